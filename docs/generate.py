@@ -36,6 +36,7 @@ from kafka_reassign_rpc.server import connection_states
 from kafka_reassign_rpc.status_page import requests
 from kafka_reassign_rpc.status_page.status_stream import EVERY_S, MOST_VIEWERS, STREAM_S
 from kafka_reassign_rpc.support.bounded_log import LONGEST_FIELD, LONGEST_LINE
+from kafka_reassign_rpc.watch import clusters
 
 FOLDER = Path(__file__).parent
 SCHEMAS = FOLDER.parent / "kafka_reassign_rpc" / "schemas"
@@ -347,6 +348,7 @@ ANSWERS = (
     documents.Events,
     documents.History,
     documents.Problem,
+    clusters.Clusters,
 )
 """The documents of the status page's API. Their parts follow from them."""
 
@@ -354,7 +356,7 @@ ANSWERS = (
 def status_schemas() -> dict[str, dict[str, Any]]:
     """JSON schemas of the documents and their parts, by name, in the order of `documents`."""
     _, components = msgspec.json.schema_components(ANSWERS, ref_template="#/$defs/{name}")
-    places = list(vars(documents))
+    places = [*vars(documents), *vars(clusters)]
     return dict(sorted(components.items(), key=lambda item: places.index(item[0])))
 
 
@@ -437,7 +439,8 @@ def status_api_page() -> str:
         "| /api/v1/partitions | [Partitions](#partitions) | 403 | 503, as above |\n"
         "| /api/v1/departure | [Departure](#departure) | 403 | 503, as above |\n"
         "| /api/v1/events | [Events](#events) | 403 | yes, of all servers |\n"
-        "| /api/v1/history | [History](#history) | yes | empty |",
+        "| /api/v1/history | [History](#history) | yes | empty |\n"
+        "| /api/v1/clusters | [Clusters](#clusters) | as `status` | only of `watch` with several clusters |",
         "An answer other than 200 is a [Problem](#problem): 400 for a parameter that makes no sense, 401 without"
         " credentials where they are needed, 403, 404, 405, 503.",
         "## The stream",

@@ -33,6 +33,7 @@ AsyncReassignmentClient has the same calls for asyncio.
     client_properties                  the properties of Java clients: TLS, SASL and more
     client_settings                    the configs of a client
     node_connections                   a connection to each node
+    traffic                            requests, bytes and times of answers
     loop_thread                        the event loop of the blocking client
 """
 

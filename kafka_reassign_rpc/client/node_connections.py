@@ -7,10 +7,12 @@ import asyncio
 import random
 import socket
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
+from kafka_reassign_rpc.client import traffic
 from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable
 from kafka_reassign_rpc.client.client_settings import Address, ClientSettings
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
@@ -40,7 +42,13 @@ class NodeConnection:
 
     async def call(self, request_class: type[ApiMessage], body: bytes, version: int) -> bytes:
         """Returns the body of the answer."""
-        return await self._translated(self.client.call(request_class, body, version, raw=True))
+        began, size = time.perf_counter(), len(body)
+        try:
+            answer = await self._translated(self.client.call(request_class, body, version, raw=True))
+            size += len(answer)
+            return answer
+        finally:
+            traffic.note(size, time.perf_counter() - began)
 
     async def _translated(self, call: Awaitable[T]) -> T:
         try:

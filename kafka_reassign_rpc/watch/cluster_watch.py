@@ -6,8 +6,9 @@ from typing import Any
 from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, figures_of
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
-from kafka_reassign_rpc.controller.telemetry.metrics import Metrics, ServerStatus, build_version
+from kafka_reassign_rpc.controller.telemetry.metrics import Metrics, build_version
 from kafka_reassign_rpc.controller.telemetry.recorded_events import RecordedEvents
+from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
 from kafka_reassign_rpc.controller.telemetry.webhooks import Webhooks
 from kafka_reassign_rpc.core.events.decided_events import Event
@@ -64,7 +65,8 @@ class ClusterWatch:
         """What metrics show, and `/ready` to anybody."""
         view = self.watcher.view()
         document = status_of(view, at=now_ms(), version=build_version(), full=False)
-        figures = NO_FIGURES if view.term is None else figures_of(view.term.cluster, view.term.progress)
+        term = view.term
+        figures = NO_FIGURES if term is None else figures_of(term.cluster, term.progress, term.silent)
         return ServerStatus(
             document,
             connected=self.watcher.answers,
@@ -72,6 +74,7 @@ class ClusterWatch:
             events_lost=self.recorder.lost,
             figures=figures,
             webhooks=self.recorder.notified,
+            only_looks=True,
         )
 
     async def _readers(self) -> Mapping[int, EventReader]:

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from kafka_reassign_rpc.core.status.documents import VERSION, Status
 from kafka_reassign_rpc.support.bounded_text import shortened
@@ -16,12 +17,12 @@ _KEYS = {"name", "bootstrap-server", "command-config"}
 
 
 class ClusterStatus(msgspec.Struct, frozen=True):
-    """Where a cluster's own page and API are, and its status."""
+    """One of several clusters that `watch` looks at."""
 
-    name: str
-    page: str
-    api: str
-    status: Status
+    name: Annotated[str, Meta(description="as the settings file names it")]
+    page: Annotated[str, Meta(description="the path of its own page")]
+    api: Annotated[str, Meta(description="the path of its own API, in the place of `/api/v1/`")]
+    status: Annotated[Status, Meta(description="its status")]
 
     @classmethod
     def of(cls, name: str, status: Status) -> "ClusterStatus":
@@ -31,8 +32,8 @@ class ClusterStatus(msgspec.Struct, frozen=True):
 class Clusters(msgspec.Struct, frozen=True):
     """`/api/v1/clusters`"""
 
-    at: int
-    clusters: Sequence[ClusterStatus]
+    at: Annotated[int, Meta(description="when this was made")]
+    clusters: Annotated[Sequence[ClusterStatus], Meta(description="in the order of the settings file")]
 
 
 def page_of(name: str) -> str:

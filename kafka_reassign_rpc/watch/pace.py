@@ -1,10 +1,15 @@
-"""How often to ask: every second while something moves, slower at rest, and never so often that answers cost more than
-`SHARE` of the time of whoever gives them. What an answer takes stands for what it costs: it costs no more."""
+"""How often to ask: every second while something moves, slower at rest, and never so often that a question costs more
+than its budget: `SHARE` of the time of whoever answers, `REQUESTS_PER_S` and `BYTES_PER_S`. What an answer takes stands
+for what it costs: it costs no more. One that takes longer than `SHARE` of `LONGEST_S` has waited behind others."""
 
 from enum import Enum
 
+from kafka_reassign_rpc.client.traffic import Traffic
+
 SHARE = 0.01
 LONGEST_S = 60.0
+REQUESTS_PER_S = 4
+BYTES_PER_S = 250_000
 
 
 class Ask(Enum):
@@ -33,16 +38,20 @@ class Pace:
     def __init__(self) -> None:
         self._asked: dict[Ask, tuple[float, float]] = {}
 
-    def asked(self, what: Ask, now: float, took_s: float) -> None:
-        """An answer came at `now`, after so long."""
-        self._asked[what] = now, took_s
+    def asked(self, what: Ask, now: float, cost: Traffic) -> None:
+        """The last answer came at `now`, at this cost."""
+        self._asked[what] = now, _pause_s(cost)
 
     def due_in_s(self, what: Ask, now: float, *, moving: bool) -> float:
         """0: now."""
         known = self._asked.get(what)
         if known is None:
             return 0.0
-        at, took_s = known
+        at, pause_s = known
         moves_s, rest_s = PAUSES_S[what]
-        pause_s = max(moves_s if moving else rest_s, min(LONGEST_S, took_s / SHARE))
-        return max(0.0, at + pause_s - now)
+        return max(0.0, at + max(moves_s if moving else rest_s, pause_s) - now)
+
+
+def _pause_s(cost: Traffic) -> float:
+    """How long this much lasts in the budget."""
+    return max(min(LONGEST_S, cost.answer_s / SHARE), cost.requests / REQUESTS_PER_S, cost.bytes / BYTES_PER_S)

@@ -17,8 +17,9 @@ from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.reassignment_calls import by_topic
 from kafka_reassign_rpc.client.stock_cluster import Listed
+from kafka_reassign_rpc.client.traffic import Traffic, counted
 from kafka_reassign_rpc.core.events.decided_events import ClusterNews, Event
-from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
+from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
@@ -55,9 +56,9 @@ Sizes = BrokerLogDirs | KafkaError
 
 
 class _Asked(NamedTuple):
-    """A broker that is asked for sizes. The answer has the time at which it came."""
+    """A broker that is asked for sizes. The answer has the time at which it came, and its cost."""
 
-    task: asyncio.Task[tuple[Sizes, float]]
+    task: asyncio.Task[tuple[Sizes, float, Traffic]]
     began: float
 
 
@@ -233,17 +234,23 @@ class Watcher:
             await self._look_at_configs(client, cluster)
 
     async def _look_at_moves(self, client: AsyncReassignmentClient) -> None:
-        began = self._now()
-        try:
-            listed: Listed = await client.list_partition_reassignments()
-        except ClusterAuthorizationFailed as error:
-            raise ClusterAuthorizationFailed(
-                f"to see moves this principal needs the operation DESCRIBE on the cluster: {error.message}"
-            ) from None
-        self._pace.asked(Ask.MOVES, self._now(), self._now() - began)
-        began, of_all = self._now(), self._cluster is None or self._is_due(Ask.EVERYTHING)
-        names = self._book.topics | {name.topic for name in listed}
-        found = await (client.describe_everything() if of_all else client.describe_some(sorted(names)))
+        of_all = self._cluster is None or self._is_due(Ask.EVERYTHING)
+        with counted() as cost:
+            try:
+                listed: Listed = await client.list_partition_reassignments()
+            except ClusterAuthorizationFailed as error:
+                raise ClusterAuthorizationFailed(
+                    f"to see moves this principal needs the operation DESCRIBE on the cluster: {error.message}"
+                ) from None
+            if not of_all:
+                found = await client.describe_some(sorted(self._book.topics | {name.topic for name in listed}))
+                self._controller, self._quiet_s = await client.describe_quorum(found.controller)
+        self._pace.asked(Ask.MOVES, self._now(), cost)
+        if of_all:
+            with counted() as cost:
+                found = await client.describe_everything()
+                self._controller, self._quiet_s = await client.describe_quorum(found.controller)
+            self._pace.asked(Ask.EVERYTHING, self._now(), cost)
         topics = await asyncio.to_thread(list, found.topics)
         if found.cluster_id and self.cluster_id not in ("", found.cluster_id):
             self._log.warning(
@@ -257,10 +264,6 @@ class Watcher:
             self._begin(found.cluster_id)
             return  # the list of moves may be that of the other one: the next look follows at once
         self.cluster_id = found.cluster_id or self.cluster_id
-        quorum = await client.describe_quorum(found.controller)
-        self._controller, self._quiet_s = quorum
-        if of_all:
-            self._pace.asked(Ask.EVERYTHING, self._now(), self._now() - began)
         await self._take(found, topics, listed, of_all=of_all)
 
     async def _take(self, found: Everything, topics: Sequence[TopicInfo], listed: Listed, *, of_all: bool) -> None:
@@ -306,14 +309,14 @@ class Watcher:
         for broker, one in list(self._asked.items()):
             if one.task.done():
                 del self._asked[broker]
-                found, at = one.task.result()
-                self._paces.setdefault(broker, Pace()).asked(Ask.SIZES, at, at - one.began)
+                found, at, cost = one.task.result()
+                self._paces.setdefault(broker, Pace()).asked(Ask.SIZES, at, cost)
                 answers[broker] = found
                 self._heard[broker] = sizes.heard(found)
             elif self._now() - one.began > ANSWER_S:
                 self._heard[broker] = sizes.Heard.SILENT
         self._heard = {broker: one for broker, one in self._heard.items() if broker in wanted}
-        self._pace.asked(Ask.SIZES, self._now(), 0.0)
+        self._pace.asked(Ask.SIZES, self._now(), Traffic())
         self._note(Ask.SIZES, sizes.lacking(self._heard))
         samples = await asyncio.to_thread(lambda: {broker: sizes.sampled(one) for broker, one in answers.items()})
         events: list[Event] = []
@@ -328,15 +331,15 @@ class Watcher:
 
     async def _look_at_configs(self, client: AsyncReassignmentClient, cluster: Cluster) -> None:
         """Throttles."""
-        began = self._now()
-        brokers = await client.describe_broker_configs(cluster.brokers, timeout_ms=int(ANSWER_S * 1000))
         asked = [(BROKER, ""), *((TOPIC, topic) for topic in sorted(cluster.moving))]
         found: Mapping[tuple[int, str], list[Config] | KafkaError]
-        try:
-            found = await client.describe_configs(asked)
-        except KafkaError as error:  # the moves are seen without them
-            found = dict.fromkeys(asked, error)
-        self._pace.asked(Ask.CONFIGS, self._now(), self._now() - began)
+        with counted() as cost:
+            brokers = await client.describe_broker_configs(cluster.brokers, timeout_ms=int(ANSWER_S * 1000))
+            try:
+                found = await client.describe_configs(asked)
+            except KafkaError as error:  # the moves are seen without them
+                found = dict.fromkeys(asked, error)
+        self._pace.asked(Ask.CONFIGS, self._now(), cost)
         cluster.broker_configs = {
             str(broker): {one.name: one.value for one in some if one.value and one.source != OF_ALL_BROKERS}
             for broker, some in brokers.items()
@@ -350,7 +353,8 @@ class Watcher:
                     cluster.topic_configs[name] = values
                 else:
                     cluster.broker_configs[DEFAULT] = values
-        why = sorted({one.message for one in (*brokers.values(), *found.values()) if isinstance(one, KafkaError)})
+        failed = [one for one in (*brokers.values(), *found.values()) if isinstance(one, KafkaError)]
+        why = sorted({one.message for one in failed if not isinstance(one, UnknownTopicOrPartition)})
         lacking = (
             "Throttles are not all seen (the operation DESCRIBE_CONFIGS on the cluster and on topics tells them): "
             f"{first_of(why, 2)}"
@@ -361,9 +365,9 @@ class Watcher:
 
     async def _look_at_lost_brokers(self, client: AsyncReassignmentClient, cluster: Cluster) -> None:
         """Nothing is asked where no broker is lost and every moving partition has a leader."""
-        began = self._now()
-        found, lacking = await lost_brokers.facts(client, cluster, self._quiet_s)
-        self._pace.asked(Ask.LOST, self._now(), self._now() - began)
+        with counted() as cost:
+            found, lacking = await lost_brokers.facts(client, cluster, self._quiet_s)
+        self._pace.asked(Ask.LOST, self._now(), cost)
         cluster.soft.kraft = found
         self._note(Ask.LOST, lacking)
 
@@ -380,9 +384,10 @@ class Watcher:
 
 async def _sizes(
     client: AsyncReassignmentClient, broker: int, partitions: Mapping[str, Sequence[int]]
-) -> tuple[Sizes, float]:
-    answers = await client.describe_brokers({broker: partitions})
-    return answers[broker], asyncio.get_running_loop().time()
+) -> tuple[Sizes, float, Traffic]:
+    with counted() as cost:
+        answers = await client.describe_brokers({broker: partitions})
+    return answers[broker], asyncio.get_running_loop().time(), cost
 
 
 def _to_ask(cluster: Cluster) -> dict[int, dict[str, list[int]]]:

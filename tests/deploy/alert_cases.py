@@ -322,6 +322,17 @@ CASES = (
     ),
     Case(
         "KafkaReassignThrottleLeft",
+        "of the clusters of a watch, which does not know what waits, nothing moves in one",
+        servers("broker_throttle_bytes_per_second", f"5{LONG}", cluster="east", broker="1", side="leader", by="config")
+        | servers("moves_in_flight", f"0{LONG}", cluster="east")
+        | servers(
+            "broker_throttle_bytes_per_second", f"5{LONG}", cluster="west", broker="1", side="leader", by="config"
+        )
+        | servers("moves_in_flight", f"7{LONG}", cluster="west"),
+        {60: (LEFT._replace(labels={**LEFT.labels, "cluster": "east"}),)},
+    ),
+    Case(
+        "KafkaReassignThrottleLeft",
         "there is no throttle",
         servers("broker_throttle_bytes_per_second", f"-1{LONG}", broker="1", side="leader", by="none") | NOTHING_MOVES,
         {100: ()},

@@ -45,7 +45,8 @@ _SERIES = re.compile(r"\b(?:kafka_reassign|process)_\w+")
 _SELECTOR = re.compile(r"\b((?:kafka_reassign|process)_\w+)(?:\{([^}]*)\})?")
 _LABEL = re.compile(r'(\w+)=~?"([^"]*)"')
 _BY = re.compile(r"by \(([^)]*)\)")
-OF_PROMETHEUS = {"job", "instance", "le"}
+OF_PROMETHEUS = {"job", "instance", "le", "cluster"}
+"""Labels that no metric of the catalogue has by itself; `cluster` is that of a watch of several clusters."""
 
 
 def expressions() -> Iterator[tuple[str, str]]:

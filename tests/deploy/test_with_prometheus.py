@@ -30,7 +30,7 @@ def expressions() -> list[tuple[str, str]]:
     """The questions of the dashboard, with its variables filled in as Grafana does."""
     found = [(panel["title"], target["expr"]) for panel in DASHBOARD["panels"] for target in panel["targets"]]
     found += [(annotation["name"], annotation["expr"]) for annotation in DASHBOARD["annotations"]["list"]]
-    filled = {"$job": JOB, "$__rate_interval": "5s", "$__range": "5s"}
+    filled = {"$job": JOB, "$cluster": ".*", "$__rate_interval": "5s", "$__range": "5s"}
     return [(title, re.sub(r"\$\w+", lambda name: filled[name[0]], text)) for title, text in found]
 
 

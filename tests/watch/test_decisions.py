@@ -1,8 +1,11 @@
 """What watch concludes without I/O: its pace, sizes that make no sense, the cluster from look to look."""
 
+import pytest
+
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, LogDir
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.client.result_values import ClusterNode, PartitionInfo, PartitionReassignment
+from kafka_reassign_rpc.client.traffic import Traffic, counted, note
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
     KafkaError,
@@ -12,7 +15,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.support.slices import run_through
 from kafka_reassign_rpc.watch import seen_cluster
-from kafka_reassign_rpc.watch.pace import LONGEST_S, SHARE, Ask, Pace
+from kafka_reassign_rpc.watch.pace import BYTES_PER_S, LONGEST_S, REQUESTS_PER_S, SHARE, Ask, Pace
 from kafka_reassign_rpc.watch.sizes import Heard, heard, lacking, sampled
 
 NODES = [ClusterNode(one, "h", 9092, None) for one in (1, 2, 3)]
@@ -24,10 +27,16 @@ def topic(*replicas: int, name: str = "t", error: KafkaError | None = None) -> T
     return TopicInfo(name, {0: PartitionInfo(replicas[0], replicas, replicas)} if replicas else {}, error)
 
 
+def cost(requests: int = 1, size: int = 100, took_s: float = 0.0) -> Traffic:
+    made = Traffic()
+    made.requests, made.bytes, made.answer_s = requests, size, took_s
+    return made
+
+
 def test_kr_2_moves_are_asked_for_every_second_and_more_slowly_at_rest() -> None:
     pace = Pace()
     assert pace.due_in_s(Ask.MOVES, 5.0, moving=True) == 0
-    pace.asked(Ask.MOVES, 5.0, 0.001)
+    pace.asked(Ask.MOVES, 5.0, cost(took_s=0.001))
     assert (pace.due_in_s(Ask.MOVES, 5.0, moving=True), pace.due_in_s(Ask.MOVES, 5.0, moving=False)) == (1.0, 5.0)
     assert pace.due_in_s(Ask.MOVES, 6.0, moving=True) == 0
     assert pace.due_in_s(Ask.SIZES, 5.0, moving=True) == 0, "each has its own time"
@@ -35,10 +44,40 @@ def test_kr_2_moves_are_asked_for_every_second_and_more_slowly_at_rest() -> None
 
 def test_kr_2_who_answers_slowly_is_asked_less_often_within_a_bound() -> None:
     pace = Pace()
-    pace.asked(Ask.SIZES, 0.0, 0.2)
+    pace.asked(Ask.SIZES, 0.0, cost(took_s=0.2))
     assert pace.due_in_s(Ask.SIZES, 0.0, moving=True) == 0.2 / SHARE
-    pace.asked(Ask.SIZES, 0.0, 30.0)
+    pace.asked(Ask.SIZES, 0.0, cost(took_s=30.0))
     assert pace.due_in_s(Ask.SIZES, 0.0, moving=True) == LONGEST_S
+
+
+@pytest.mark.parametrize("what", Ask)
+@pytest.mark.parametrize(
+    "one",
+    [(3, 1_000, 0.001), (3, 900_000, 0.05), (200, 100_000, 0.5), (1, 60_000_000, 0.59), (5_000, 10, 0.0)],
+)
+def test_kr_2_no_question_costs_more_than_its_budget(what: Ask, one: tuple[int, int, float]) -> None:
+    """Asked again as soon as it may be, for an hour: requests, bytes, and seconds of whoever answers."""
+    requests, size, took_s = one
+    pace, now, times = Pace(), 0.0, 0
+    while now < 3_600.0:
+        now += took_s
+        times += 1
+        pace.asked(what, now, cost(requests, size, took_s))
+        now += pace.due_in_s(what, now, moving=True)
+    assert times * requests <= REQUESTS_PER_S * now
+    assert times * size <= BYTES_PER_S * now
+    assert times * took_s <= SHARE * now
+    assert times <= now
+
+
+def test_kr_2_a_call_costs_what_was_sent_and_answered_and_counts_for_the_blocks_around_it() -> None:
+    with counted() as all_of_it:
+        note(100, 0.5)
+        with counted() as some:
+            note(7, 0.25)
+    note(1, 1.0)
+    assert (some.requests, some.bytes, some.answer_s) == (1, 7, 0.25)
+    assert (all_of_it.requests, all_of_it.bytes, all_of_it.answer_s) == (2, 107, 0.75)
 
 
 def test_kr_1_sizes_below_0_and_contradictions_are_unknown() -> None:

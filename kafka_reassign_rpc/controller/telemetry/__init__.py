@@ -14,6 +14,7 @@
     webhook_positions  up to which event webhooks were told
     settings_notices   warnings about settings of the servers that stand in the wrong place
     cluster_figures    what metrics show of the cluster
+    server_status      the value of each gauge, where it is known
 
 `core/events/catalogue.py` has every event.
 """

@@ -1,6 +1,6 @@
 """What metrics show of brokers beside the status document: read at a scrape."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.cordon import cordoned
@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RA
 class ClusterFigures(NamedTuple):
     """Figures of the controller; a standby has the defaults.
 
-    throttles   rates of each live broker as leader and as follower; None: there is none
+    throttles   rates of each live broker as leader and as follower, where they are known; None: there is none
     copied      bytes that moves have copied to each live broker, and from it
     cordoned    how many live brokers get no new replica
     """
@@ -27,11 +27,13 @@ class ClusterFigures(NamedTuple):
 NO_FIGURES = ClusterFigures()
 
 
-def figures_of(cluster: Cluster, tracker: ProgressTracker) -> ClusterFigures:
+def figures_of(cluster: Cluster, tracker: ProgressTracker, silent: Collection[int] = ()) -> ClusterFigures:
+    """`silent`: brokers whose throttles are not known."""
     return ClusterFigures(
         {
             broker: (throttle_of(cluster, broker, LEADER_RATE), throttle_of(cluster, broker, FOLLOWER_RATE))
             for broker in cluster.brokers
+            if broker not in silent
         },
         {one: (tracker.copied_in[one], tracker.copied_out[one]) for one in cluster.brokers},
         len(cordoned(cluster) & cluster.brokers.keys()),

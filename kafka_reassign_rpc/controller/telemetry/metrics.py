@@ -5,11 +5,10 @@ partitions: the cluster knows how many of them move. `metric_catalogue` has the 
 """
 
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
-from typing import NamedTuple
 
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
@@ -18,15 +17,11 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
 from kafka_reassign_rpc.controller.telemetry import metric_catalogue
-from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, ClusterFigures
 from kafka_reassign_rpc.controller.telemetry.event_recorder import COMMIT, ROUND
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import GAUGE, SERVER_COUNTERS, MetricType
+from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus, or_none, values_of
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.events.notifications import WebhookCounts
-from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
-from kafka_reassign_rpc.core.state.cluster import ROUTES
-from kafka_reassign_rpc.core.status.documents import Caps, Status, Totals
 from kafka_reassign_rpc.server.http_server import HttpPage
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.support.turns import Steps
@@ -37,9 +32,6 @@ PAUSE = "pause"
 _OF_PROCESS = "process_"
 _LINES_OF_HEAD = 2
 """# HELP and # TYPE, of each metric once."""
-NOTHING = Totals(0, {}, 0, 0, 0, 0, 0, None, 0, 0, 0)
-NO_CAPS = Caps(None, None, None)
-"""Of a server that is not the controller."""
 
 COUNTED_MOVES = (
     catalogue.MOVE_STARTED,
@@ -49,29 +41,6 @@ COUNTED_MOVES = (
     catalogue.MOVE_REFUSED,
 )
 """Events whose partitions `kafka_reassign_moves_total` counts."""
-
-
-class ServerStatus(NamedTuple):
-    """The state of a server, as metrics and `/ready` show it.
-
-    document        the status document
-    connected       whether the ZooKeeper session has a connection
-    round_trip      seconds that ZooKeeper took for its last answer
-    events_lost     events that could not be written to the event log
-    healing         failed brokers and their repairs, as last diagnosed
-    refusing        brokers that do not take this server
-    figures         throttles, bytes copied, cordoned brokers
-    webhooks        what became of notifications, by receiver
-    """
-
-    document: Status
-    connected: bool
-    round_trip: float
-    events_lost: int
-    healing: RepairCounts = NO_REPAIRS
-    refusing: int = 0
-    figures: ClusterFigures = NO_FIGURES
-    webhooks: Mapping[str, WebhookCounts] = {}
 
 
 class Metrics:
@@ -173,49 +142,8 @@ class _ReadAtScrape(Collector):
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        status = self._status()
-        document, healing = status.document, status.healing
-        totals = NOTHING if document.totals is None else document.totals
-        for metric, value in (
-            (metric_catalogue.CONTROLLER_ACTIVE, document.role == "controller"),
-            (metric_catalogue.CONTROLLER_EPOCH, _or_none(document.controller.epoch)),
-            (metric_catalogue.CONTROLLER_ID, _or_none(document.controller.id)),
-            (metric_catalogue.READY, document.role != "none"),
-            (metric_catalogue.MOVES_IN_FLIGHT, totals.in_flight),
-            (metric_catalogue.MOVES_HELD, totals.held),
-            (metric_catalogue.MOVES_BYTES_LEFT, totals.bytes_left),
-            (metric_catalogue.MOVES_BYTES, totals.bytes_total),
-            (metric_catalogue.MOVES_REMAINING, _seconds(totals.remaining_ms)),
-            (metric_catalogue.ALL_DONE, _seconds(None if document.work is None else document.work.done_ms)),
-            (metric_catalogue.REASSIGNMENTS_ENABLED, document.enabled is not False),
-            (metric_catalogue.WINDOW_OPEN, document.window is None or document.window.open),
-            (metric_catalogue.UNDER_REPLICATED, totals.under_replicated),
-            (metric_catalogue.OFFLINE, totals.offline),
-            (metric_catalogue.MOVES_STALLED, totals.stalled),
-            (metric_catalogue.BROKERS_FAILED, healing.failed),
-            (metric_catalogue.FAILED_LOG_DIRS, healing.log_dirs),
-            (metric_catalogue.BROKERS_ALERTED, healing.alerted),
-            (metric_catalogue.REPAIRS_WAITING, healing.waiting),
-            (metric_catalogue.REPAIRS_UNAPPROVED, healing.unapproved),
-            (metric_catalogue.REPAIRS_IN_FLIGHT, healing.moving),
-            (metric_catalogue.REPAIRS_IMPOSSIBLE, healing.impossible),
-            (metric_catalogue.HEALING_PAUSED, healing.paused),
-            (metric_catalogue.HEALING_HELD_BACK, healing.held_back),
-            (metric_catalogue.BROKERS_LIVE, document.brokers_live),
-            (metric_catalogue.BROKERS_CORDONED, status.figures.cordoned),
-            (metric_catalogue.BROKERS_REFUSING, status.refusing),
-            (metric_catalogue.ZOOKEEPER_CONNECTED, status.connected),
-            (metric_catalogue.ZOOKEEPER_ROUND_TRIP, status.round_trip),
-            (metric_catalogue.EVENT_LOG_LOST, status.events_lost),
-        ):
-            yield _family(metric, {} if value is None else {(): value})
-        yield _family(metric_catalogue.MOVES_WAITING, {(route,): totals.waiting.get(route, 0) for route in ROUTES})
-        yield _family(metric_catalogue.CAPS, _caps(document.caps))
-        yield from _of_figures(status.figures)
-        for place, metric in enumerate(
-            (metric_catalogue.WEBHOOK_SENT, metric_catalogue.WEBHOOK_FAILED, metric_catalogue.WEBHOOK_DROPPED)
-        ):
-            yield _family(metric, {(receiver,): counts[place] for receiver, counts in status.webhooks.items()})
+        for metric, values in values_of(self._status()):
+            yield _family(metric, values)
         yield _family(metric_catalogue.BUILD_INFO, {_BUILD: 1})
         stats = self._stats()
         counted: Mapping[int, int] = {**dict.fromkeys(self._api_names, 0), **stats.requests}
@@ -225,32 +153,6 @@ class _ReadAtScrape(Collector):
         yield _family(metric_catalogue.REQUESTS, requests)
         for field, metric in SERVER_COUNTERS.items():
             yield _family(metric, {(): getattr(stats, field)})
-
-
-def _of_figures(figures: ClusterFigures) -> Iterator[Metric]:
-    """The families with a label for each broker."""
-    for place, metric in enumerate((metric_catalogue.COPIED_IN, metric_catalogue.COPIED_OUT)):
-        yield _family(metric, {(str(broker),): copied[place] for broker, copied in figures.copied.items()})
-    rates: dict[tuple[str, ...], float] = {
-        (str(broker), side, "none" if rate is None else rate.by): -1 if rate is None else rate.rate
-        for broker, both in figures.throttles.items()
-        for side, rate in zip(("leader", "follower"), both, strict=True)
-    }
-    yield _family(metric_catalogue.THROTTLES, rates)
-
-
-def _caps(caps: Caps | None) -> dict[tuple[str, ...], float]:
-    caps = NO_CAPS if caps is None else caps
-    return {(name,): _or_none(getattr(caps, name)) for name in caps.__struct_fields__}
-
-
-def _or_none(value: int | None) -> int:
-    """-1 stands for what is not there."""
-    return -1 if value is None else value
-
-
-def _seconds(ms: int | None) -> float:
-    return -1 if ms is None else ms / 1000
 
 
 @cache
@@ -279,6 +181,6 @@ def health() -> HttpPage:
 def readiness(status: ServerStatus) -> HttpPage:
     document = status.document
     if document.role != "none":
-        shown = {"ready": True, "role": document.role, "controller": _or_none(document.controller.id)}
+        shown = {"ready": True, "role": document.role, "controller": or_none(document.controller.id)}
         return HttpPage(msgspec.json.encode(shown))
     return HttpPage(msgspec.json.encode({"ready": False, "reason": document.reason or ""}), status=503)
