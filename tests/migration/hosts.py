@@ -1,6 +1,7 @@
 """What the sentences of docs/migrate.md say of processes: brokers and controllers restart, servers stop."""
 
 import asyncio
+import re
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from tests.mixed_clusters.test_migration_to_kraft import KRAFT, cluster_id
 from tests.stock.kraft import MigratingController
 
 from .page import Done, put_program, put_stock_tools
+
+_RELEASE = re.compile(r"kafka_2\.13-(\S+)")
 
 
 class Hosts:
@@ -31,13 +34,17 @@ class Hosts:
             "broker1:9092,broker2:9092,broker3:9092": mixed.stock.bootstrap,
             "kraft1:9093": kraft.controller,
             "/var/lib/kafka-controller": str(folder / "kraft" / "data"),
+            "/var/lib/kafka/": "data/",
+            "/opt/": f"{self.programs}/",
         }
         self.done: dict[str, Done] = {
             "controller.properties": self._controller_file,
             "on the host of each server": self._servers,
             "on each broker": self._joining_brokers,
+            "on each broker in KRaft mode": self._brokers_in_kraft_mode,
             "on each broker, back": self._brokers,
             "on each controller": self._controllers,
+            "on each controller, then on each broker": self._upgraded,
         }
 
     @classmethod
@@ -64,6 +71,11 @@ class Hosts:
         for broker in self._mixed.stock.brokers:
             await self.broker(broker, text)
 
+    async def _brokers_in_kraft_mode(self, text: str) -> None:
+        for number, broker in self._mixed.stock.brokers.items():
+            if "process.roles" in broker.properties:
+                await self.broker(number, text)
+
     async def broker(self, number: int, text: str) -> None:
         broker = self._mixed.stock.brokers[number]
         await broker.stop()
@@ -78,6 +90,14 @@ class Hosts:
         await self._run(text, self._folder)
         self.kraft.properties = parse_properties((self._folder / "controller.properties").read_text())
         await self.kraft.start()
+
+    async def _upgraded(self, text: str) -> None:
+        (version,) = _RELEASE.findall(text)
+        self.kraft.version = version
+        await self._controllers(text)
+        for number, broker in self._mixed.stock.brokers.items():
+            broker.version = version
+            await self.broker(number, text)
 
     async def _run(self, text: str, folder: Path) -> None:
         path = f"{self.programs}:/usr/bin:/bin"

@@ -19,13 +19,15 @@ from tests.docs.secured_page import BLOCK, as_printed
 from tests.jvm import QUICK
 from tests.processes import ended
 from tests.stock.jars import BROKER_VERSION, classpath
+from tests.stock.kraft import VERSION as KRAFT_VERSION
 
 STOCK_TOOLS = {
-    "kafka-cluster.sh": "org.apache.kafka.tools.ClusterTool",
-    "kafka-storage.sh": "kafka.tools.StorageTool",
-    "zookeeper-shell.sh": "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka -server",
+    "kafka-cluster.sh": (BROKER_VERSION, "org.apache.kafka.tools.ClusterTool"),
+    "kafka-features.sh": (KRAFT_VERSION, "org.apache.kafka.tools.FeatureCommand"),
+    "kafka-storage.sh": (BROKER_VERSION, "kafka.tools.StorageTool"),
+    "zookeeper-shell.sh": (BROKER_VERSION, "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka -server"),
 }
-"""What Kafka's scripts of these names run."""
+"""What Kafka's scripts of these names run, and of which release they are."""
 _END = re.compile(rb"=== (\d+)\n")
 PATIENCE_S = 180
 
@@ -88,9 +90,9 @@ def put_program(programs: Path, name: str, command: str) -> None:
 
 
 def put_stock_tools(programs: Path) -> None:
-    for name, main_class in STOCK_TOOLS.items():
+    for name, (version, main_class) in STOCK_TOOLS.items():
         options = f"-Xmx128m {' '.join(QUICK)}"
-        put_program(programs, name, f'exec java {options} -cp "{classpath(BROKER_VERSION)}" {main_class} "$@"')
+        put_program(programs, name, f'exec java {options} -cp "{classpath(version)}" {main_class} "$@"')
 
 
 def block(text: str, part: str, replaced: Mapping[str, str], title: str = "") -> str:

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.mixed_clusters.mixed_cluster import BROKERS, behind_our_server
-from tests.stock.jars import BROKER_VERSION
+from tests.stock.jars import BROKER_VERSION, require
+from tests.stock.kraft import VERSION as KRAFT_VERSION
 from tests.stock.tools import Tools
 
+from .clients import INTERNAL_TOPICS, Clients
 from .hosts import Hosts
 from .page import carry_out, section, shell
 
@@ -20,10 +22,10 @@ RATE = 150_000
 async def test_mg_5_the_page_takes_a_cluster_under_load_to_kraft_word_for_word_and_nothing_is_lost_or_left(
     tmp_path: Path,
 ) -> None:
-    async with behind_our_server(tmp_path, BROKERS) as mixed:
+    require(KRAFT_VERSION)
+    async with behind_our_server(tmp_path, BROKERS, overrides=INTERNAL_TOPICS) as mixed:
         cluster = mixed.cluster
         hosts = await Hosts.of(mixed, tmp_path)
-        await mixed.create("load", {0: (1, 2, 3), 1: (2, 3, 1)})
         await mixed.create("moves", {0: (1, 2)})
         await mixed.create("waits", {0: (1, 2)})
         await cluster.configure("a", {"partition.reassignments.max.per.cluster": "1"})
@@ -31,7 +33,7 @@ async def test_mg_5_the_page_takes_a_cluster_under_load_to_kraft_word_for_word_a
         assert set((await cluster.alter("a", targets, throttle=RATE)).values()) == {0}
         await cluster.configure("a", {"partition.reassignments.enabled": "false"})  # so one of them waits
         try:
-            async with mixed.load("load", 2), shell(tmp_path, hosts.programs) as operator:
+            async with Clients(mixed, tmp_path), shell(tmp_path, hosts.programs) as operator:
                 await carry_out(section("The way"), operator, hosts.replaced, hosts.done)
             kept = json.loads((tmp_path / "left.json").read_bytes())
             assert len(kept["partitions"]) == 1

@@ -92,21 +92,27 @@ class MixedCluster:
 
     async def create(self, topic: str, assignment: Mapping[int, Replicas], *, held: bool = False) -> None:
         """Create a topic with data. With `held`, new replicas stop after their first fetches until `release`."""
-        await asyncio.to_thread(self._create, topic, list(assignment.values()))
+        await self.create_empty(topic, assignment)
+        await asyncio.to_thread(self._fill, topic, len(assignment))
         if held:
             newcomers = [f"{i}:{b}" for i, replicas in assignment.items() for b in BROKERS if b not in replicas]
             await self._configure((TOPIC, topic), {FOLLOWER_REPLICAS: ",".join(newcomers)})
             for broker in BROKERS:
                 await self._learned(f"topics/{topic}", FOLLOWER_REPLICAS, broker)
 
+    async def create_empty(self, topic: str, assignment: Mapping[int, Replicas]) -> None:
+        await asyncio.to_thread(self._create, topic, list(assignment.values()))
+
     def _create(self, topic: str, assignment: list[Replicas]) -> None:
         admin = AdminClient({"bootstrap.servers": self.stock.bootstrap, "log_level": 0})
         new = NewTopic(topic, num_partitions=len(assignment), replica_assignment=[list(one) for one in assignment])
         admin.create_topics([new], operation_timeout=30)[topic].result(60)
+
+    def _fill(self, topic: str, partitions: int) -> None:
         # In small batches: a first fetch brings a whole batch, however large it is.
         small = {"batch.size": 8_192, "linger.ms": 0, "acks": "all"}
         producer = Producer({"bootstrap.servers": self.stock.bootstrap, "log_level": 0, **small})
-        for index in range(len(assignment)):
+        for index in range(partitions):
             for _ in range(PARTITION_BYTES // 5_000):
                 producer.produce(topic, b"0 " + bytes(4_998), partition=index)
         assert not producer.flush(60)

@@ -1,4 +1,4 @@
-"""Stock Kafka brokers in ZooKeeper mode, as processes: 3.9.1, or older ones.
+"""Stock Kafka brokers that begin in ZooKeeper mode, as processes: 3.9.1 or older, and after a migration newer ones.
 
 Brokers choose a port at their first start and keep it over restarts. Every wait is for a line in the broker's
 log or for the end of its process. Nothing here is bound to an event loop, so one
@@ -18,6 +18,7 @@ from .jars import BROKER_VERSION, classpath, jars
 from .process import LoggedProcess
 
 _LOG4J = Path(__file__).with_name("log4j-broker.properties")
+_LOG4J2 = Path(__file__).with_name("log4j2.properties")
 JVM = ("-Xms96m", "-Xmx256m", *QUICK)
 _PORT = re.compile(rb"Awaiting socket connections on [^:\s]*:(\d+)")
 STARTED = re.compile(rb"\[KafkaServer id=\d+\] started|\[KafkaRaftServer nodeId=\d+\] Kafka Server started")
@@ -45,11 +46,18 @@ DEFAULTS: Mapping[str, str] = {
 """Small, quick to notice a lost broker, and no background work that could change an assignment."""
 
 
-def _classpath(version: str) -> str:
-    """The jars of a broker. Those of Kafka 2.8 have no logging backend: it gets the one of 3.9.1, of the same API."""
-    if version == BROKER_VERSION:
-        return classpath(version)
-    return ":".join([classpath(version), *map(str, jars(BROKER_VERSION).glob("*reload4j-*.jar"))])
+def java(version: str, jvm: Sequence[str]) -> list[str]:
+    """The beginning of a command of this version, with its logging. The jars of Kafka 2.8 have no backend for it, and
+    get the one of 3.9.1, of the same API.
+    """
+    path = classpath(version)
+    if version.startswith(("2.", "3.")):
+        logging = f"-Dlog4j.configuration=file:{_LOG4J}"
+        if version != BROKER_VERSION:
+            path = ":".join([path, *map(str, jars(BROKER_VERSION).glob("*reload4j-*.jar"))])
+    else:
+        logging = f"-Dlog4j2.configurationFile={_LOG4J2}"
+    return ["java", *jvm, logging, "-cp", path]
 
 
 class StockBroker(LoggedProcess):
@@ -83,9 +91,9 @@ class StockBroker(LoggedProcess):
         properties = {"listeners": f"{self.protocol}://127.0.0.1:{self.port}", **self.properties}
         path = self._directory / "server.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
-        logging = f"-Dlog4j.configuration=file:{_LOG4J}"
-        self.launch(["java", *self.jvm, logging, "-cp", _classpath(self.version), "kafka.Kafka", str(path)])
-        self.port = int((await self.wait_for_line(_PORT, timeout))[1])
+        self.launch([*java(self.version, self.jvm), "kafka.Kafka", str(path)])
+        if not self.port:
+            self.port = int((await self.wait_for_line(_PORT, timeout))[1])
         await self.wait_for_line(STARTED, timeout)
 
     async def stop(self) -> None:

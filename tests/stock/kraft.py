@@ -7,22 +7,23 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from .cluster import DEFAULTS, JVM, STARTED
-from .jars import BROKER_VERSION, classpath
+from .cluster import DEFAULTS, JVM, STARTED, java
+from .jars import BROKER_VERSION
 from .ports import kept_ports
 from .process import LoggedProcess
 
 VERSION = "4.1.0"
 _CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
-_LOG4J = Path(__file__).with_name("log4j2.properties")
 
 
 class KRaftNode(LoggedProcess):
-    """One node. `properties`: server.properties without directories. `controller`: the controller's address."""
+    """One node. `properties`: server.properties without directories. `controller`: the controller's address.
+
+    A start reads `properties` and `version`.
+    """
 
     version = VERSION
     cluster_id = _CLUSTER_ID
-    logging = f"-Dlog4j2.configurationFile={_LOG4J}"
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class KRaftNode(LoggedProcess):
         self.id = node_id
         self.port = port
         self.controller = properties["controller.quorum.voters"].partition("@")[2]
-        self._java = [*jvm, self.logging, "-cp", classpath(self.version)]
+        self._jvm = jvm
         self._config = directory / "server.properties"
         self.properties = {"log.dirs": str(directory / "data"), **properties}
 
@@ -50,13 +51,12 @@ class KRaftNode(LoggedProcess):
         self._config.write_text("".join(f"{key}={value}\n" for key, value in self.properties.items()))
         if not (Path(self.properties["log.dirs"]) / "meta.properties").exists():
             await self._format()
-        self.launch(["java", *self._java, "kafka.Kafka", str(self._config)])
+        self.launch([*java(self.version, self._jvm), "kafka.Kafka", str(self._config)])
         await self.wait_for_line(STARTED, 240)
 
     async def _format(self) -> None:
         format_it = [
-            "java",
-            *self._java,
+            *java(self.version, self._jvm),
             "kafka.tools.StorageTool",
             "format",
             f"--cluster-id={self.cluster_id}",  # one of ZooKeeper mode may begin with "-"
@@ -70,7 +70,6 @@ class MigratingController(KRaftNode):
     """A controller of 3.9.1 that takes over the brokers of this ZooKeeper as soon as they let it."""
 
     version = BROKER_VERSION
-    logging = f"-Dlog4j.configuration=file:{Path(__file__).with_name('log4j-broker.properties')}"
 
     def __init__(self, node_id: int, zookeeper: str, cluster_id: str, directory: Path) -> None:
         [port] = kept_ports(1)
