@@ -3,18 +3,14 @@
 Behaviour   An empty list. Clients ask every node and merge the answers.
 """
 
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import ListGroupsRequest, ListGroupsResponse
 
 
 def handle(_node: Node, _request: ListGroupsRequest, ctx: RequestContext) -> ListGroupsResponse:
     return ListGroupsResponse(version=ctx.api_version, throttle_time_ms=0, error_code=0, groups=[])
-
-
-def fail(_request: ListGroupsRequest, version: int, error: KafkaError) -> ListGroupsResponse:
-    return ListGroupsResponse(version=version, throttle_time_ms=0, error_code=error.code, groups=[])
 
 
 API = Api(
@@ -28,5 +24,5 @@ API = Api(
         Acl(AclOperation.DESCRIBE, AclResource.GROUP, "else the groups that are shown"),
     ),
     handle=handle,
-    fail=fail,
+    fail=error_alone(ListGroupsResponse),
 )

@@ -10,9 +10,10 @@ Behaviour   The node's keys in ascending order. A server announces no more than 
 
 import re
 
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest, ApiVersionsResponse
 
 MAX_VERSION = 4
@@ -33,10 +34,6 @@ def handle(node: Node, request: ApiVersionsRequest, ctx: RequestContext) -> ApiV
     )
 
 
-def fail(_request: ApiVersionsRequest, version: int, error: KafkaError) -> ApiVersionsResponse:
-    return ApiVersionsResponse(version=version, error_code=error.code, api_keys=[], throttle_time_ms=0)
-
-
 API = Api(
     key=18,
     name="ApiVersions",
@@ -45,5 +42,5 @@ API = Api(
     group=ApiGroup.CLIENT,
     acl=(),
     handle=handle,
-    fail=fail,
+    fail=error_alone(ApiVersionsResponse),
 )

@@ -9,12 +9,13 @@ Difference  A filter with a code that stands for no value at all is INVALID_REQU
 from collections.abc import Sequence
 
 from kafka_reassign_rpc.api.acl_messages import binding_filter
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.brokers_authorizer import acls_of
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.acls.acl_binding import AccessControlEntry, AclPermissionType, ResourcePattern
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownServerError
+from kafka_reassign_rpc.core.kafka_errors import UnknownServerError
 from kafka_reassign_rpc.protocol.messages import DescribeAclsRequest, DescribeAclsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
 from kafka_reassign_rpc.support.turns import Work, waited
@@ -62,12 +63,6 @@ def _resource(version: int, pattern: ResourcePattern, entries: Sequence[AccessCo
     return InParts(head, "acls", len(entries), descriptions)
 
 
-def fail(_request: DescribeAclsRequest, version: int, error: KafkaError) -> DescribeAclsResponse:
-    return DescribeAclsResponse(
-        version=version, throttle_time_ms=0, error_code=error.code, error_message=error.message, resources=[]
-    )
-
-
 API = Api(
     key=29,
     name="DescribeAcls",
@@ -76,5 +71,5 @@ API = Api(
     group=ApiGroup.CLIENT,
     acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
     handle=handle,
-    fail=fail,
+    fail=error_alone(DescribeAclsResponse),
 )

@@ -9,6 +9,7 @@ Behaviour   All moves where the topics are null, else the moves of the named par
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kafka_reassign_rpc.api.active_controller import required_controller
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import (
     PARTITION_NUMBERS,
     Acl,
@@ -83,10 +84,6 @@ def _listed(
     return answer_with(answer, "reassignments", elements, len(found), sum(len(moves) for _, moves in found))
 
 
-def fail(_request: ListReassignmentsRequest, _version: int, error: KafkaError) -> ListReassignmentsResponse:
-    return _answer(error)
-
-
 def _answer(error: KafkaError | None) -> ListReassignmentsResponse:
     return ListReassignmentsResponse(
         version=0,
@@ -105,6 +102,6 @@ API = Api(
     group=ApiGroup.VENDOR,
     acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
     handle=handle,
-    fail=fail,
+    fail=error_alone(ListReassignmentsResponse),
     max_elements=PARTITION_NUMBERS,
 )

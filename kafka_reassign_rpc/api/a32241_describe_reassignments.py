@@ -22,6 +22,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_reassign_rpc.api.active_controller import required_controller
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import (
     ALL_PARTITIONS,
     Acl,
@@ -34,7 +35,6 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.large_requests import in_pieces
 from kafka_reassign_rpc.api.ports import ControllerPort, Node
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import RPC, Partition
@@ -325,12 +325,6 @@ def encode_description(
     return b"".join([head, uvarint(len(replicas) + 1), *replicas, uvarint(count), *tags])
 
 
-def fail(_request: DescribeReassignmentsRequest, _version: int, error: KafkaError) -> DescribeReassignmentsResponse:
-    return DescribeReassignmentsResponse(
-        version=0, throttle_time_ms=0, error_code=error.code, error_message=error.message, descriptions=[]
-    )
-
-
 API = Api(
     key=32241,
     name="DescribeReassignments",
@@ -339,6 +333,6 @@ API = Api(
     group=ApiGroup.VENDOR,
     acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
     handle=handle,
-    fail=fail,
+    fail=error_alone(DescribeReassignmentsResponse),
     max_elements=ALL_PARTITIONS,
 )

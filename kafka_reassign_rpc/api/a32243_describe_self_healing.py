@@ -8,10 +8,10 @@ Behaviour   Each failed broker with the time since when it is gone and the time 
 """
 
 from kafka_reassign_rpc.api.active_controller import required_controller
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST, RepairCost
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest, DescribeSelfHealingResponse
 from kafka_reassign_rpc.support.turns import Work, waited
 
@@ -83,28 +83,6 @@ def _cost(found: RepairCost | None) -> dict[str, int]:
     }
 
 
-def fail(_request: DescribeSelfHealingRequest, _version: int, error: KafkaError) -> DescribeSelfHealingResponse:
-    return DescribeSelfHealingResponse(
-        version=0,
-        throttle_time_ms=0,
-        error_code=error.code,
-        error_message=error.message,
-        interval_ms=NEVER,
-        paused=False,
-        held_back=None,
-        failed_brokers=[],
-        waiting_moves=0,
-        moving_moves=0,
-        problems=[],
-        repairs=[],
-        returned_brokers=[],
-        approval_required=False,
-        unapproved_moves=0,
-        failed_log_dirs=[],
-        repair_details=[],
-    )
-
-
 API = Api(
     key=32243,
     name="DescribeSelfHealing",
@@ -113,5 +91,5 @@ API = Api(
     group=ApiGroup.VENDOR,
     acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
     handle=handle,
-    fail=fail,
+    fail=error_alone(DescribeSelfHealingResponse),
 )

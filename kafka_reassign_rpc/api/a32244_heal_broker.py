@@ -9,11 +9,11 @@ Behaviour   The repair does not wait for `failure.interval.ms`, but the brakes h
 from collections.abc import Sequence
 
 from kafka_reassign_rpc.api.active_controller import required_controller
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.healing.self_healing_status import RepairMove
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import HealBrokerRequest, HealBrokerResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, LargeArray
 from kafka_reassign_rpc.support.slices import emptied
@@ -59,19 +59,6 @@ def _by_topic(moves: Sequence[RepairMove]) -> Steps[dict[str, list[_Partition]]]
     return found
 
 
-def fail(_request: HealBrokerRequest, _version: int, error: KafkaError) -> HealBrokerResponse:
-    return HealBrokerResponse(
-        version=0,
-        throttle_time_ms=0,
-        error_code=error.code,
-        error_message=error.message,
-        bytes_to_copy=UNKNOWN,
-        copy_ms=UNKNOWN,
-        topics=[],
-        left_out=[],
-    )
-
-
 API = Api(
     key=32244,
     name="HealBroker",
@@ -80,5 +67,5 @@ API = Api(
     group=ApiGroup.VENDOR,
     acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
     handle=handle,
-    fail=fail,
+    fail=error_alone(HealBrokerResponse),
 )

@@ -5,9 +5,10 @@ Behaviour   One transaction writes them into `/admin/reassignment_settings` and 
             is not the controller. INVALID_CONFIG where either znode cannot be read. Nothing to move: an empty answer.
 """
 
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.protocol.messages import MoveServerSettingsRequest, MoveServerSettingsResponse
 from kafka_reassign_rpc.support.turns import Work, waited
 
@@ -29,12 +30,6 @@ def handle(node: Node, _request: MoveServerSettingsRequest, ctx: RequestContext)
     )
 
 
-def fail(_request: MoveServerSettingsRequest, _version: int, error: KafkaError) -> MoveServerSettingsResponse:
-    return MoveServerSettingsResponse(
-        version=0, throttle_time_ms=0, error_code=error.code, error_message=error.message, settings=[]
-    )
-
-
 API = Api(
     key=32245,
     name="MoveServerSettings",
@@ -43,5 +38,5 @@ API = Api(
     group=ApiGroup.VENDOR,
     acl=(Acl(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER),),
     handle=handle,
-    fail=fail,
+    fail=error_alone(MoveServerSettingsResponse),
 )

@@ -7,9 +7,10 @@ Behaviour   Any server answers `status` and `history`; `moves`, `brokers`, `part
 
 import json
 
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController
 from kafka_reassign_rpc.protocol.messages import DescribeStatusRequest, DescribeStatusResponse
 from kafka_reassign_rpc.support.turns import Work, waited
 
@@ -26,12 +27,6 @@ def handle(node: Node, request: DescribeStatusRequest, _ctx: RequestContext) -> 
     return DescribeStatusResponse(version=0, throttle_time_ms=0, error_code=0, error_message=None, content=document)
 
 
-def fail(_request: DescribeStatusRequest, _version: int, error: KafkaError) -> DescribeStatusResponse:
-    return DescribeStatusResponse(
-        version=0, throttle_time_ms=0, error_code=error.code, error_message=error.message, content=b""
-    )
-
-
 API = Api(
     key=32246,
     name="DescribeStatus",
@@ -40,5 +35,5 @@ API = Api(
     group=ApiGroup.VENDOR,
     acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
     handle=handle,
-    fail=fail,
+    fail=error_alone(DescribeStatusResponse),
 )

@@ -10,6 +10,7 @@ Behaviour   All moves, those of topics, or those of partitions. They keep their 
 from collections.abc import Collection, Sequence
 
 from kafka_reassign_rpc.api.active_controller import required_controller
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import (
     ALL_PARTITIONS,
     Acl,
@@ -21,7 +22,7 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.large_requests import existing
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.protocol.messages import AlterReassignmentThrottlesRequest, AlterReassignmentThrottlesResponse
 from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
@@ -58,20 +59,6 @@ def _wanted(node: Node, topics: Sequence[_Topic]) -> Steps[dict[str, Collection[
     return wanted
 
 
-def fail(
-    _request: AlterReassignmentThrottlesRequest, _version: int, error: KafkaError
-) -> AlterReassignmentThrottlesResponse:
-    return AlterReassignmentThrottlesResponse(
-        version=0,
-        throttle_time_ms=0,
-        error_code=error.code,
-        error_message=error.message,
-        moving_moves=0,
-        waiting_moves=0,
-        repair_moves=0,
-    )
-
-
 API = Api(
     key=32247,
     name="AlterReassignmentThrottles",
@@ -80,6 +67,6 @@ API = Api(
     group=ApiGroup.VENDOR,
     acl=(Acl(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER),),
     handle=handle,
-    fail=fail,
+    fail=error_alone(AlterReassignmentThrottlesResponse),
     max_elements=ALL_PARTITIONS,
 )

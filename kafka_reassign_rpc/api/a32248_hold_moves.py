@@ -10,9 +10,10 @@ Behaviour   The moves that all the lists name: topics, brokers among the old or 
 from collections.abc import Sequence
 
 from kafka_reassign_rpc.api.active_controller import required_controller
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.core.znode_routes.holding import LONGEST_REASON, Selection
 from kafka_reassign_rpc.protocol.messages import HoldMovesRequest, HoldMovesResponse
 from kafka_reassign_rpc.support.turns import Work, waited
@@ -45,18 +46,6 @@ def _selection(topics: Sequence[str] | None, brokers: Sequence[int] | None, reas
     )
 
 
-def fail(_request: HoldMovesRequest, _version: int, error: KafkaError) -> HoldMovesResponse:
-    return HoldMovesResponse(
-        version=0,
-        throttle_time_ms=0,
-        error_code=error.code,
-        error_message=error.message,
-        changed=0,
-        unchanged=0,
-        in_flight=0,
-    )
-
-
 API = Api(
     key=32248,
     name="HoldMoves",
@@ -65,5 +54,5 @@ API = Api(
     group=ApiGroup.VENDOR,
     acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
     handle=handle,
-    fail=fail,
+    fail=error_alone(HoldMovesResponse),
 )

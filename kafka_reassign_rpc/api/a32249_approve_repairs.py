@@ -6,9 +6,9 @@ Behaviour   The repairs of the named brokers, or all. The answer comes once it i
 """
 
 from kafka_reassign_rpc.api.active_controller import required_controller
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import ApproveRepairsRequest, ApproveRepairsResponse
 from kafka_reassign_rpc.support.turns import Work, waited
 
@@ -28,18 +28,6 @@ def handle(node: Node, request: ApproveRepairsRequest, ctx: RequestContext) -> W
     )
 
 
-def fail(_request: ApproveRepairsRequest, _version: int, error: KafkaError) -> ApproveRepairsResponse:
-    return ApproveRepairsResponse(
-        version=0,
-        throttle_time_ms=0,
-        error_code=error.code,
-        error_message=error.message,
-        approved=0,
-        held=0,
-        brokers=[],
-    )
-
-
 API = Api(
     key=32249,
     name="ApproveRepairs",
@@ -48,5 +36,5 @@ API = Api(
     group=ApiGroup.VENDOR,
     acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
     handle=handle,
-    fail=fail,
+    fail=error_alone(ApproveRepairsResponse),
 )

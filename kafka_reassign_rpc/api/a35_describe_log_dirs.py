@@ -8,6 +8,7 @@ Difference  A node without log dirs shows one named `none`: Java's AdminClient t
 
 from collections.abc import Mapping, Sequence
 
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import (
     PARTITION_NUMBERS,
     Acl,
@@ -20,7 +21,6 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.large_requests import NUMBERS, answer_with
 from kafka_reassign_rpc.api.ports import LogDir, Node
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
 from kafka_reassign_rpc.support.slices import pieces
@@ -79,10 +79,6 @@ def _dir(version: int, log_dir: LogDir, topics: Mapping[str, list[tuple[object, 
     return InParts(head, "topics", len(topics), elements)
 
 
-def fail(_request: DescribeLogDirsRequest, version: int, error: KafkaError) -> DescribeLogDirsResponse:
-    return DescribeLogDirsResponse(version=version, throttle_time_ms=0, error_code=error.code, results=[])
-
-
 API = Api(
     key=35,
     name="DescribeLogDirs",
@@ -91,6 +87,6 @@ API = Api(
     group=ApiGroup.CLIENT,
     acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER, names_request=False),),
     handle=handle,
-    fail=fail,
+    fail=error_alone(DescribeLogDirsResponse),
     max_elements=PARTITION_NUMBERS,
 )

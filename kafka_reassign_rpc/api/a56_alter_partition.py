@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from kafka_reassign_rpc.api.active_controller import required_controller
-from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
+from kafka_reassign_rpc.api.answer_fields import ZERO_UUID, error_alone
 from kafka_reassign_rpc.api.api_definition import (
     ALL_PARTITIONS,
     Acl,
@@ -110,10 +110,6 @@ def _partition(version: int, index: int, outcome: Partition | KafkaError) -> tup
     return (*fields, recovery, epoch) if version >= _FIRST_WITH_RECOVERY else (*fields, epoch)
 
 
-def fail(_request: AlterPartitionRequest, version: int, error: KafkaError) -> AlterPartitionResponse:
-    return AlterPartitionResponse(version=version, throttle_time_ms=0, error_code=error.code, topics=[])
-
-
 API = Api(
     key=56,
     name="AlterPartition",
@@ -122,6 +118,6 @@ API = Api(
     group=ApiGroup.INTER_BROKER,
     acl=(Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER),),
     handle=handle,
-    fail=fail,
+    fail=error_alone(AlterPartitionResponse),
     max_elements=ALL_PARTITIONS,
 )

@@ -6,10 +6,11 @@ Behaviour   One result per feature, with the texts of Kafka's controller. In Zoo
 """
 
 from kafka_reassign_rpc.api.active_controller import required_controller
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.protocol.messages import UpdateFeaturesRequest, UpdateFeaturesResponse
 from kafka_reassign_rpc.support.turns import Work
 
@@ -56,12 +57,6 @@ def _refusal(update: _Update, version: int) -> str:
     return "Could not apply finalized feature update because the provided feature is not supported."
 
 
-def fail(_: UpdateFeaturesRequest, version: int, error: KafkaError) -> UpdateFeaturesResponse:
-    return UpdateFeaturesResponse(
-        version=version, throttle_time_ms=0, error_code=error.code, error_message=error.message, results=[]
-    )
-
-
 API = Api(
     key=57,
     name="UpdateFeatures",
@@ -70,6 +65,6 @@ API = Api(
     group=ApiGroup.CLIENT,
     acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER, names_request=False),),
     handle=handle,
-    fail=fail,
+    fail=error_alone(UpdateFeaturesResponse),
     to_controller=True,
 )

@@ -5,9 +5,10 @@ Behaviour   Answers endpoint type 1 (brokers). Type 2 (KRaft controllers) gets M
             ZooKeeper mode does not have.
 """
 
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, MismatchedEndpointType
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, MismatchedEndpointType
 from kafka_reassign_rpc.protocol.messages import DescribeClusterRequest, DescribeClusterResponse
 
 BROKER_ENDPOINTS = 1
@@ -55,18 +56,6 @@ def _failed(version: int, code: int, message: str) -> DescribeClusterResponse:
     )
 
 
-def fail(_request: DescribeClusterRequest, version: int, error: KafkaError) -> DescribeClusterResponse:
-    return DescribeClusterResponse(
-        version=version,
-        throttle_time_ms=0,
-        error_code=error.code,
-        error_message=error.message,
-        endpoint_type=BROKER_ENDPOINTS,
-        cluster_id="",
-        brokers=[],
-    )
-
-
 API = Api(
     key=60,
     name="DescribeCluster",
@@ -75,5 +64,5 @@ API = Api(
     group=ApiGroup.CLIENT,
     acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER, "the authorized operations"),),
     handle=handle,
-    fail=fail,
+    fail=error_alone(DescribeClusterResponse),
 )

@@ -4,9 +4,9 @@ Behaviour   An empty list. Clients ask every node and merge the answers. Filters
             told, each once.
 """
 
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import ListTransactionsRequest, ListTransactionsResponse
 
 STATES = frozenset(
@@ -31,12 +31,6 @@ def handle(_node: Node, request: ListTransactionsRequest, ctx: RequestContext) -
     )
 
 
-def fail(_request: ListTransactionsRequest, version: int, error: KafkaError) -> ListTransactionsResponse:
-    return ListTransactionsResponse(
-        version=version, throttle_time_ms=0, error_code=error.code, unknown_state_filters=[], transaction_states=[]
-    )
-
-
 API = Api(
     key=66,
     name="ListTransactions",
@@ -45,5 +39,5 @@ API = Api(
     group=ApiGroup.CLIENT,
     acl=(Acl(AclOperation.DESCRIBE, AclResource.TRANSACTIONAL_ID),),
     handle=handle,
-    fail=fail,
+    fail=error_alone(ListTransactionsResponse),
 )

@@ -4,9 +4,9 @@ Behaviour   The next block; it is durable before the broker gets it. Errors at t
 """
 
 from kafka_reassign_rpc.api.active_controller import required_controller
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from kafka_reassign_rpc.support.turns import Work, waited
 
@@ -19,12 +19,6 @@ def handle(node: Node, request: AllocateProducerIdsRequest, _ctx: RequestContext
     )
 
 
-def fail(_request: AllocateProducerIdsRequest, _version: int, error: KafkaError) -> AllocateProducerIdsResponse:
-    return AllocateProducerIdsResponse(
-        version=0, throttle_time_ms=0, error_code=error.code, producer_id_start=0, producer_id_len=0
-    )
-
-
 API = Api(
     key=67,
     name="AllocateProducerIds",
@@ -33,5 +27,5 @@ API = Api(
     group=ApiGroup.INTER_BROKER,
     acl=(Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER),),
     handle=handle,
-    fail=fail,
+    fail=error_alone(AllocateProducerIdsResponse),
 )

@@ -1,7 +1,9 @@
 """Values of fields that many answers have in common."""
 
+from typing import Any
 from uuid import UUID
 
+from kafka_reassign_rpc.api.api_definition import ErrorAnswer
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
     KafkaError,
@@ -14,6 +16,16 @@ ZERO_UUID = UUID(int=0)
 """Stands for "no topic id"."""
 
 _UNTOLD = (ClusterAuthorizationFailed, RequestTimedOut, ThrottlingQuotaExceeded, TopicAuthorizationFailed)
+
+
+def error_alone(response: type[Any]) -> ErrorAnswer:
+    """Answers of this class that hold an error, and else what their schema gives as defaults."""
+
+    def fail(_request: object, version: int, error: KafkaError) -> Any:
+        text = {"error_message": error.message} if "error_message" in response.fields else {}
+        return response(version=version, throttle_time_ms=0, error_code=error.code, **text)
+
+    return fail
 
 
 def code_of(error: KafkaError | None) -> int:
