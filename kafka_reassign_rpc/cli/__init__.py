@@ -9,6 +9,7 @@ outward_settings)
 listener_settings                         listeners, their protocols and their security, made from settings
 kafka_config                              the server.properties of a broker
 security_names                            names that mean security and that nobody would use
+zookeeper_access                          how check, leave and status reach a secured ZooKeeper
 secret_settings                           the files with secrets that the settings of a server name
 extras                                    which extra of the package each command needs
 completion                                the script for the completion of a shell

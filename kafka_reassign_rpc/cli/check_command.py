@@ -15,6 +15,7 @@ from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import OF_BROKER, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import whole
+from kafka_reassign_rpc.cli.zookeeper_access import given
 from kafka_reassign_rpc.core import cordon
 from kafka_reassign_rpc.preflight import departure_findings, findings, secret_file_findings
 from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins, gather
@@ -43,7 +44,7 @@ With --without it looks instead whether these brokers may go: which partitions l
 under min.insync.replicas, become under-replicated or lose a rack without them, and whether the other brokers have room
 for what they hold. Of many partitions it counts all, and names the first.
 
-Prints a line for each finding: OK, WARNING, or UNSAFE with what to do.
+Prints a line for each finding: OK, WARNING, or UNSAFE with what to do, and the commands that do it as they can be run.
 """
 EPILOG = """\
 exit codes: 0 a server can control the cluster (--for-kraft: it is ready; --without: the brokers may go), 1 it is
@@ -126,7 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
         found, departure = asyncio.run(check_departure(config, seconds, without))
         more = departure_findings.document(without, departure)
     elif arguments.for_kraft:
-        question, found = findings.TO_MIGRATE, asyncio.run(check_for_kraft(config, seconds))
+        question, found = findings.TO_MIGRATE, asyncio.run(check_for_kraft(config, seconds, given(arguments)))
     else:
         question = findings.TO_CONTROL
         found = [

@@ -16,9 +16,10 @@ from kafka_reassign_rpc.cli.check_command import add_timeout, timeout_seconds
 from kafka_reassign_rpc.cli.pipeline_jobs import say
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
-from kafka_reassign_rpc.cli.settings_reader import add_files, read_settings
+from kafka_reassign_rpc.cli.settings_reader import read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import zookeeper_connect
+from kafka_reassign_rpc.cli.zookeeper_access import add_access
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, client_configs, load_properties
 from kafka_reassign_rpc.leaving.facts import Facts
 from kafka_reassign_rpc.leaving.kept_file import WrongFile
@@ -78,8 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--without-history", action="store_true", help="--export does without the history that the controller tells"
     )
-    add_files(parser)
     add_timeout(parser)
+    add_access(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -137,7 +138,11 @@ async def _leave(connect: str, access: Access, seconds: float, choices: Choices)
 def _advice(error: Exception) -> str:
     cause = error.error if isinstance(error, TransactionFailed) else error
     is_refused = isinstance(cause, (NoAuth, AuthFailed, InvalidAcl))
-    return "give the brokers' login to ZooKeeper (--config, --kafka-config), and " if is_refused else ""
+    return (
+        "give the brokers' login to ZooKeeper (--config, --kafka-config or flags, as serve takes them), and "
+        if is_refused
+        else ""
+    )
 
 
 def _say(text: str) -> None:

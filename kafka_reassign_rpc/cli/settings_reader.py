@@ -116,7 +116,13 @@ def listener_setting(
 
 def add_flags(parser: argparse.ArgumentParser, settings: Iterable[Setting]) -> None:
     """Add `--config FILE`, `--kafka-config FILE` and one flag for each setting, group by group."""
-    add_files(parser)
+    parser.add_argument("--config", metavar="FILE", help="a TOML file with settings by their dotted names")
+    parser.add_argument(
+        "--kafka-config",
+        metavar="FILE",
+        help="the server.properties of a broker: what it says of ZooKeeper and of security holds for this server too,"
+        " unless a flag or --config says otherwise",
+    )
     groups: dict[str, argparse._ArgumentGroup] = {}
     for setting in settings:
         if setting.group not in groups:
@@ -131,16 +137,6 @@ def add_flags(parser: argparse.ArgumentParser, settings: Iterable[Setting]) -> N
             metavar=setting.metavar,
             help=f"{setting.help} (default: {setting.default_text}{dynamic})".replace("%", "%%"),
         )
-
-
-def add_files(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--config", metavar="FILE", help="a TOML file with settings by their dotted names")
-    parser.add_argument(
-        "--kafka-config",
-        metavar="FILE",
-        help="the server.properties of a broker: what it says of ZooKeeper and of security holds for this server too,"
-        " unless a flag or --config says otherwise",
-    )
 
 
 class _SecretFlag(argparse.Action):

@@ -15,9 +15,10 @@ from kafka_reassign_rpc.cli.pipeline_jobs import say
 from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
-from kafka_reassign_rpc.cli.settings_reader import add_files, read_settings
+from kafka_reassign_rpc.cli.settings_reader import read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import zookeeper_connect
+from kafka_reassign_rpc.cli.zookeeper_access import add_access
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, client_configs, load_properties
 from kafka_reassign_rpc.client.running_servers import configs_of_another
 from kafka_reassign_rpc.preflight import cluster_status
@@ -36,7 +37,8 @@ shows what `kafka-reassign --status` shows: problems, moves, brokers, self-heali
 nodes of the cluster, or its ZooKeeper, which also works while nobody controls the cluster, and changes nothing.
 
 The nodes tell the epoch and the time of the election only if the controller is a server with an event log. ZooKeeper
-always tells them. For a secured ZooKeeper give the files of `kafka-reassign-rpc serve` (--config, --kafka-config).
+always tells them. For a secured ZooKeeper give the files and flags of `serve`: --config,
+--kafka-config, --java-security-auth-login-config and others.
 """
 EPILOG = """\
 exit codes: 0 there is a controller, 1 there is none or nobody answers, 2 wrong flags
@@ -59,9 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a Java properties file with configs of the client",
     )
-    add_files(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
     add_timeout(parser)
+    add_access(parser)
 
 
 def _configs(arguments: argparse.Namespace) -> dict[str, Any]:

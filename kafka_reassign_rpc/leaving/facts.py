@@ -53,7 +53,9 @@ async def read(zk: ZooKeeper) -> Facts:
     fence = await zk.exists(znode_paths.CONTROLLER_EPOCH)
     state = await read_state.read(zk)
     own = await own_znodes.read(zk)
-    unreadable = [f"{path}: it cannot be understood" for path in _broken(state)]
+    broken = read_state.unreadable_requests(state)
+    broken += [znode_paths.SETTINGS] if state.cluster.settings_problem else []
+    unreadable = [f"{path}: it cannot be understood" for path in broken]
     servers = await _servers(zk, own)
     leased = await _leased(zk, own, unreadable)
     requests: dict[str, ReassignmentRequest] = {}
@@ -77,14 +79,6 @@ async def read(zk: ZooKeeper) -> Facts:
         await _standing(zk, lacking),
         unreadable,
     )
-
-
-def _broken(state: FoundState) -> list[str]:
-    cluster = state.cluster
-    found = [part.path for part in cluster.queue.parts.values() if part.unreadable]
-    if cluster.batch is not None and cluster.batch.unreadable:
-        found.append(znode_paths.REASSIGN_PARTITIONS)
-    return [*found, znode_paths.SETTINGS] if cluster.settings_problem else found
 
 
 async def _standing(zk: ZooKeeper, paths: list[str]) -> dict[str, Znode]:

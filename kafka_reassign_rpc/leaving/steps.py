@@ -18,8 +18,8 @@ from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory, broker_after, topic_after
 from kafka_reassign_rpc.leaving.facts import Facts
+from kafka_reassign_rpc.preflight.cures import HOW_TO_MOVE
 from kafka_reassign_rpc.preflight.findings import every, some
-from kafka_reassign_rpc.preflight.kraft_findings import HOW_TO_MOVE
 from kafka_reassign_rpc.preflight.own_znodes import OwnZnode, root_of
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.zookeeper import znode_paths

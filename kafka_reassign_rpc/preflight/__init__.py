@@ -10,10 +10,11 @@ secret_file_findings
                  whether others may read the files with the server's secrets
 broker_principals
                  as whom brokers come to their controller
+cures            the commands that cure what is found, as they can be run (pure)
 findings         OK, WARNING or UNSAFE, as text and JSON
 own_znodes       the znodes of this product that stand, and what of others stands below them
 migration_state  what only a migration to KRaft reads
-kraft_findings, kraft_broker_findings
+kraft_findings, kraft_metadata_findings, kraft_broker_findings
                  what keeps a cluster from its migration, or would be lost by it (pure)
 departure_findings
                  what follows from brokers that go (pure)

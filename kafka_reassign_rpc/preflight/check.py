@@ -1,8 +1,8 @@
 """The check of a cluster: asks ZooKeeper and the brokers, each within a time limit, and changes nothing."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
@@ -19,7 +19,9 @@ from kafka_reassign_rpc.preflight import (
     znode_findings,
     znode_rights,
 )
+from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins
+from kafka_reassign_rpc.preflight.cures import Cures
 from kafka_reassign_rpc.preflight.findings import Finding, fine, unsafe
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -31,6 +33,15 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, ZkError
 
 _NOTHING_KNOWN = BrokerLogins()
+NAMED = 3
+"""Brokers that a command names: any of them tells the others."""
+
+Look = Callable[[ZooKeeper, list[Finding]], Awaitable[None]]
+"""Adds to the findings. Raises ZkError, TimeoutError, NoChroot."""
+
+
+class NoChroot(Exception):
+    """The ZooKeeper is not that of the cluster, or the chroot is misspelt."""
 
 
 async def check(config: ServerConfig, seconds: float, logins: BrokerLogins = _NOTHING_KNOWN) -> list[Finding]:
@@ -39,18 +50,19 @@ async def check(config: ServerConfig, seconds: float, logins: BrokerLogins = _NO
     seconds   the limit for a ZooKeeper session, for all reads from ZooKeeper, and for each broker
     logins    what is known of the logins of brokers
     """
-    return await with_zookeeper(config, seconds, lambda zk: _check(zk, config, seconds, logins))
+    return await with_zookeeper(config, seconds, lambda zk, found: _check(zk, found, config, seconds, logins))
 
 
-async def check_for_kraft(config: ServerConfig, seconds: float) -> list[Finding]:
-    """Look whether the cluster could begin its migration to KRaft. Arguments as in `check`."""
-    return await with_zookeeper(config, seconds, lambda zk: _check_for_kraft(zk, config, seconds))
+async def check_for_kraft(config: ServerConfig, seconds: float, flags: str = "") -> list[Finding]:
+    """Look whether the cluster could begin its migration to KRaft. Arguments as in `check`.
+
+    flags   those with which our other commands reach ZooKeeper as this check does
+    """
+    return await with_zookeeper(config, seconds, lambda zk, found: _check_for_kraft(zk, found, config, seconds, flags))
 
 
-async def with_zookeeper(
-    config: ServerConfig, seconds: float, look: Callable[[ZooKeeper], Awaitable[list[Finding]]]
-) -> list[Finding]:
-    """What `look` finds, and whether ZooKeeper answers at all."""
+async def with_zookeeper(config: ServerConfig, seconds: float, look: Look) -> list[Finding]:
+    """What `look` adds to the findings, as far as ZooKeeper lets it, and whether ZooKeeper answers at all."""
     zk = ZooKeeper(
         config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms, access=config.zookeeper_access
     )
@@ -58,55 +70,65 @@ async def with_zookeeper(
         await zk.start(seconds)
     except ZkError as error:
         return [unsafe("zookeeper", str(error), "give the zookeeper.connect of the brokers")]
+    found = [fine("zookeeper", f"{zk.connect} answers")]
     try:
-        return [fine("zookeeper", f"{zk.connect} answers"), *await look(zk)]
+        await look(zk, found)
+    except NoChroot as error:
+        found.append(unsafe("chroot", str(error), "give the zookeeper.connect of the brokers"))
+    except NoAuth as error:
+        advice = "give the brokers' login to ZooKeeper (docs/security-outward.md)"
+        found.append(unsafe("zookeeper", f"it cannot be read: {error}", advice))
+    except (ZkError, TimeoutError) as error:
+        text = f"it cannot be read within {seconds:g} s ({error or 'no answer'})"
+        found.append(unsafe("zookeeper", text, "look at ZooKeeper, or give a longer --timeout-ms"))
     finally:
         await zk.close()
+    return found
 
 
-async def _check_for_kraft(zk: ZooKeeper, config: ServerConfig, seconds: float) -> list[Finding]:
-    try:
-        async with asyncio.timeout(seconds):
-            if zk.chroot and await zk.exists("/") is None:
-                return [no_chroot(zk)]
-            state = await read_state.read(zk)
-            more = await migration_state.read(zk, state)
-            standing = await ConfigStore(zk).get(BROKERS, DEFAULT)
-    except NoAuth as error:
-        text = f"it cannot be read, and so not by KRaft controllers with this login either: {error}"
-        return [unsafe("zookeeper", text, "give the brokers' login to ZooKeeper, here and to the controllers")]
-    except (ZkError, TimeoutError) as error:
-        return [unread(error, seconds)]
+@asynccontextmanager
+async def reading(zk: ZooKeeper, seconds: float) -> AsyncIterator[None]:
+    """Bounds the time of all reads. Raises NoChroot, TimeoutError."""
+    async with asyncio.timeout(seconds):
+        if zk.chroot and await zk.exists("/") is None:
+            raise NoChroot(f"there is no chroot {zk.chroot} in this ZooKeeper")
+        yield
+
+
+async def _check_for_kraft(
+    zk: ZooKeeper, found: list[Finding], config: ServerConfig, seconds: float, flags: str
+) -> None:
+    async with reading(zk, seconds):
+        state = await read_state.read(zk)
+        more = await migration_state.read(zk, state)
+        standing = await ConfigStore(zk).get(BROKERS, DEFAULT)
     answers = await ask_brokers.ask_all(
         state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds, standing, log_dirs=True
     )
-    return list(kraft_findings.findings(state, more, answers))
+    found += kraft_findings.findings(state, more, answers, cures_of(config, answers, flags))
 
 
-def no_chroot(zk: ZooKeeper) -> Finding:
-    text = f"there is no chroot {zk.chroot} in this ZooKeeper"
-    return unsafe("chroot", text, "give the zookeeper.connect of the brokers")
+def cures_of(config: ServerConfig, answers: Sequence[BrokerAnswer], flags: str) -> Cures:
+    """Commands reach the brokers where the check has reached them."""
+    heard = [one.endpoint for one in answers if not one.problem]
+    is_open = all(one.security_protocol == "PLAINTEXT" for one in heard)
+    return Cures(
+        config.zookeeper_connect,
+        ",".join(f"{one.host}:{one.port}" for one in heard[:NAMED]),
+        "" if is_open else "--command-config client.properties",
+        "" if config.zookeeper_access.tls is None else "-zk-tls-config-file zookeeper-tls.properties",
+        flags,
+    )
 
 
-def unread(error: Exception, seconds: float) -> Finding:
-    text = f"it cannot be read within {seconds:g} s ({error or 'no answer'})"
-    return unsafe("zookeeper", text, "look at ZooKeeper, or give a longer --timeout-ms")
-
-
-async def _check(zk: ZooKeeper, config: ServerConfig, seconds: float, logins: BrokerLogins) -> list[Finding]:
-    found: list[Finding] = []
-    try:
-        async with asyncio.timeout(seconds):
-            if zk.chroot and await zk.exists("/") is None:
-                return [no_chroot(zk)]
-            found += await _rights(zk, config)
-            state = await read_state.read(zk)
-            standing = await ConfigStore(zk).get(BROKERS, DEFAULT)
-            first = await read_state.first_decisions(state.cluster, config.server_id, config.settings)
-    except NoAuth as error:
-        return [*found, unsafe("zookeeper", f"it cannot be read: {error}", "see the finding about rights")]
-    except (ZkError, TimeoutError) as error:
-        return [*found, unread(error, seconds)]
+async def _check(
+    zk: ZooKeeper, found: list[Finding], config: ServerConfig, seconds: float, logins: BrokerLogins
+) -> None:
+    async with reading(zk, seconds):
+        found += await _rights(zk, config)
+        state = await read_state.read(zk)
+        standing = await ConfigStore(zk).get(BROKERS, DEFAULT)
+        first = await read_state.first_decisions(state.cluster, config.server_id, config.settings)
     found += znode_findings.findings(state, first, config.server_id, config.takeover)
     answers = await ask_brokers.ask_all(
         state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds, standing
@@ -129,7 +151,6 @@ async def _check(zk: ZooKeeper, config: ServerConfig, seconds: float, logins: Br
         logins,
         refuses=config.refuses_without_authorizer,
     )
-    return found
 
 
 async def _authorizer(zk: ZooKeeper, config: ServerConfig, seconds: float) -> AclAuthorizer | None:

@@ -1,6 +1,5 @@
 """Whether brokers may go: asks ZooKeeper and the brokers, each within a time limit, and changes nothing."""
 
-import asyncio
 from collections.abc import Collection
 
 from kafka_reassign_rpc.controller.duties.disk_survey import disks_told
@@ -13,11 +12,10 @@ from kafka_reassign_rpc.core.departure import MOST_NAMED, Departure, Disks
 from kafka_reassign_rpc.core.reassignment_algebra.target_change import MIN_INSYNC_REPLICAS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.preflight import ask_brokers, departure_findings
-from kafka_reassign_rpc.preflight.check import no_chroot, unread, with_zookeeper
-from kafka_reassign_rpc.preflight.findings import Finding, unsafe
+from kafka_reassign_rpc.preflight.check import reading, with_zookeeper
+from kafka_reassign_rpc.preflight.findings import Finding
 from kafka_reassign_rpc.support.turns import in_turns
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, ZkError
 
 
 async def check_departure(
@@ -26,21 +24,14 @@ async def check_departure(
     """What is found, and the answer itself; None: it could not be asked for. Arguments as in `check`."""
     answered: list[Departure] = []
 
-    async def look(zk: ZooKeeper) -> list[Finding]:
-        try:
-            async with asyncio.timeout(seconds):
-                if zk.chroot and await zk.exists("/") is None:
-                    return [no_chroot(zk)]
-                cluster = (await load_cluster.read_cluster(zk)).cluster
-        except NoAuth as error:
-            return [unsafe("zookeeper", f"it cannot be read: {error}", "give the brokers' login to ZooKeeper")]
-        except (ZkError, TimeoutError) as error:
-            return [unread(error, seconds)]
+    async def look(zk: ZooKeeper, found: list[Finding]) -> None:
+        async with reading(zk, seconds):
+            cluster = (await load_cluster.read_cluster(zk)).cluster
         client_id = f"check-{config.server_id}"
         answers = await ask_brokers.ask_all(cluster.brokers.values(), config.links, client_id, seconds, {})
-        found = await _departure(cluster, config, seconds, away, answers)
-        answered.append(found)
-        return list(departure_findings.findings(cluster, found, answers))
+        departure = await _departure(cluster, config, seconds, away, answers)
+        answered.append(departure)
+        found += departure_findings.findings(cluster, departure, answers)
 
     findings = await with_zookeeper(config, seconds, look)
     return findings, answered[0] if answered else None

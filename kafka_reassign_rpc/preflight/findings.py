@@ -20,24 +20,28 @@ class Level(StrEnum):
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at. `subject` is a word that stays the same from version to version."""
+    """One thing that was looked at. `subject` is a word that stays the same from version to version.
+
+    commands   what does as the advice says, as it can be run; none: no command can
+    """
 
     level: Level
     subject: str
     text: str
     advice: str = ""
+    commands: tuple[str, ...] = ()
 
 
 def fine(subject: str, text: str) -> Finding:
     return Finding(Level.OK, subject, text)
 
 
-def warning(subject: str, text: str, advice: str) -> Finding:
-    return Finding(Level.WARNING, subject, text, advice)
+def warning(subject: str, text: str, advice: str, commands: tuple[str, ...] = ()) -> Finding:
+    return Finding(Level.WARNING, subject, text, advice, commands)
 
 
-def unsafe(subject: str, text: str, advice: str) -> Finding:
-    return Finding(Level.UNSAFE, subject, text, advice)
+def unsafe(subject: str, text: str, advice: str, commands: tuple[str, ...] = ()) -> Finding:
+    return Finding(Level.UNSAFE, subject, text, advice, commands)
 
 
 def is_safe(findings: Iterable[Finding]) -> bool:
@@ -67,12 +71,13 @@ def every(names: Iterable[str]) -> str:
 
 
 def lines(findings: Sequence[Finding], question: Question = TO_CONTROL) -> list[str]:
-    """One line for each finding, and the verdict."""
+    """One line for each finding, one for each of its commands, and the verdict."""
     width = max(len(level) for level in Level)
-    shown = [
-        f"{one.level:<{width}}  {one.subject}: {one.text}{f'. What to do: {one.advice}' if one.advice else ''}"
-        for one in findings
-    ]
+    shown = []
+    for one in findings:
+        advice = f". What to do: {one.advice}" if one.advice else ""
+        shown.append(f"{one.level:<{width}}  {one.subject}: {one.text}{advice}")
+        shown += [f"{'':<{width}}      {command}" for command in one.commands]
     verdict = "It is safe" if is_safe(findings) else "It is NOT safe"
     return [*shown, f"{verdict} {question.verdict}."]
 

@@ -11,6 +11,7 @@ from kafka_reassign_rpc.core.config_values import INT32, flag, number
 from kafka_reassign_rpc.core.configs.java_values import items
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.broker_findings import by_value, release, with_value
+from kafka_reassign_rpc.preflight.cures import Commands, with_line, without_lines
 from kafka_reassign_rpc.preflight.findings import Finding, every, fine, some, unsafe, warning
 from kafka_reassign_rpc.support.counted import counted
 
@@ -19,6 +20,11 @@ MIGRATES, WITH_LOG_DIRS, IN_TRANSACTIONS, LAST = (3, 4), (3, 7), (3, 6), (3, 9)
 first whose controller migrates in one transaction (KIP-868), and the last with ZooKeeper."""
 NEW_IN_3_9 = "controller.quorum.bootstrap.servers"
 """A broker with this config is of 3.9."""
+CONTROLLER_LISTENERS = "controller.listener.names"
+CONTROL_PLANE = "control.plane.listener.name"
+STANDARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+USUAL_LISTENER = "CONTROLLER"
+"""The name of the controllers' listener in Kafka's documentation."""
 RESERVED_IDS = 1000
 """Default of reserved.broker.max.id: a broker with a higher id has had it from ZooKeeper."""
 
@@ -45,11 +51,14 @@ def _versions(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
     found = by_value(heard, lambda configs: configs.get(PROTOCOL_VERSION))
     releases = {value: release(value) for value in found}
     early = [value for value, number in releases.items() if number is None or number < MIGRATES]
+    older = _older(heard)
+    advice, commands = _to_3_9(heard)
     if len(found) > 1 or early:
         yield unsafe(
             "versions",
             f"{PROTOCOL_VERSION} is {some(sorted(found))}: brokers that migrate need the same one, 3.4 or more",
-            "upgrade the brokers to 3.9, then set it to 3.9 on all of them",
+            advice,
+            commands,
         )
     elif any(number is not None and number < LAST for number in releases.values()):
         halves = any(number is not None and number < IN_TRANSACTIONS for number in releases.values())
@@ -57,9 +66,9 @@ def _versions(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
         yield warning(
             "versions",
             f"{PROTOCOL_VERSION} is {some(found)}. Kafka's bridge release is 3.9.{more}",
-            "upgrade the brokers to 3.9, then set it to 3.9 on all of them",
+            advice,
+            commands,
         )
-    older = [one.broker.id for one in heard if one.configs and NEW_IN_3_9 not in one.configs]
     if older:
         yield warning(
             "releases",
@@ -68,6 +77,18 @@ def _versions(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
         )
     if len(found) == 1 and not early and not older and LAST in releases.values():
         yield fine("versions", f"all brokers are of 3.9, with {PROTOCOL_VERSION} {some(found)}")
+
+
+def _older(heard: Sequence[BrokerAnswer]) -> list[int]:
+    """Brokers of releases before 3.9."""
+    return [one.broker.id for one in heard if one.configs and NEW_IN_3_9 not in one.configs]
+
+
+def _to_3_9(heard: Sequence[BrokerAnswer]) -> tuple[str, Commands]:
+    if _older(heard):
+        return f"upgrade the brokers to 3.9, then set {PROTOCOL_VERSION} to 3.9 on all of them", ()
+    text = f"take {PROTOCOL_VERSION} out of the properties of all brokers, and restart them one after the other"
+    return text, without_lines([PROTOCOL_VERSION])
 
 
 def _log_dirs(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
@@ -84,7 +105,8 @@ def _log_dirs(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
             "log-dirs",
             f"log dirs have failed: {every(failed)}. A broker with a failed log dir ends itself in a migration"
             " (KAFKA-16431)",
-            "replace these disks, and restart the brokers",
+            "replace these disks, or take them out of log.dirs, and restart the brokers; `kafka-reassign-rpc plan drain"
+            " --brokers ID` moves away first what such a broker holds",
         )
     several = [one for one in heard if len(one.log_dirs or ()) > 1 or len(items(one.configs.get("log.dirs", ""))) > 1]
     ids = [one.broker.id for one in several]
@@ -93,7 +115,7 @@ def _log_dirs(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
         yield unsafe(
             "log-dirs",
             f"brokers {some(ids)} have several log dirs, and do not start in a migration below {PROTOCOL_VERSION} 3.7",
-            "upgrade the brokers to 3.9, then set it to 3.9 on all of them",
+            *_to_3_9(heard),
         )
     elif several:
         yield warning(
@@ -109,22 +131,22 @@ def _log_dirs(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
 def _prepare(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
     """What the operator changes with the restarts of the migration."""
     for name, brokers in by_value(heard, lambda configs: configs.get(AUTHORIZER) or None).items():
+        is_kafkas = name == CLASS_NAME
         yield warning(
             "authorizer",
             f"brokers {some(brokers)} have {AUTHORIZER}={name}",
             "give the controllers, and brokers when they restart in KRaft mode, "
-            + (
-                "org.apache.kafka.metadata.authorizer.StandardAuthorizer; the ACLs are taken over"
-                if name == CLASS_NAME
-                else "an authorizer that works without ZooKeeper"
-            ),
+            + (f"{STANDARD}; the ACLs are taken over" if is_kafkas else "an authorizer that works without ZooKeeper"),
+            with_line(AUTHORIZER, STANDARD) if is_kafkas else (),
         )
-    for name, brokers in by_value(heard, lambda configs: configs.get("control.plane.listener.name") or None).items():
+    for name, brokers in by_value(heard, lambda configs: configs.get(CONTROL_PLANE) or None).items():
         yield warning(
             "control-plane",
-            f"brokers {some(brokers)} have control.plane.listener.name={name}: no broker starts in KRaft mode with it",
+            f"brokers {some(brokers)} have {CONTROL_PLANE}={name}: no broker starts in KRaft mode with it",
             "take it out when they restart in KRaft mode",
+            without_lines([CONTROL_PLANE]),
         )
+    yield from _controller_listeners(heard)
     generated = [
         one.broker.id
         for one in heard
@@ -146,7 +168,33 @@ def _prepare(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
             "no broker has been restarted for the migration yet",
             "when this check finds nothing else: start the KRaft controllers with"
             " zookeeper.metadata.migration.enable=true, then restart the brokers with that,"
-            " controller.quorum.bootstrap.servers and controller.listener.names",
+            f" controller.quorum.bootstrap.servers, {CONTROLLER_LISTENERS}, and that listener in"
+            " listener.security.protocol.map",
+        )
+
+
+def _controller_listeners(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
+    """A broker in KRaft mode does not start with a listener of a name in controller.listener.names."""
+    clash, taken = [], []
+    for one in heard:
+        own = {text.partition(":")[0].strip().upper() for text in items(one.configs.get("listeners", ""))}
+        theirs = {name.upper() for name in items(one.configs.get(CONTROLLER_LISTENERS, ""))}
+        if own & theirs:
+            clash.append(f"broker {one.broker.id} ({some(sorted(own & theirs))})")
+        elif not theirs and USUAL_LISTENER in own:
+            taken.append(one.broker.id)
+    if clash:
+        yield unsafe(
+            "controller-listeners",
+            f"listeners of brokers have the name of the controllers' listener: {some(clash)}. No broker starts in KRaft"
+            " mode so",
+            f"give the controllers' listener another name, in {CONTROLLER_LISTENERS} of brokers and controllers",
+        )
+    if taken:
+        yield warning(
+            "controller-listeners",
+            f"brokers {some(taken)} have a listener {USUAL_LISTENER}, the usual name of the controllers' listener",
+            f"give the controllers' listener another name, in {CONTROLLER_LISTENERS} of brokers and controllers",
         )
 
 

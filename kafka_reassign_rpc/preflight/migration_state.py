@@ -1,5 +1,6 @@
 """What ZooKeeper holds that only a migration to KRaft reads: quotas, SCRAM credentials, tokens, ACLs of znodes."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -9,19 +10,27 @@ from kafka_reassign_rpc.preflight import own_znodes, znode_rights
 from kafka_reassign_rpc.preflight.own_znodes import OwnZnodes
 from kafka_reassign_rpc.preflight.read_state import FoundState, children
 from kafka_reassign_rpc.support.slices import pieces
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import acl_znodes, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore
 from kafka_reassign_rpc.zookeeper.operations import AclEntry
 from kafka_reassign_rpc.zookeeper.quota_znodes import READ_TOGETHER, QuotaStore, quota_path
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
-_WRITTEN = (
-    znode_paths.CONTROLLER_EPOCH,
-    znode_paths.TOPICS,
-    znode_paths.CONFIG_CHANGES,
-    znode_paths.PRODUCER_ID_BLOCK,
-)
+_WRITE = znode_rights.WRITE
+_CHILDREN = znode_rights.CREATE | znode_rights.DELETE
+_WRITTEN: Mapping[str, int] = {
+    "/": _CHILDREN,  # /controller, /migration
+    znode_paths.MIGRATION: _WRITE,
+    znode_paths.CONTROLLER_EPOCH: _WRITE,
+    znode_paths.TOPICS: _CHILDREN,
+    znode_paths.PRODUCER_ID_BLOCK: _WRITE,
+    znode_paths.CONFIG_CHANGES: znode_rights.CREATE,
+    **dict.fromkeys(map(znode_paths.config_type, znode_paths.CONFIG_TYPES), _CHILDREN),
+    znode_paths.DELEGATION_TOKENS: _CHILDREN,
+    **dict.fromkeys(acl_znodes.paths(), _CHILDREN),
+}
+"""Rights that migrating controllers need on znodes that there may be (KafkaZkClient's calls of ZkMigrationClient)."""
 
 
 class MigrationState(NamedTuple):
@@ -31,7 +40,7 @@ class MigrationState(NamedTuple):
     unreadable      such znodes that cannot be decoded, with the reason
     own             znodes of this product
     tokens          delegation tokens
-    acls            those that cannot be decoded, with the reason
+    acls            those that cannot be decoded, by the path, with the reason
     owners          who may write a znode, by its path; None: anybody; empty: nobody, or not even its ACL may be read
     """
 
@@ -39,7 +48,7 @@ class MigrationState(NamedTuple):
     unreadable: Mapping[str, str]
     own: OwnZnodes
     tokens: int
-    acls: list[str]
+    acls: Mapping[str, str]
     owners: Mapping[str, frozenset[str] | None]
 
     @property
@@ -57,7 +66,7 @@ async def read(zk: ZooKeeper, state: FoundState) -> MigrationState:
         unreadable=unreadable,
         own=await own_znodes.read(zk),
         tokens=len(await children(zk, znode_paths.DELEGATION_TOKENS)),
-        acls=[str(found) async for _, found in AclStore(zk).read_all() if isinstance(found, BadZnode)],
+        acls={one.path: one.reason async for _, one in AclStore(zk).read_all() if isinstance(one, BadZnode)},
         owners=await _owners(zk, state),
     )
 
@@ -78,15 +87,20 @@ async def _quotas(zk: ZooKeeper) -> tuple[dict[str, Mapping[str, str]], dict[str
 
 async def _owners(zk: ZooKeeper, state: FoundState) -> dict[str, frozenset[str] | None]:
     """Of znodes that migrating controllers write."""
-    paths = [*_WRITTEN]
+    needed = dict(_WRITTEN)
     for topic in islice(state.cluster.topics.values(), znode_rights.TOPICS):
-        paths += [znode_paths.topic(topic.name), znode_paths.config_topic(topic.name)]
-        paths += [znode_paths.partition_state(topic.name, index) for index in sorted(topic.partitions)[:1]]
-    found = await znode_rights.read_acls(zk, paths)
-    return {path: writers(entries) for path, entries in found.items() if entries is not None}
+        needed |= dict.fromkeys((znode_paths.topic(topic.name), znode_paths.config_topic(topic.name)), _WRITE)
+        needed |= {znode_paths.partition_state(topic.name, index): _WRITE for index in sorted(topic.partitions)[:1]}
+    found = await znode_rights.read_acls(zk, list(needed))
+    return {path: writers(entries, needed[path]) for path, entries in found.items() if entries is not None}
 
 
-def writers(entries: Sequence[AclEntry]) -> frozenset[str] | None:
-    """Those that may write a znode with this ACL; None: anybody. Pure."""
-    able = {(one.scheme, one.id) for one in entries if one.permissions & znode_rights.WRITE}
-    return None if ("world", "anyone") in able else frozenset(f"{scheme}:{name}" for scheme, name in able)
+def writers(entries: Sequence[AclEntry], needed: int) -> frozenset[str] | None:
+    """Those that have all these rights on a znode with this ACL; None: anybody. Pure."""
+    rights: Counter[tuple[str, str]] = Counter()
+    for one in entries:
+        rights[one.scheme, one.id] |= one.permissions
+    anybodys = rights["world", "anyone"]
+    if not needed & ~anybodys:
+        return None
+    return frozenset(f"{scheme}:{name}" for (scheme, name), found in rights.items() if not needed & ~(found | anybodys))

@@ -118,6 +118,13 @@ async def read(zk: ZooKeeper) -> FoundState:
     )
 
 
+def unreadable_requests(state: FoundState) -> list[str]:
+    """The znodes of the queue and of the batch that cannot be understood."""
+    cluster = state.cluster
+    found = [part.path for part in cluster.queue.parts.values() if part.unreadable]
+    return found if cluster.batch is None or not cluster.batch.unreadable else [*found, znode_paths.REASSIGN_PARTITIONS]
+
+
 async def first_decisions(cluster: Cluster, own_id: int, settings: ReassignmentSettings) -> FirstDecisions:
     """Decide as a new controller does, and commit nothing."""
     cluster = replace(cluster, servers=cluster.servers | {own_id})

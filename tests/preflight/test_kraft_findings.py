@@ -11,8 +11,10 @@ from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
+from kafka_reassign_rpc.preflight.cures import Cures
 from kafka_reassign_rpc.preflight.findings import Finding, Level
-from kafka_reassign_rpc.preflight.kraft_findings import findings, is_credential
+from kafka_reassign_rpc.preflight.kraft_findings import findings
+from kafka_reassign_rpc.preflight.kraft_metadata_findings import is_credential
 from kafka_reassign_rpc.preflight.migration_state import MigrationState, writers
 from kafka_reassign_rpc.preflight.own_znodes import OwnZnode, OwnZnodes
 from kafka_reassign_rpc.preflight.read_state import ControllerNow, FoundState
@@ -29,6 +31,7 @@ OF_3_9 = {
     "zookeeper.metadata.migration.enable": "true",
 }
 CREDENTIAL = "salt=MTIz,stored_key=YWJj,server_key=YWJj,iterations=4096"
+CURES = Cures("zk1:2181/kafka", "b1:9092,b2:9092", of_ours="--config s.toml")
 State = tuple[Cluster, dict[str, Any], dict[str, Any], list[BrokerAnswer]]
 """A cluster, the rest of FoundState and of MigrationState, and what its brokers have answered."""
 
@@ -45,11 +48,11 @@ def found(change: Callable[[State], Any] = lambda state: None) -> list[Finding]:
     """What is found in a cluster of three brokers that is ready, after a change. A change may return other brokers."""
     here = cluster(not_moving(1, 2), not_moving(2, 3), live=(1, 2, 3))
     state = found_state()
-    more: dict[str, Any] = {"quotas": {}, "unreadable": {}, "own": OwnZnodes([], []), "tokens": 0, "acls": []}
+    more: dict[str, Any] = {"quotas": {}, "unreadable": {}, "own": OwnZnodes([], []), "tokens": 0, "acls": {}}
     more["owners"] = {}
     answers = [answer(1), answer(2), answer(3)]
     change((here, state, more, answers))
-    return list(findings(FoundState(cluster=here, **state), MigrationState(**more), answers))
+    return list(findings(FoundState(cluster=here, **state), MigrationState(**more), answers, CURES))
 
 
 def put(partition: Partition) -> Callable[[State], Any]:
@@ -132,7 +135,7 @@ BLOCKERS: dict[str, tuple[Callable[[State], Any], str, str]] = {
         "configs",
         "/config/brokers/1.",
     ),
-    "ACLs that are garbage": (with_(2, acls=["/kafka-acl/Topic/x: it is no JSON"]), "acls", "/kafka-acl/Topic/x"),
+    "ACLs that are garbage": (with_(2, acls={"/kafka-acl/Topic/x": "it is no JSON"}), "acls", "/kafka-acl/Topic/x"),
     "a quota that is no number": (with_(2, quotas={"users/a": {"producer_byte_rate": "x"}}), "quotas", "users/a"),
     "a broken credential": (with_(2, quotas={"users/a": {"SCRAM-SHA-256": "salt=a"}}), "quotas", "users/a"),
     "a credential of a pair": (
@@ -158,6 +161,11 @@ BLOCKERS: dict[str, tuple[Callable[[State], Any], str, str]] = {
     "two protocols": (brokers(answer(1), answer(2, inter_broker_protocol_version="3.8-IV0")), "versions", "3.8-IV0"),
     "a failed log dir": (brokers(answer(1, log_dirs=[("/a", 0), ("/b", 56)])), "log-dirs", "/b of broker 1"),
     "log dirs that are not told": (brokers(answer(1, log_dirs=None)), "log-dirs", "brokers 1"),
+    "a listener with the controllers' name": (
+        brokers(answer(1, listeners="A://:1,CONTROLLER://:2", controller_listener_names="CONTROLLER")),
+        "controller-listeners",
+        "broker 1 (CONTROLLER)",
+    ),
     "several log dirs below 3.7": (
         brokers(answer(4, log_dirs=[("/a", 0), ("/b", 0)], inter_broker_protocol_version="3.6-IV2")),
         "log-dirs",
@@ -278,10 +286,92 @@ def test_mg_1_a_credential_is_one_that_kafka_can_read(text: str, valid: bool) ->
 
 
 def test_mg_1_a_znode_is_anybodys_if_the_world_may_write_it() -> None:
-    read, everything = 1, 31
-    assert writers([AclEntry(everything, "world", "anyone"), AclEntry(everything, "sasl", "kafka")]) is None
-    assert writers([AclEntry(read, "world", "anyone"), AclEntry(everything, "sasl", "kafka")]) == frozenset(
-        {"sasl:kafka"}
-    )
-    assert writers([AclEntry(read, "world", "anyone")]) == frozenset()
-    assert writers([]) == frozenset(), "not even the ACL may be read"
+    read, write, everything = 1, 2, 31
+    closed = [AclEntry(everything, "sasl", "kafka")]
+    assert writers([AclEntry(everything, "world", "anyone"), *closed], write) is None
+    assert writers([AclEntry(read, "world", "anyone"), *closed], write) == frozenset({"sasl:kafka"})
+    assert writers([AclEntry(read, "world", "anyone")], write) == frozenset()
+    assert writers([], write) == frozenset(), "not even the ACL may be read"
+
+
+def test_mg_1_the_right_to_create_and_that_to_delete_count_apart_and_may_come_from_two_entries() -> None:
+    create, delete = 4, 8
+    entries = [
+        AclEntry(create, "world", "anyone"),
+        AclEntry(delete, "sasl", "kafka"),
+        AclEntry(create, "sasl", "other"),
+    ]
+    assert writers(entries, create) is None
+    assert writers(entries, create | delete) == frozenset({"sasl:kafka"})
+
+
+SHELL = "zookeeper-shell.sh zk1:2181/kafka"
+PLAN = (
+    "kafka-reassign-rpc export --bootstrap-server b1:9092,b2:9092 --out snapshot",
+    "kafka-reassign-rpc plan heal --snapshot snapshot --out plan-heal",
+    "kafka-reassign-rpc submit --bootstrap-server b1:9092,b2:9092 --plan plan-heal --execute",
+)
+LEAVE = ("kafka-reassign-rpc leave --zookeeper-connect zk1:2181/kafka --config s.toml --export left.json --yes",)
+CANCEL = ("kafka-reassign --bootstrap-server b1:9092,b2:9092 --cancel",)
+OPEN = ("zookeeper-security-migration.sh --zookeeper.acl=unsecure --zookeeper.connect zk1:2181/kafka",)
+THE_OPERATORS = {"a silent broker", "no broker", "a failed log dir", "log dirs that are not told"} | {
+    "a broken queue", "a listener with the controllers' name", "an unreadable registration",
+}  # fmt: skip
+"""What no command cures: disks, processes, properties that only an operator can name."""
+PRINTED = {
+    "a move in flight": CANCEL,
+    "an entry of reassign_partitions": CANCEL,
+    "an unreadable reassign_partitions": (f"{SHELL} delete /admin/reassign_partitions",),
+    "a request": (f"{SHELL} delete /admin/reassignment_requests/r",),
+    "a deletion": (f"printf '%s\\n' 'delete /admin/delete_topics/t' 'delete /controller' | {SHELL}",),
+    "a lease": LEAVE,
+    "our settings among the defaults": LEAVE,
+    "a topic without id": (f"{SHELL} delete /controller",),
+    "an unreadable topic": (f"{SHELL} deleteall /brokers/topics/u",),
+    "no replicas": ("kafka-topics.sh --bootstrap-server b1:9092,b2:9092 --delete --topic t",),
+    "a broker that is gone": PLAN,
+    "a replica to be deleted there": PLAN,
+    "configs that are garbage": (f"{SHELL} delete /config/topics/t",),
+    "ACLs that are garbage": (f"{SHELL} delete /kafka-acl/Topic/x",),
+    "a quota that is no number": (f'{SHELL} set /config/users/a \'{{"version":1,"config":{{}}}}\'',),
+    "znodes of two owners": OPEN,
+    "an empty /migration": (f"{SHELL} delete /migration",),
+    "a broken epoch": (f"{SHELL} set /controller_epoch 2",),
+    "two protocols": ("sed -i -E '/^(inter\\.broker\\.protocol\\.version)=/d' server.properties",),
+}
+
+
+@pytest.mark.parametrize("case", PRINTED)
+def test_mg_1_the_command_that_cures_a_blocker_is_printed_as_it_can_be_run(case: str) -> None:
+    [blocker] = [one for one in found(BLOCKERS[case][0]) if one.level is Level.UNSAFE]
+    assert blocker.commands == PRINTED[case]
+
+
+@pytest.mark.parametrize("case", sorted(BLOCKERS.keys() - THE_OPERATORS))
+def test_mg_1_whatever_a_command_can_cure_has_one(case: str) -> None:
+    assert all(one.commands for one in found(BLOCKERS[case][0]) if one.level is Level.UNSAFE)
+
+
+def test_mg_1_replicas_on_several_lost_brokers_are_moved_by_one_plan() -> None:
+    blockers = [one for one in found(put(not_moving(1, 8, 9, isr=[1]))) if one.subject == "lost-replicas"]
+    assert [one.commands for one in blockers] == [PLAN, ()]
+
+
+def test_mg_1_commands_for_a_secured_cluster_name_the_files_that_they_need_and_none_names_an_unknown_broker() -> None:
+    cures = Cures("zk:1", "b:1", "--command-config client.properties", "-zk-tls-config-file tls.properties")
+    assert cures.cancel() == ("kafka-reassign --bootstrap-server b:1 --command-config client.properties --cancel",)
+    assert cures.elect() == ("zookeeper-shell.sh zk:1 -zk-tls-config-file tls.properties delete /controller",)
+    [opened] = cures.open_znodes()
+    assert opened.endswith("--zookeeper.connect zk:1 --zk-tls-config-file tls.properties")
+    assert Cures("zk:1").move_all("heal") == Cures("zk:1").cancel() == ()
+
+
+def test_mg_1_what_the_shell_reads_from_its_input_is_quoted_as_it_wants_it() -> None:
+    [line] = Cures("zk:1").shell(("set", "/a", '{"b": 1}'), ("delete", "/c d"))
+    assert line == """printf '%s\\n' 'set /a '"'"'{"b": 1}'"'"'' 'delete "/c d"' | zookeeper-shell.sh zk:1"""
+
+
+def test_mg_1_credentials_are_not_printed_in_a_command() -> None:
+    mixed = {"SCRAM-SHA-256": CREDENTIAL, "producer_byte_rate": "x"}
+    [blocker] = [one for one in found(with_(2, quotas={"users/a": mixed})) if one.level is Level.UNSAFE]
+    assert blocker.commands == ()

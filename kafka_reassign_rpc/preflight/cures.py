@@ -1,0 +1,109 @@
+"""The commands that cure what a check finds, with the addresses of the cluster in them. Pure.
+
+They are Kafka's own tools where Kafka has one, else ours. The brokers' properties are called `server.properties`.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kafka_reassign_rpc.zookeeper import znode_paths
+
+Command = tuple[str, ...]
+"""The words of a command of ZooKeeper's shell."""
+Commands = tuple[str, ...]
+SNAPSHOT, LEFT = "snapshot", "left.json"
+"""What the commands write into the folder in which they run."""
+PROPERTIES = "server.properties"
+LEAVE = "`kafka-reassign-rpc leave` takes away what is ours, step by step"
+HOW_TO_MOVE = "`kafka-reassign-rpc export`, `plan heal` and `submit` move them to live brokers"
+
+
+class Cures(NamedTuple):
+    """Where the cluster is, as an operator's shell needs it.
+
+    zookeeper   its zookeeper.connect
+    bootstrap   brokers that have answered; empty: none has, so no command can name one
+    to_brokers  the flag with the file of a client that logs in to them; empty: a client without a file may come
+    to_shell    the flag of Kafka's shell with the file of its TLS to ZooKeeper; empty: without TLS
+    of_ours     the flags of `check` that our other commands for ZooKeeper need too
+    """
+
+    zookeeper: str
+    bootstrap: str = ""
+    to_brokers: str = ""
+    to_shell: str = ""
+    of_ours: str = ""
+
+    def shell(self, *commands: Command) -> Commands:
+        """Commands of `zookeeper-shell.sh`, all in one run of it."""
+        tool = _words("zookeeper-shell.sh", shlex.quote(self.zookeeper), self.to_shell)
+        if len(commands) > 1:
+            lines = (shlex.quote(" ".join(map(_as_typed, words))) for words in commands)
+            return (f"printf '%s\\n' {' '.join(lines)} | {tool}",)
+        return tuple(f"{tool} {shlex.join(words)}" for words in commands)
+
+    def delete(self, paths: Iterable[str], *, below: bool = False) -> Commands:
+        """`below`: with all that is below them."""
+        return self.shell(*(("deleteall" if below else "delete", one) for one in paths))
+
+    def elect(self, deleted: Iterable[str] = ()) -> Commands:
+        """Has another controller elected, which reads everything anew, without these znodes."""
+        return self.delete((*deleted, znode_paths.CONTROLLER))
+
+    def leave(self) -> Commands:
+        return (
+            _words(
+                "kafka-reassign-rpc leave --zookeeper-connect",
+                shlex.quote(self.zookeeper),
+                self.of_ours,
+                f"--export {LEFT} --yes",
+            ),
+        )
+
+    def open_znodes(self) -> Commands:
+        tool = "zookeeper-security-migration.sh --zookeeper.acl=unsecure --zookeeper.connect"
+        return (_words(tool, shlex.quote(self.zookeeper), self.to_shell.replace("-zk-", "--zk-")),)
+
+    def move_all(self, goal: str) -> Commands:
+        """A plan with this goal, made and carried out: `heal`, or `drain --brokers 3`."""
+        plan = f"plan-{goal.partition(' ')[0]}"
+        return (
+            *self._asks("kafka-reassign-rpc export", f"--out {SNAPSHOT}"),
+            *((f"kafka-reassign-rpc plan {goal} --snapshot {SNAPSHOT} --out {plan}",) if self.bootstrap else ()),
+            *self._asks("kafka-reassign-rpc submit", f"--plan {plan} --execute"),
+        )
+
+    def cancel(self) -> Commands:
+        return self._asks("kafka-reassign", "--cancel")
+
+    def delete_topics(self, names: Iterable[str]) -> Commands:
+        """The tool takes a pattern."""
+        pattern = "|".join(re.escape(one) for one in names)
+        return self._asks("kafka-topics.sh", f"--delete --topic {shlex.quote(pattern)}")
+
+    def _asks(self, tool: str, words: str) -> Commands:
+        return (_words(f"{tool} --bootstrap-server", self.bootstrap, self.to_brokers, words),) if self.bootstrap else ()
+
+
+def without_lines(names: Iterable[str]) -> Commands:
+    """Takes settings out of the brokers' properties."""
+    pattern = "|".join(re.escape(name) for name in names)
+    return (f"sed -i -E '/^({pattern})=/d' {PROPERTIES}",)
+
+
+def with_line(name: str, value: str) -> Commands:
+    """Puts another value into the brokers' properties."""
+    return (f"sed -i 's/^{re.escape(name)}=.*/{name}={value}/' {PROPERTIES}",)
+
+
+def _words(*words: str) -> str:
+    return " ".join(one for one in words if one)
+
+
+def _as_typed(word: str) -> str:
+    """As the shell of ZooKeeper reads it from its input."""
+    if not any(map(str.isspace, word)):
+        return word
+    return f"'{word}'" if '"' in word else f'"{word}"'

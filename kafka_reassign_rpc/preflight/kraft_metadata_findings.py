@@ -1,0 +1,275 @@
+"""What of the metadata in ZooKeeper a KRaft controller waits for, stops at, or does not take over (KIP-866). Pure.
+
+Sources: KRaftMigrationDriver, ZkTopicMigrationClient, ZkConfigMigrationClient.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from kafka_reassign_rpc.core.config_values import INT32, number
+from kafka_reassign_rpc.core.configs.config_definitions import is_password
+from kafka_reassign_rpc.core.configs.java_values import double
+from kafka_reassign_rpc.core.scram_credentials import MECHANISMS, fields_of
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
+from kafka_reassign_rpc.preflight.cures import HOW_TO_MOVE, Command, Cures
+from kafka_reassign_rpc.preflight.findings import Finding, every, fine, some, unsafe, warning
+from kafka_reassign_rpc.preflight.migration_state import MigrationState
+from kafka_reassign_rpc.preflight.read_state import FoundState
+from kafka_reassign_rpc.preflight.znode_findings import registrations
+from kafka_reassign_rpc.support.counted import agreeing, counted
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.znode_contents import encode_config
+
+_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?")
+
+
+def findings(state: FoundState, more: MigrationState, cures: Cures) -> Iterator[Finding]:
+    yield from _topics(state, cures)
+    yield from _replicas(state, cures)
+    yield from _configs(state.cluster, cures)
+    yield from _clients(more, cures)
+    yield from _acls(more.acls, cures)
+    yield from _owners(more.owners, cures)
+
+
+def _topics(state: FoundState, cures: Cures) -> Iterator[Finding]:
+    cluster = state.cluster
+    if cluster.unreadable:
+        yield unsafe(
+            "topics",
+            f"the znodes of topics cannot be understood: {every(sorted(cluster.unreadable))}",
+            "repair them: a KRaft controller stops at the first; a topic whose znode cannot be repaired is deleted",
+            cures.delete(map(znode_paths.topic, sorted(cluster.unreadable)), below=True),
+        )
+    unreadable = sorted((topic.name, index) for topic in cluster.topics.values() for index in topic.unreadable)
+    if unreadable:
+        states = (znode_paths.partition_state(*one) for one in unreadable)
+        yield unsafe(
+            "partition-states",
+            f"the states of partitions cannot be understood: {every(_named(unreadable))}",
+            "repair these znodes: a KRaft controller stops at the first; of those that are deleted the next controller"
+            " takes all live replicas for in sync",
+            cures.elect(states),
+        )
+    nameless = sorted(topic.name for topic in cluster.topics.values() if topic.id is None)
+    if nameless:
+        yield unsafe(
+            "topic-ids",
+            f"{counted(len(nameless), 'topic')} {agreeing(len(nameless), 'have')} no id ({every(nameless)}): a KRaft"
+            " controller stops at the first",
+            "raise inter.broker.protocol.version to 2.8 or more; the next controller then gives them ids",
+            cures.elect(),
+        )
+    empty = list(_which(cluster, lambda one: not one.replicas))
+    if empty:
+        yield unsafe(
+            "empty-replicas",
+            f"partitions have no replicas: {every(_named(empty))}. A KRaft controller stops at the first",
+            "write replicas into the znodes of these topics, or delete the topics",
+            cures.delete_topics(sorted({topic for topic, _ in empty})),
+        )
+    stateless = _named(
+        (topic.name, index)
+        for topic in cluster.topics.values()
+        for index, one in topic.partitions.items()
+        if one.partition_epoch < 0 and one.replicas and index not in topic.unreadable
+    )
+    if stateless:
+        yield unsafe(
+            "stateless",
+            f"partitions have no state yet: {every(stateless)}. KRaft would take all their replicas for in sync",
+            "let the next controller elect their leaders (some replica of each has to be up), or delete these topics",
+            cures.elect(),
+        )
+    leaderless = _named(_which(cluster, lambda one: one.leader == NO_LEADER and one.partition_epoch >= 0))
+    if leaderless:
+        yield warning(
+            "offline",
+            f"{counted(len(leaderless), 'partition')} {agreeing(len(leaderless), 'have')} no leader"
+            f" ({some(leaderless)}), and will have none under KRaft",
+            "bring a replica of their ISR back first",
+        )
+    if not any((cluster.unreadable, unreadable, nameless, empty, stateless)):
+        yield fine("topics", f"{counted(len(cluster.topics), 'topic')} can be taken over")
+
+
+def _replicas(state: FoundState, cures: Cures) -> Iterator[Finding]:
+    """KRaftMigrationDriver.areZkBrokersReadyForMigration waits for each id that stands in a topic's znode."""
+    cluster = state.cluster
+    unreadable = list(registrations(state))
+    yield from unreadable
+    held: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
+    for topic, index, one in cluster.all_partitions():
+        for broker in {*one.replicas, *one.pending_deletion} - cluster.brokers.keys():
+            held[broker].append((topic, index))
+    commands = cures.move_all("heal")
+    for broker, partitions in sorted(held.items()):
+        ours = str(broker) in state.taken_ids
+        yield unsafe(
+            "lost-replicas",
+            f"{counted(len(partitions), 'replica')} {agreeing(len(partitions), 'are')} on {broker}, which is"
+            f"{' the id of a server of kafka-reassign-rpc and' if ours else ''} no registered broker: the migration"
+            f" waits for it forever. {every(_named(partitions))}",
+            HOW_TO_MOVE if ours else f"bring broker {broker} back, or {HOW_TO_MOVE}",
+            commands,
+        )
+        commands = ()  # they move those of all
+    if not held and not unreadable:
+        yield fine("replicas", "all replicas are on registered brokers")
+
+
+def _configs(cluster: Cluster, cures: Cures) -> Iterator[Finding]:
+    known = {TOPICS: cluster.topic_configs, BROKERS: cluster.broker_configs}
+    broken = sorted(f"/config/{kind}/{name}" for kind, name in cluster.config_versions if name not in known[kind])
+    if broken:
+        yield unsafe(
+            "configs",
+            f"configs cannot be understood: {every(broken)}. A KRaft controller takes over none of them, or stops"
+            " there",
+            "write them again with a version and a config of texts, or delete these znodes",
+            cures.delete(broken),
+        )
+    odd = sorted(name for name in cluster.broker_configs if name != DEFAULT and number(name, -INT32, INT32) is None)
+    if odd:
+        yield unsafe(
+            "broker-configs",
+            f"/config/brokers has {some(odd)}, which is no broker id: a KRaft controller stops there",
+            "delete these znodes",
+            cures.delete(map(_of_broker, odd)),
+        )
+    absent = sorted(
+        name for name in cluster.broker_configs.keys() - set(odd) - {DEFAULT} if int(name) not in cluster.brokers
+    )
+    if absent:
+        yield warning(
+            "broker-configs",
+            f"dynamic configs stand for {some(absent)}, which are no registered brokers, and stay after the migration",
+            "delete them, if these ids do not come back",
+            cures.delete(map(_of_broker, absent)),
+        )
+    secret = sorted(
+        f"{name} of {broker}"
+        for broker, values in cluster.broker_configs.items()
+        for name in values
+        if is_password(name)
+    )
+    if secret:
+        yield warning(
+            "passwords",
+            f"dynamic configs hold passwords ({some(secret)}): a KRaft controller that cannot decode them stops",
+            "give the controllers the brokers' password.encoder.secret, and its other settings",
+        )
+
+
+def _clients(more: MigrationState, cures: Cures) -> Iterator[Finding]:
+    bad = {path: [f"/config/{path} ({reason})"] for path, reason in more.unreadable.items()}
+    stay: dict[str, Mapping[str, str]] = {path: {} for path in bad}
+    for path, configs in more.quotas.items():
+        wrong = {name: what for name, value in configs.items() if (what := _refused(path, name, value))}
+        if wrong:
+            bad[path] = [f"/config/{path} ({name} {what})" for name, what in sorted(wrong.items())]
+            stay[path] = {name: value for name, value in configs.items() if name not in wrong}
+    if bad:
+        texts = [text for _, found in sorted(bad.items()) for text in found]
+        secret = any(name in _SCRAM for configs in stay.values() for name in configs)
+        yield unsafe(
+            "quotas",
+            f"quotas or SCRAM credentials cannot be read: {every(texts)}. A KRaft controller stops at the first, or"
+            " takes over none of what stands there",
+            "correct them, or write these znodes without them",
+            () if secret else cures.shell(*(_rewritten(path, stay[path]) for path in sorted(bad))),
+        )
+    else:
+        yield fine(
+            "quotas", f"all quotas and SCRAM credentials can be taken over ({counted(len(more.quotas), 'znode')})"
+        )
+    if more.tokens:
+        yield warning(
+            "delegation-tokens",
+            f"{counted(more.tokens, 'delegation token')} {agreeing(more.tokens, 'are')} valid",
+            "give the controllers the brokers' delegation.token.secret.key",
+        )
+
+
+def _refused(path: str, name: str, value: str) -> str:
+    """Why KRaft refuses it; empty: it does not."""
+    if name in _SCRAM and path.count("/") < 2:
+        return "" if is_credential(value) else "is no credential"
+    return "is no number" if double(value) is None else ""
+
+
+def _rewritten(path: str, configs: Mapping[str, str]) -> Command:
+    """The znode stays, since there may be others below it."""
+    return ("set", znode_paths.config(path), encode_config(configs).decode())
+
+
+_SCRAM = frozenset(one.name for one in MECHANISMS.values())
+
+
+def is_credential(text: str) -> bool:
+    """Whether ScramCredentialUtils.credentialFromString can read it."""
+    fields = fields_of(text)
+    return fields is not None and all(
+        _BASE64.fullmatch(one) is not None for one in (fields.salt, fields.stored_key, fields.server_key)
+    )
+
+
+def _acls(broken: Mapping[str, str], cures: Cures) -> Iterator[Finding]:
+    if broken:
+        named = [f"{path}: {reason}" for path, reason in sorted(broken.items())]
+        yield unsafe(
+            "acls",
+            f"ACLs cannot be understood: {every(named)}. A KRaft controller stops at the first",
+            "correct or delete these znodes",
+            cures.delete(sorted(broken)),
+        )
+
+
+def _owners(owners: Mapping[str, frozenset[str] | None], cures: Cures) -> Iterator[Finding]:
+    """Controllers log in to ZooKeeper as one identity, and have to write all of these znodes."""
+    nobodys = [path for path, found in owners.items() if found is not None and not found]
+    if nobodys:
+        yield unsafe(
+            "znode-acls",
+            f"nobody may write {some(nobodys)}, or not even the ACL may be read",
+            "run the check with the brokers' login to ZooKeeper, or open them with the login of a superuser",
+            cures.open_znodes(),
+        )
+    closed = {path: found for path, found in owners.items() if found}
+    if not closed and nobodys:
+        return
+    if not closed:
+        yield fine("znode-acls", "anybody may write the znodes that the controllers write")
+        return
+    common = frozenset.intersection(*closed.values())
+    if common:
+        yield warning(
+            "znode-acls",
+            f"{len(closed)} of {counted(len(owners), 'znode')} may be written by {some(sorted(common))} alone",
+            "let the KRaft controllers log in to ZooKeeper so",
+        )
+        return
+    by_owner: defaultdict[frozenset[str], list[str]] = defaultdict(list)
+    for path, found in closed.items():
+        by_owner[found].append(path)
+    yield unsafe(
+        "znode-acls",
+        "no identity may write all znodes that the controllers write: "
+        + "; ".join(f"{some(paths)} only by {some(sorted(who))}" for who, paths in by_owner.items()),
+        "open them, or set them for the brokers' login (`--zookeeper.acl=secure`)",
+        cures.open_znodes(),
+    )
+
+
+def _of_broker(name: str) -> str:
+    return znode_paths.config(f"{BROKERS}/{name}")
+
+
+def _which(cluster: Cluster, rule: Callable[[Partition], bool]) -> Iterator[tuple[str, int]]:
+    return ((topic, index) for topic, index, one in cluster.all_partitions() if rule(one))
+
+
+def _named(partitions: Iterable[tuple[str, int]]) -> list[str]:
+    return [f"{topic}-{index}" for topic, index in sorted(partitions)]
