@@ -19,6 +19,8 @@ other replicas, none in sync     -                          keeps those in sync 
 its own broker id as a replica   -                          replaces that replica, or removes it and remembers
                                                             that one is missing (`topics.missing_replicas`),
                                                             unless a broker has the id (`topics.own_replicas`)
+a cordoned broker as a replica   no state, a topic newer    gives another broker the replica
+                                 than the cordon            (`topics.cordon_corrections`)
 
 Replicas that are pending deletion get their StopReplica again.
 """
@@ -39,6 +41,7 @@ from kafka_reassign_rpc.core.round.round_view import (
     assignment_write,
 )
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, MoveRecord, Partition
+from kafka_reassign_rpc.core.topics.cordon_corrections import corrected
 from kafka_reassign_rpc.core.topics.missing_replicas import place_missing
 
 
@@ -83,6 +86,8 @@ def fail_over(
     elif view.cluster.soft.former.is_put_back(found, index):
         known = put_back(partition)
     value, missing = place_missing(view, topic, index, known, own_id)
+    if former is None and known is partition:
+        value = corrected(view, topic, index, value, own_id)
     placed = value is not known
     edited, value = value, with_live_in_sync(view.cluster, value, former)
     if value is not edited:

@@ -18,8 +18,8 @@ def _parser() -> Parser:
         "The controller places no new replica on a cordoned broker: not for new topics or partitions, not for repairs. "
         "What the broker holds stays, and replicas that a client names itself are placed as it says. "
         "Without --brokers: show the list of them. Needs a kafka-reassign-rpc server as the controller.",
-        "What a broker itself creates (auto.create.topics.enable) can land on a cordoned broker: look at the end of a "
-        "drain. Plans of a snapshot that was exported meanwhile bring nothing there. A broker "
+        "Topics that stock brokers create by themselves (auto.create.topics.enable) are placed elsewhere, too. "
+        "Plans of a snapshot that was exported meanwhile bring nothing there. A broker "
         f"among whose own configs somebody has set {cordon.LOG_DIRS} is cordoned, and not in this list: "
         "`kafka-reassign-rpc check` shows it.",
     )

@@ -53,6 +53,7 @@ GONE = Fired("No server is the controller, and none knows another.")
 WAIT = Fired("Moves wait, and none is in flight.")
 HELD = Fired("3 moves have been held for a day. Somebody may have forgotten them.")
 CORDONED = Fired("2 brokers have been cordoned for a day, and nothing moves.")
+ON_CORDONED = Fired("Cordoned brokers have got new replicas.")
 PAUSED = Fired("Self-healing has been paused for a day.")
 DISABLED = Fired("Reassignments have been disabled for hours. Somebody may have forgotten it.")
 CHANGED = Fired("The controller has changed 3 times in an hour.")
@@ -350,6 +351,12 @@ CASES = (
         | servers("moves_in_flight", f"0x700 3x9 0{LONG}", f"0{LONG}")
         | servers("brokers_cordoned", f"0x5 2{LONG}", f"0{LONG}"),
         {1500: ()},
+    ),
+    Case(
+        "KafkaReassignReplicasOnCordonedBroker",
+        "two replicas land there, and the next minute nothing more",
+        servers("cordoned_broker_replicas_total", f"0x5 2{LONG}", f"0{LONG}"),
+        {5: (), 7: (ON_CORDONED,), 30: ()},
     ),
     crosses(
         "KafkaReassignBrokerLost",

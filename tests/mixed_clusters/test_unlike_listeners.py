@@ -102,14 +102,14 @@ class Unlike:
     async def are_led_by(self, topic: str, *leaders: int) -> bool:
         return await self.leaders(topic) == dict(enumerate(leaders))
 
-    async def created_by_brokers(self, topic: str) -> bool:
-        """Whether the topic has an id, and each partition as many brokers as it should have, all in sync."""
+    async def created_by_brokers(self, topic: str, brokers: Sequence[int] = BROKERS) -> bool:
+        """Whether the topic has an id, and each partition as many of these brokers as it should have, all in sync."""
         written = await self.mixed.cluster.topic(topic)
         targets: dict[Name, Replicas] = {(topic, int(i)): tuple(to) for i, to in written["partitions"].items()}
         assert len(targets) == PARTITIONS, targets
         for replicas in targets.values():
             assert len(set(replicas)) == REPLICAS, targets
-            assert set(replicas) <= set(BROKERS), targets
+            assert set(replicas) <= set(brokers), targets
         request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic)])
         for address in self.at[INTERNAL].values():
             (shown,) = (await ask(address, request, 12)).topics
@@ -201,6 +201,22 @@ async def test_sv_4_a_topic_that_a_producer_causes_and_the_groups_topic_are_crea
 
     assert await asyncio.to_thread(read_in_group, unlike.internal, "caused") == RECORDS
     await eventually(lambda: unlike.created_by_brokers("__consumer_offsets"))
+
+
+async def test_dh_2_no_replica_of_a_topic_that_stock_brokers_create_lands_on_a_cordoned_broker(unlike: Unlike) -> None:
+    by = ("--bootstrap-server", unlike.bootstrap(INTERNAL, SERVER))
+    closed = await output_of(KAFKA_REASSIGN, ["cordon", *by, "--brokers", "3"])
+    assert (closed.code, closed.out) == (0, "Cordoned: 3.\n"), closed
+    try:
+        for number in range(3):
+            topic = f"cordoned-{number}"
+            await asyncio.to_thread(produce, unlike.internal, topic)
+            await eventually(partial(unlike.created_by_brokers, topic, (1, 2)))
+            records = read_to_end(unlike.internal, [(topic, index) for index in range(PARTITIONS)])
+            assert len(await asyncio.to_thread(list, records)) == RECORDS
+    finally:
+        opened = await output_of(KAFKA_REASSIGN, ["cordon", *by, "--brokers", "3", "--uncordon"])
+    assert opened.code == 0, opened
 
 
 def produce(bootstrap: str, topic: str) -> None:

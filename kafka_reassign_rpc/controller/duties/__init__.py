@@ -4,6 +4,7 @@ term_tasks          runs the duties, and ends the term where one fails
 reported_by_brokers what follows from the reports of brokers
 learnt_settings     has in force what the survey learns of the brokers' settings
 waiting_moves       has waiting moves decided again once there may be room
+cordon_watch        tells of new replicas on cordoned brokers
 window_changes      tells the time of day when a window begins or ends
 propagation         marks at the channels what brokers have to learn of a committed round
 topic_deletion      counts confirmed StopReplicas

@@ -11,6 +11,7 @@ from kafka_reassign_rpc.controller.commands.cluster_commands import ControllerFa
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.config_changes import purge_config_changes
+from kafka_reassign_rpc.controller.duties.cordon_watch import CordonWatch
 from kafka_reassign_rpc.controller.duties.delegation_tokens import expire_delegation_tokens
 from kafka_reassign_rpc.controller.duties.disk_survey import DiskSurvey
 from kafka_reassign_rpc.controller.duties.last_control import keep_marking
@@ -98,6 +99,7 @@ class TermDuties:
         self.channels = ChannelManager(lambda: cluster, sender, reports, config.links)
         self._propagation = Propagation(cluster, self.channels, self._deletions)
         self._waiting_moves = WaitingMoves(loop)
+        self._cordon = CordonWatch(cluster, record)
         self._windows = WindowChanges(loop, now_ms)
         self._sampler = sampler = ProgressSampler(loop, config.sampling, str(sender.id), config.links, record)
         self._healer = Healer(
@@ -163,6 +165,7 @@ class TermDuties:
         self._notices.check(cluster)
         yield from self._propagation.round_replayed(applied)
         yield from self._waiting_moves.round_replayed(applied)
+        yield from self._cordon.round_replayed(applied)
         if not cluster.moving and not cluster.queue:
             self._healer.nothing_moves()
 

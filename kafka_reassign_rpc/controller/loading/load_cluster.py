@@ -107,6 +107,7 @@ async def read_cluster(zk: ZooKeeper, settings: Callable[[], BrokerSettings] = l
         settings=common.values,
         settings_problem=common.problem,
         settings_by=common.by,
+        settings_changed=common.changed,
         failed=failed,
         records_with_children=with_children,
         failures_with_children=failures_with_children,
@@ -304,13 +305,14 @@ class ReadSettings(NamedTuple):
     values: Mapping[str, str]
     problem: str
     by: Mapping[str, Requester]
+    changed: int = -1
 
 
 async def read_settings(zk: ZooKeeper, *, watch: bool = False) -> ReadSettings:
     path = znode_paths.SETTINGS
     while True:
         try:
-            data, _ = await zk.get(path, watch=watch)
+            data, stat = await zk.get(path, watch=watch)
         except NoNode:
             if not watch or await zk.exists(path, watch=True) is None:
                 return ReadSettings({}, "", {})
@@ -318,6 +320,6 @@ async def read_settings(zk: ZooKeeper, *, watch: bool = False) -> ReadSettings:
             break
     try:
         found = settings_znode.decode_settings(data, path)
-        return ReadSettings(found.configs, "", found.by())
+        return ReadSettings(found.configs, "", found.by(), stat.mzxid)
     except BadZnode as error:
-        return ReadSettings({}, f"the settings of the servers cannot be read ({error})", {})
+        return ReadSettings({}, f"the settings of the servers cannot be read ({error})", {}, stat.mzxid)

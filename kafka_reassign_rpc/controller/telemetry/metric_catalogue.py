@@ -103,6 +103,9 @@ BROKERS_LIVE = _gauge("brokers_live", "Brokers that are registered.")
 BROKERS_CORDONED = _gauge(
     "brokers_cordoned", "Registered brokers that get no new replica from the controller (KIP-1066); 0 on a standby."
 )
+CORDON_BROKEN = _counter(
+    "cordoned_broker_replicas", "New replicas on cordoned brokers, by whatever way they came there (`cordon.broken`)."
+)
 BROKERS_REFUSING = _gauge(
     "brokers_refusing",
     "Brokers that do not take this server: its login, its TLS or its right to CLUSTER_ACTION fails there, or they know"
@@ -216,6 +219,7 @@ METRICS: tuple[MetricType, ...] = (
     OFFLINE,
     BROKERS_LIVE,
     BROKERS_CORDONED,
+    CORDON_BROKEN,
     BROKERS_REFUSING,
     BROKERS_FAILED,
     FAILED_LOG_DIRS,

@@ -48,6 +48,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._events = self._counter(metric_catalogue.EVENTS)
         self._partitions = self._counter(metric_catalogue.MOVES)
+        self._cordon_broken = self._counter(metric_catalogue.CORDON_BROKEN)
         self._durations = self._histogram(metric_catalogue.MOVE_DURATION, LONG)
         self._times = {
             ROUND: self._histogram(metric_catalogue.ROUND_DURATION, SHORT),
@@ -73,6 +74,8 @@ class Metrics:
         of_moves = self._move_counts.get(name)
         if of_moves is not None:
             of_moves.inc(event.count or 1)
+        if name == catalogue.CORDON_BROKEN:
+            self._cordon_broken.inc(event.count or 1)
         if name == catalogue.MOVE_COMPLETED and event.started is not None:
             self._durations.observe(max(0, at - event.started) / 1000)
 

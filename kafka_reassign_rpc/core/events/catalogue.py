@@ -83,6 +83,9 @@ TOPIC_VANISHED = "topic.vanished"
 
 PARTITION_EDIT_NOT_FOLLOWED = "partition.edit_not_followed"
 
+CORDON_CORRECTED = "cordon.corrected"
+CORDON_BROKEN = "cordon.broken"
+
 LEADERS_ELECTED = "leaders.elected"
 
 ACL_CREATED = "acl.created"
@@ -352,6 +355,20 @@ _TYPES = (
         "WARNING",
         ("topic", "partition", *_WHO, "reason", "target", "replicas"),
         "Somebody has edited a topic's znode so that no live replica in sync would be left: the former ones stay.",
+    ),
+    EventType(
+        CORDON_CORRECTED,
+        "INFO",
+        ("topic", "partition", *_WHO, "reason", "replicas"),
+        "Somebody else has created a topic with replicas on cordoned brokers, such as a stock broker by itself: other"
+        " brokers get them, before there is a log.",
+    ),
+    EventType(
+        CORDON_BROKEN,
+        "WARNING",
+        ("broker", *_WHO, "reason", "count"),
+        "A cordoned broker has got `count` new replicas all the same, of which `reason` has the first: a client has"
+        " named it, a move that was under way leads there, or no other broker was free.",
     ),
     EventType(
         LEADERS_ELECTED,

@@ -233,6 +233,8 @@ class Cluster(msgspec.Struct):
     """The content of `/admin/reassignment_settings` (`core.settings_in_force`)."""
     settings_by: Mapping[str, Requester] = {}
     """Who has set or deleted each of them, if known."""
+    settings_changed: int = -1
+    """The mzxid of that znode: what is newer has come since the settings are as they are."""
     settings_problem: str = ""
     """Why that znode is unreadable. It may forbid moves and repairs, so none starts."""
     failed: dict[int, int] = {}

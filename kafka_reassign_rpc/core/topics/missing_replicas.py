@@ -12,6 +12,7 @@ decides its replication factor: after the move nothing is missing.
 
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.cordon import cordoned
 from kafka_reassign_rpc.core.leadership.broker_changes import first_state
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
@@ -44,7 +45,7 @@ def place_missing(view: RoundView, topic: str, index: int, partition: Partition,
             value = without_own_id(view.cluster, value, server, index)
             missing += before - len(value.target)
     while missing and not value.is_moving:
-        broker = _free_broker(view.cluster, value, own_id, index)
+        broker = free_broker(view.cluster, value, own_id, index)
         if broker is None:
             break
         value = replace(value, replicas=(*value.replicas, broker), leader_epoch=value.leader_epoch + 1)
@@ -58,8 +59,9 @@ def without_own_id(cluster: Cluster, partition: Partition, own_id: int, index: i
     A partition that had a leader keeps its other replicas and its ISR; the new replica must catch up. An only replica
     stays if no broker is free.
     """
-    broker = _free_broker(cluster, partition, own_id, index)
-    if broker is None and not without(partition.target, (own_id,)):
+    others = without(partition.target, (own_id,))
+    broker = free_broker(cluster, partition, own_id, index, or_cordoned=not others)
+    if broker is None and not others:
         return partition
     named = tuple(broker if replica == own_id and broker is not None else replica for replica in partition.replicas)
     value = replace(
@@ -74,10 +76,17 @@ def without_own_id(cluster: Cluster, partition: Partition, own_id: int, index: i
     return replace(value, isr=isr, leader_epoch=partition.leader_epoch + 1)
 
 
-def _free_broker(cluster: Cluster, partition: Partition, own_id: int, index: int) -> int | None:
-    """A live broker without a replica, preferably in a rack without one; or None."""
+def free_broker(
+    cluster: Cluster, partition: Partition, own_id: int, index: int, *, or_cordoned: bool = False
+) -> int | None:
+    """A live broker without a replica, preferably in a rack without one; or None.
+
+    or_cordoned   where no other is free, it may be cordoned: else the partition has no replica at all
+    """
+    closed = cordoned(cluster)
     taken = {own_id, *partition.replicas, *partition.pending_deletion}
-    free = [broker for id_, broker in sorted(cluster.brokers.items()) if id_ not in taken and cluster.is_live(id_)]
+    there = [broker for id_, broker in sorted(cluster.brokers.items()) if id_ not in taken and cluster.is_live(id_)]
+    free = [broker for broker in there if broker.id not in closed] or (there if or_cordoned else [])
     used = {cluster.brokers[replica].rack for replica in partition.replicas if replica in cluster.brokers}
     best = [broker for broker in free if broker.rack not in used] or free
     return best[index % len(best)].id if best else None

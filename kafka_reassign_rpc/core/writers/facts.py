@@ -172,6 +172,7 @@ class SettingsFound(msgspec.Struct, frozen=True):
     settings: Mapping[str, str]
     problem: str
     by: Mapping[str, Requester]
+    changed: int = -1
     read_at: int = LAST_ZXID
 
     def apply(self, cluster: Cluster) -> Generator[None, None, None]:
@@ -180,6 +181,7 @@ class SettingsFound(msgspec.Struct, frozen=True):
             cluster.settings = {**{name: cluster.settings[name] for name in kept}, **self.settings}
             cluster.settings_problem = self.problem
             cluster.settings_by = dict(self.by)
+            cluster.settings_changed = self.changed
         yield
 
 

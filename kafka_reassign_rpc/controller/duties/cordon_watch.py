@@ -1,0 +1,50 @@
+"""Tells operators of new replicas on cordoned brokers, by whatever way they came there."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
+from kafka_reassign_rpc.core.cordon import cordoned
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
+from kafka_reassign_rpc.support.counted import first_of
+
+NAMED = 5
+
+
+def new_on_cordoned(cluster: Cluster, applied: ReplayedChanges) -> Iterator[Event | None]:
+    """An event for each cordoned broker that has got replicas in a round. Yields None after each partition."""
+    closed: frozenset[int] | None = None
+    found = defaultdict[int, list[TopicPartition]](list)
+    for topic, index, before, after in applied.partitions:
+        had = _replicas(before)
+        if after.replicas != had:
+            closed = cordoned(cluster) if closed is None else closed
+            for broker in closed.intersection(after.replicas).difference(had):
+                found[broker].append(TopicPartition(topic, index))
+        yield None
+    for broker, names in sorted(found.items()):
+        reason = first_of(list(map(str, names[:NAMED])), NAMED, of=len(names))
+        yield Event(catalogue.CORDON_BROKEN, broker=broker, reason=reason, count=len(names))
+
+
+def _replicas(before: Partition | None) -> tuple[int, ...]:
+    """A partition without a state has no replica yet: others have just written it into its topic's znode."""
+    return () if before is None or before.partition_epoch < 0 else before.replicas
+
+
+class CordonWatch:
+    def __init__(self, cluster: Cluster, record: Record) -> None:
+        self._cluster = cluster
+        self._record = record
+
+    def round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
+        events = []
+        for event in new_on_cordoned(self._cluster, applied):
+            if event is not None:
+                events.append(event)
+            yield
+        if events:
+            self._record(events)

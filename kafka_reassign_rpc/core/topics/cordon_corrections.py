@@ -1,0 +1,41 @@
+"""New partitions that others have placed on cordoned brokers: another broker gets the replica before there is a log.
+
+A stock broker that creates a topic by itself (auto-creation, `__consumer_offsets`) writes the topic's znode and knows
+no cordon. A partition without a state has no log anywhere, so the server changes the assignment before it writes the
+first state: nothing has to be copied, and the cordoned broker never hears of the replica.
+
+Only a topic is corrected that is newer than the settings in which the cordon stands: one that has merely lost its
+states may have logs. Where no open broker is left for a replica, it stays where it is.
+"""
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS, parse_brokers
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
+from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.state.cluster import Partition
+from kafka_reassign_rpc.core.topics.missing_replicas import free_broker
+
+
+def corrected(view: RoundView, topic: str, index: int, partition: Partition, own_id: int) -> Partition:
+    """Returns the same object if nothing changes."""
+    cluster = view.cluster
+    closed = parse_brokers(cluster.settings.get(CORDONED_BROKERS, "")) or frozenset()
+    wrong = [broker for broker in partition.replicas if broker in closed]
+    is_new = partition.partition_epoch < 0 and cluster.topics[topic].created > cluster.settings_changed
+    if not wrong or not is_new or partition.is_moving or topic in view.too_large:
+        return partition
+    value = partition
+    for broker in wrong:
+        rest = replace(value, replicas=without(value.replicas, (broker,)))
+        other = free_broker(cluster, rest, own_id, index)
+        if other is None:
+            break
+        value = replace(value, replicas=tuple([other if one == broker else one for one in value.replicas]))
+    if value is not partition:
+        placed = ", ".join(map(str, partition.replicas))
+        reason = f"somebody else has created it on {placed}: no new replica lands on a cordoned broker"
+        view.report(Event(catalogue.CORDON_CORRECTED, topic, index, reason=reason, replicas=value.replicas))
+    return value
