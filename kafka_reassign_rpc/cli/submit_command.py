@@ -33,8 +33,8 @@ not well: when a broker is lost that holds replicas or gets some, or when partit
 under-replicated. While the cluster does not answer, submit tries again for two minutes.
 
 With --throttle the controller throttles the moves exactly as long as they last. There is no throttle to remove
-afterwards, even if submit is killed. Moves of an earlier run get the new throttle too; those that wait go to the end
-of the queue. This needs a kafka-reassign-rpc server; with another controller submit starts nothing.
+afterwards, even if submit is killed. Moves of an earlier run get the new throttle too, and those that wait keep their
+place in the queue. This needs a kafka-reassign-rpc server; with another controller submit starts nothing.
 """
 EPILOG = """\
 exit codes: 0 done (without --execute: the plan can be executed), 1 failed, 2 wrong flags or an unreadable plan,

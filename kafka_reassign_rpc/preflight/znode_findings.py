@@ -5,25 +5,12 @@ from collections.abc import Iterator, Sequence
 from kafka_reassign_rpc.controller import odd_znodes
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.lifecycle.server_registration import held_text
-from kafka_reassign_rpc.core.cordon import (
-    CORDONED_BROKERS,
-    EXPECTED,
-    LOG_DIRS,
-    cordoned,
-    cordoned_by_themselves,
-    destinations,
-    listed,
-    parse_brokers,
-)
-from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS, divided
-from kafka_reassign_rpc.core.settings_in_force import IN_DEFAULTS, notices
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.topics.own_replicas import held_by_brokers
-from kafka_reassign_rpc.preflight import znode_rights
+from kafka_reassign_rpc.preflight import settings_findings, znode_rights
 from kafka_reassign_rpc.preflight.cluster_status import utc
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
 from kafka_reassign_rpc.preflight.read_state import ControllerNow, FirstDecisions, FoundState
-from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.zookeeper import znode_paths
 
@@ -38,8 +25,7 @@ def findings(state: FoundState, first: FirstDecisions, own_id: int, takeover: Ta
     yield from _moves(state, first)
     yield from _deletions(state)
     yield from _leftovers(state)
-    yield _settings(state.cluster)
-    yield from _cordon(state.cluster)
+    yield from settings_findings.findings(state.cluster)
     yield _writes(state)
 
 
@@ -226,70 +212,6 @@ def _leftovers(state: FoundState) -> Iterator[Finding]:
         yield fine("leftovers", "no request of others stands under /admin")
     for problem in state.problems:
         yield warning("leftovers", problem, "correct or delete it")
-
-
-def _settings(cluster: Cluster) -> Finding:
-    if cluster.settings_problem:
-        return unsafe(
-            "settings",
-            f"{cluster.settings_problem}: a server would start no new move and no repair, and know no cordoned broker",
-            f"repair {znode_paths.SETTINGS}, or delete it to do without",
-        )
-    by_themselves = cordoned_by_themselves(cluster)
-    if by_themselves:
-        names = listed(by_themselves)
-        return warning(
-            "settings",
-            f"{LOG_DIRS} stands among the configs of broker {names}: it counts, but a broker before Kafka 4.3 takes"
-            " it for a secret, and stock tools refuse every other change of its configs",
-            f"`kafka-reassign cordon --brokers {names}`, with a server as the controller; then delete it there"
-            f" (kafka-configs.sh --entity-name ID --delete-config {LOG_DIRS})",
-        )
-    own, _ = divided(cluster.default_configs)
-    if own:
-        return warning(
-            "settings",
-            f"settings of servers stand among {IN_DEFAULTS}, where stock tools take them for secrets and refuse every"
-            f" other change: {'; '.join(notices(cluster.settings, own))}",
-            "move them: `kafka-reassign settings --move`, with a server as the controller; or set them on a server"
-            " (kafka-configs.sh --entity-name ID) and delete them all at once from the defaults (--entity-default"
-            f" --delete-config {','.join(sorted(own))})",
-        )
-    unknown = sorted(cluster.settings.keys() - SERVER_SETTINGS.keys())
-    if unknown:
-        return warning(
-            "settings",
-            f"{znode_paths.SETTINGS} has settings that this version does not know: {some(unknown)}",
-            "if no later version has written them, correct their names there",
-        )
-    text = ", ".join(f"{name}={shown(value)}" for name, value in sorted(cluster.settings.items()))
-    return fine("settings", f"the servers share {text}" if text else "no setting is set for all servers")
-
-
-def _cordon(cluster: Cluster) -> Iterator[Finding]:
-    """Nothing while the settings cannot be read: that is a finding of its own."""
-    if cluster.settings_problem:
-        return
-    text = cluster.settings.get(CORDONED_BROKERS, "")
-    closed = cordoned(cluster)
-    if parse_brokers(text) is None:
-        yield warning(
-            "cordon",
-            f"{CORDONED_BROKERS}={shown(text)} cordons no broker",
-            f"it has to be {EXPECTED}: set it again (`kafka-reassign settings`)",
-        )
-    elif not closed:
-        yield fine("cordon", "no broker is cordoned")
-    elif cluster.brokers and not destinations(cluster).brokers:
-        yield warning(
-            "cordon",
-            "all registered brokers are cordoned: no topic can be created, no partition added, no broker healed",
-            f"open some: `kafka-reassign cordon --uncordon --brokers {listed(closed & cluster.brokers.keys())}`",
-        )
-    else:
-        absent = sorted(closed - cluster.brokers.keys())
-        gone = f" (not registered: {some(absent)})" if absent else ""
-        yield fine("cordon", f"cordoned, so that they get no new replica: {some(sorted(closed))}{gone}")
 
 
 def _writes(state: FoundState) -> Finding:

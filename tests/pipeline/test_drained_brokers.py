@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
-from kafka_reassign_rpc.pipeline.job_errors import JobFailed
+from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
 from tests.pipeline.plans import write_plan
 from tests.pipeline.simulated_cluster import SimulatedCluster, moves, submission
@@ -74,6 +74,14 @@ def test_dh_2_a_cordon_that_is_refused_ends_the_drain_before_anything_moves(tmp_
     with pytest.raises(JobFailed, match=r"^brokers 1, 2 could not be cordoned: No\. --no-cordon drains without$"):
         run(drain(tmp_path / "p"), here)
     assert here.altered == []
+
+
+def test_dh_2_a_journal_that_cannot_be_read_ends_the_drain_before_it_cordons(tmp_path: Path) -> None:
+    here, path = cluster(), drain(tmp_path / "p")
+    (path / "submit.json").write_text("garbage")
+    with pytest.raises(BadInput, match="remove it to take the cluster as it is now"):
+        run(path, here)
+    assert here.cordoned_ones == set()
 
 
 def test_dh_2_a_dry_run_says_that_the_brokers_will_be_cordoned_and_cordons_none(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The command that approves repairs. `core.healing.approval` says which ones need it."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Generator, Iterator
 from typing import NamedTuple
 
 from kafka_reassign_rpc.controller.commands.command import Command, Round
@@ -13,6 +13,7 @@ from kafka_reassign_rpc.core.healing.brake import brake
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.queue_entries import QueuePlace
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.znode_routes import holding
 from kafka_reassign_rpc.support.counted import counted
@@ -28,7 +29,8 @@ class Approval(NamedTuple):
 class ApproveRepairs(Command[Approval]):
     """Lets the repairs of these brokers start that wait for approval. None: all. The brake holds for this order too.
 
-    After a lost commit the command is decided again; what the lost one has approved counts as approved.
+    After a lost commit the command is decided again: what the lost one has approved counts as approved, and for the
+    rest the brake is asked again.
     """
 
     def __init__(self, brokers: Collection[int] | None, started_with: HealingSettings, by: Requester) -> None:
@@ -36,29 +38,41 @@ class ApproveRepairs(Command[Approval]):
         self.by = by
         self._brokers = None if brokers is None else frozenset(brokers)
         self._started_with = started_with
-        self._approved: dict[TopicPartition, bool] = {}
-        """Whether each is held besides."""
-        self._of_brokers: Counter[int] = Counter()
+        self._approved: dict[TopicPartition, tuple[bool, frozenset[int]]] = {}
+        """Whether each is held besides, and the brokers that it repairs."""
 
     def decide(self, work: Round) -> Iterator[None]:
-        view, queue = work.view, work.view.cluster.queue
+        view = work.view
         settings, _ = healing_settings.settings_of(view.cluster, self._started_with)
         lost = yield from count_lost(work)
-        is_needed = queue.unapproved and not self._approved
+        waiting = yield from self._waiting(work)
+        for name in waiting:
+            self._approved.pop(name, None)  # the commit that approved it has failed
+        is_needed = waiting or (view.cluster.queue.unapproved and not self._approved)
         held_back = brake(lost.brokers, view.cluster.brokers, settings) if is_needed else None
-        for stored in list(queue.names.values()) if held_back is None and queue.unapproved else ():
+        for name, place in waiting.items() if held_back is None else ():
+            move = view.queue.now(name, place)
+            holding.approve(view, name, place)
+            of = frozenset(repair_targets.repaired_brokers(move.reason, move.target))
+            self._approved[name] = move.held is not None, of
+            yield
+        of_brokers = Counter(broker for _, of in self._approved.values() for broker in of)
+        for broker, count in sorted(of_brokers.items()):
+            view.report(Event(catalogue.HEAL_APPROVED, broker=broker, reason=f"{counted(count, 'move')} may start"))
+        held = sum(is_held for is_held, _ in self._approved.values())
+        outcome = ApprovalOutcome(len(self._approved), held, sorted(of_brokers))
+        self.answer(Approval(None if self._approved else held_back, outcome))
+
+    def _waiting(self, work: Round) -> Generator[None, None, dict[TopicPartition, QueuePlace]]:
+        """The selected moves that await approval."""
+        view, queue = work.view, work.view.cluster.queue
+        found = {}
+        for stored in list(queue.names.values()) if queue.unapproved else ():
             yield
             name = TopicPartition(*stored)
             place = queue.place(*name)
             if place is None or view.queue.gone(name, place.path):
                 continue
-            move = view.queue.now(name, place)
-            if approval.awaits(move, self._brokers):
-                holding.approve(view, name, place)
-                if name not in self._approved:
-                    self._of_brokers.update(repair_targets.repaired_brokers(move.reason, move.target))
-                self._approved[name] = move.held is not None
-        for broker, count in sorted(self._of_brokers.items()):
-            view.report(Event(catalogue.HEAL_APPROVED, broker=broker, reason=f"{counted(count, 'move')} may start"))
-        outcome = ApprovalOutcome(len(self._approved), sum(self._approved.values()), sorted(self._of_brokers))
-        self.answer(Approval(held_back, outcome))
+            if approval.awaits(view.queue.now(name, place), self._brokers):
+                found[name] = place
+        return found

@@ -246,12 +246,8 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                     self._rated_waiting[rate] += 1
             yield
         for reason, count in self._dropped.items():
-            work.view.report(
-                Event(
-                    catalogue.HEAL_DROPPED,
-                    reason=f"{reason}: {counted(count, 'move')} that had not started; it is back",
-                )
-            )
+            what = f"{reason}: {counted(count, 'move')} that had not started; what it repairs is not lost any more"
+            work.view.report(Event(catalogue.HEAL_DROPPED, reason=what))
 
     def _review_moving_repairs(self, work: Round, *, cancel: bool) -> Iterator[None]:
         for topic, indexes in list(work.view.cluster.moving.items()):
@@ -339,7 +335,9 @@ def _heals(work: Round) -> Iterator[tuple[TopicPartition, WaitingMove]]:
 
 
 def _alert(what: str, heal_at: int | None, now_ms: int, replicas: int | None) -> str:
-    when = "" if heal_at is None else f"; it is healed in {max(0, heal_at - now_ms) // 1000} s unless it comes back"
+    when = (
+        "" if heal_at is None else f"; its repair begins in {max(0, heal_at - now_ms) // 1000} s unless they come back"
+    )
     return f"{what}{'' if replicas is None else _replicas(replicas)}{when}"
 
 

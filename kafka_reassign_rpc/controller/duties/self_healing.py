@@ -109,6 +109,7 @@ class Healer:
         self._sums: Mapping[int, CostSum] = {}
         self._sized: tuple[int, frozenset[int]] = (0, frozenset())
         """When the brokers were last asked for sizes, and because of which lost ones."""
+        self._looked = False
 
     def diagnose_again(self) -> None:
         self._wake.set()
@@ -154,18 +155,25 @@ class Healer:
         return self._pause(found)
 
     async def ask_for_sizes(self) -> None:
-        """Ask what the replicas of lost brokers take: at once for one that is newly lost, then from time to time."""
+        """Ask what the replicas of lost brokers take: at once for one that is newly lost, then from time to time while
+        somebody looks."""
         found = self._last_report
         lost = frozenset() if found is None else frozenset(found.lost) | {one.broker for one in found.repairs}
         at, before = self._sized
         if not lost:
             self._sums, self._sized = {}, (0, lost)
-        elif lost != before or not 0 <= self._now_ms() - at < repair_costs.ASK_EVERY_S * 1000:
+        elif lost != before or (self._looked and not 0 <= self._now_ms() - at < repair_costs.ASK_EVERY_S * 1000):
+            self._looked = False
             sample, sums = await self._sample(), defaultdict[int, CostSum](CostSum)
             await Pace().through(repair_costs.add_up(self._loop.cluster, sample.sizes, sums))
             self._sums, self._sized = sums, (self._now_ms(), lost)
 
+    def look(self) -> None:
+        """Somebody looks at what repairs would cost."""
+        self._looked = True
+
     async def status(self) -> HealingStatus:
+        self.look()
         return self._status_of(await self._diagnose())
 
     @property

@@ -270,8 +270,14 @@ class ControllerService:
             health.now if health.counted else None,
             self._term.healer.last_status,
             self._term.disks.disks,
-            self._term.disks.look,
+            self._look,
         )
+
+    def _look(self) -> None:
+        """Somebody looks at the brokers: their disks, and what repairs of them would cost."""
+        if self._term is not None:
+            self._term.disks.look()
+            self._term.healer.look()
 
     @property
     def repairs(self) -> RepairCounts:

@@ -285,7 +285,7 @@ _TYPES = (
         HEAL_ALERT,
         "INFO",
         ("broker", *_WHO, "reason"),
-        "A failed broker has been gone for longer than `failure.alert.interval.ms`.",
+        "A broker has been gone, or its log dirs have failed, for longer than `failure.alert.interval.ms`.",
     ),
     EventType(
         HEAL_OVER,
@@ -318,7 +318,7 @@ _TYPES = (
         HEAL_DROPPED,
         "INFO",
         (*_WHO, "reason"),
-        "A broker is back: the moves of its repair that had not started left the queue.",
+        "What a repair replaces is not lost any more: the moves of it that had not started left the queue.",
     ),
     EventType(HEAL_DONE, "INFO", (*_WHO, "reason"), "The last move of a repair has ended."),
     EventType(

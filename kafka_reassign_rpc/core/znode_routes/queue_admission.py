@@ -173,12 +173,16 @@ def change_rate(view: RoundView, name: TopicPartition, move: WaitingMove) -> Non
 def append(view: RoundView, name: TopicPartition, move: WaitingMove) -> KafkaError | None:
     """Queue a move in place of a waiting move of the same partition. Returns why it cannot be queued.
 
-    It gets the requester of this decision. An equal move that waits already keeps its requester and place.
+    It gets the requester of this decision. An equal move that waits already keeps its requester and place, also where
+    it gets another lease.
     """
     if len(name[0]) + len(move.reason) + 12 * len(move.target) > MAX_MOVE_CHARACTERS:
         return PolicyViolation("The target is too long to wait in the queue.")
     known = find(view, name)
-    if known is None or not known.asks_for_the_same(move):
+    if known is not None and known.asks_for_the_same(replace(move, throttle=known.throttle, lifts=known.lifts)):
+        if (known.throttle, known.lifts) != (move.throttle, move.lifts):
+            change_rate(view, name, replace(known, throttle=move.throttle, lifts=move.lifts))
+    else:
         withdraw(view, name)
         partition = view.get(*name)
         joins = replace(move, origin=None if partition is None else origin_of(partition))

@@ -225,7 +225,7 @@ class BatchChanges:
         )
 
     def change_throttle(self, name: str, moving: Entries) -> None:
-        """Give moves of an earlier run this throttle, in flight or in the queue (where they go to its end).
+        """Give moves of an earlier run this throttle, in flight or in the queue, where they keep their place.
 
         A move that ends meanwhile needs none. Raises JobFailed if the controller refuses.
         """

@@ -122,10 +122,11 @@ class Submission:
         accept_health    compare with the cluster's health now, not with that before the first batch
         """
         health = self._check_cluster()
+        first_health = self._first_health(health, accept_health=accept_health)
         self._drained.cordon()
         takes_back = UndoCancels(self._cluster, self.plan)
         takes_back.cancel()
-        stop_conditions = StopConditions(self._first_health(health, accept_health=accept_health), health.live)
+        stop_conditions = StopConditions(first_health, health.live)
         compares = self.under_way.compares = self._cluster.ask(self.client.can_compare_replicas)
         forbids_factor_change = self._cluster.ask(self.client.can_forbid_replication_factor_change)
         keeps_reasons = self._cluster.ask(self.client.can_keep_reasons)

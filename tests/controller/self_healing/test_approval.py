@@ -1,5 +1,7 @@
 """Repairs that wait for approval: durable, over failovers and over deaths between any two writes."""
 
+import json
+
 import pytest
 
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
@@ -76,7 +78,10 @@ async def test_dh_8_and_46_7_the_repair_of_a_broker_that_comes_back_unapproved_i
         await healing.read_brokers()
         await healing.diagnose()
         assert queued(controller) == {}
-        assert ("heal.dropped", "heal broker 3: 3 moves that had not started; it is back") in healing.new_events()
+        assert (
+            "heal.dropped",
+            "heal broker 3: 3 moves that had not started; what it repairs is not lost any more",
+        ) in healing.new_events()
         assert await healing.healer.approve(None, ALICE) == NOTHING
         assert targets(controller) == dict(WHERE)
 
@@ -100,6 +105,22 @@ async def test_dh_8_and_46_6_an_order_needs_no_other_approval_and_the_brake_hold
         assert ("heal.misconfigured", "self.healing.approval='requird' is taken for required: none or required is"
                 " expected") in healing.new_events()  # fmt: skip
         assert (await healing.healer.approve({3}, ALICE)).approved == 3
+
+
+async def test_dh_8_where_the_commit_of_an_approval_fails_the_brake_is_asked_again(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk)
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller, REQUIRED)
+        await healing.heal_when_due()
+        settings = {"version": 1, "config": {MAX_BROKERS: "0"}}
+        await zk.create(znode_paths.SETTINGS, json.dumps(settings).encode())
+        controller.zk.refuses = 0  # the controller reads all again, with the settings
+        with pytest.raises(PolicyViolation, match="1 broker is gone, more than"):
+            await healing.healer.approve({3}, ALICE)
+        assert controller.cluster.queue.unapproved == len(LOST)
+        assert "heal.approved" not in [event.event for event in controller.events]
 
 
 async def test_dh_8_a_controller_that_dies_between_any_two_writes_starts_nothing_unapproved_and_loses_nothing(
@@ -161,6 +182,10 @@ async def test_dh_8_what_a_repair_costs_is_told_before_and_after_it_is_queued_an
         assert healing.samples == 1, "brokers are not asked with every diagnosis"
         healing.now += 30_000
         await healing.healer.ask_for_sizes()
+        assert healing.samples == 2, "somebody has looked"
+        healing.now += 90_000
+        await healing.healer.ask_for_sizes()
+        assert healing.samples == 2, "nobody looks any more"
         [lost] = (await healing.healer.status()).failed
         assert lost.cost == RepairCost(18_000_000, 6000)
         shown = await healing.healer.heal(3, ALICE, dry_run=True)

@@ -92,7 +92,7 @@ async def test_46_6_a_broker_with_one_replica_is_said_to_have_one(zk: ZooKeeper,
         await healing.heal_when_due()
         assert healing.new_events() == [
             ("heal.noticed", "it is gone, with 1 replica"),
-            ("heal.alert", "it is still gone, with 1 replica; it is healed in 0 s unless it comes back"),
+            ("heal.alert", "it is still gone, with 1 replica; its repair begins in 0 s unless they come back"),
             ("heal.scheduled", "1 move joined the queue"),
         ]
 

@@ -6,6 +6,7 @@ from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import QUEUE, Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.core.znode_routes import lease_rates, queue_admission
 from tests.core.build import TOPIC, cluster, not_moving
 from tests.core.znode_routes.queue_rounds import durable
@@ -56,3 +57,26 @@ def test_fg_4_a_lease_that_has_ended_lifts_no_more_and_the_next_one_only_if_it_i
     now = made.queue.place(*WAITING)
     assert now is not None
     assert now.serial == place.serial, "it waits at its place"
+
+
+@pytest.mark.parametrize(("throttle", "lifts"), [(30, True), (40, False), (-1, False)])
+def test_fg_4_a_waiting_move_that_is_asked_for_again_with_another_lease_keeps_its_place(
+    throttle: int, lifts: bool
+) -> None:
+    made = with_leases_that_lift()
+    place = made.queue.place(*WAITING)
+    assert place is not None
+    view = RoundView(made)
+    view.by = client("User:bob", "", "10.0.0.8")
+    assert queue_admission.append(view, WAITING, WaitingMove((1, 3), QUEUE, throttle=throttle, lifts=lifts)) is None
+    assert not view.queue.appended
+    assert not view.queue.withdrawn
+    durable(made, view)
+    now = made.queue.place(*WAITING)
+    assert now is not None
+    assert (now.serial, now.move.throttle, now.move.lifts, now.move.by) == (
+        place.serial,
+        throttle,
+        lifts,
+        place.move.by,
+    )

@@ -1,0 +1,104 @@
+"""What follows from the settings that all servers share. Pure."""
+
+from collections.abc import Iterator
+
+from kafka_reassign_rpc.core.cordon import (
+    CORDONED_BROKERS,
+    EXPECTED,
+    LOG_DIRS,
+    cordoned,
+    cordoned_by_themselves,
+    destinations,
+    listed,
+    parse_brokers,
+)
+from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS, divided
+from kafka_reassign_rpc.core.settings_in_force import IN_DEFAULTS, notices
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.window_now import text_of
+from kafka_reassign_rpc.core.windows.grammar import WINDOWS, parse_windows
+from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
+from kafka_reassign_rpc.support.bounded_text import shown
+from kafka_reassign_rpc.zookeeper import znode_paths
+
+
+def findings(cluster: Cluster) -> Iterator[Finding]:
+    """While the settings cannot be read, that alone."""
+    yield _settings(cluster)
+    if not cluster.settings_problem:
+        yield _cordon(cluster)
+        yield _windows(cluster)
+
+
+def _settings(cluster: Cluster) -> Finding:
+    if cluster.settings_problem:
+        return unsafe(
+            "settings",
+            f"{cluster.settings_problem}: a server would start no new move and no repair, and know no cordoned broker",
+            f"repair {znode_paths.SETTINGS}, or delete it to do without",
+        )
+    by_themselves = cordoned_by_themselves(cluster)
+    if by_themselves:
+        names = listed(by_themselves)
+        return warning(
+            "settings",
+            f"{LOG_DIRS} stands among the configs of broker {names}: it counts, but a broker before Kafka 4.3 takes"
+            " it for a secret, and stock tools refuse every other change of its configs",
+            f"`kafka-reassign cordon --brokers {names}`, with a server as the controller; then delete it there"
+            f" (kafka-configs.sh --entity-name ID --delete-config {LOG_DIRS})",
+        )
+    own, _ = divided(cluster.default_configs)
+    if own:
+        return warning(
+            "settings",
+            f"settings of servers stand among {IN_DEFAULTS}, where stock tools take them for secrets and refuse every"
+            f" other change: {'; '.join(notices(cluster.settings, own))}",
+            "move them: `kafka-reassign settings --move`, with a server as the controller; or set them on a server"
+            " (kafka-configs.sh --entity-name ID) and delete them all at once from the defaults (--entity-default"
+            f" --delete-config {','.join(sorted(own))})",
+        )
+    unknown = sorted(cluster.settings.keys() - SERVER_SETTINGS.keys())
+    if unknown:
+        return warning(
+            "settings",
+            f"{znode_paths.SETTINGS} has settings that this version does not know: {some(unknown)}",
+            "if no later version has written them, correct their names there",
+        )
+    text = ", ".join(f"{name}={shown(value)}" for name, value in sorted(cluster.settings.items()))
+    return fine("settings", f"the servers share {text}" if text else "no setting is set for all servers")
+
+
+def _cordon(cluster: Cluster) -> Finding:
+    text = cluster.settings.get(CORDONED_BROKERS, "")
+    closed = cordoned(cluster)
+    if parse_brokers(text) is None:
+        return warning(
+            "cordon",
+            f"{CORDONED_BROKERS}={shown(text)} cordons no broker",
+            f"it has to be {EXPECTED}: set it again (`kafka-reassign settings`)",
+        )
+    if not closed:
+        return fine("cordon", "no broker is cordoned")
+    if cluster.brokers and not destinations(cluster).brokers:
+        return warning(
+            "cordon",
+            "all registered brokers are cordoned: no topic can be created, no partition added, no broker healed",
+            f"open some: `kafka-reassign cordon --uncordon --brokers {listed(closed & cluster.brokers.keys())}`",
+        )
+    absent = sorted(closed - cluster.brokers.keys())
+    gone = f" (not registered: {some(absent)})" if absent else ""
+    return fine("cordon", f"cordoned, so that they get no new replica: {some(sorted(closed))}{gone}")
+
+
+def _windows(cluster: Cluster) -> Finding:
+    text = text_of(cluster)
+    try:
+        windows = parse_windows(text)
+    except ValueError as error:
+        return warning(
+            "windows",
+            f"{WINDOWS}={shown(text)} cannot be read on this host: {error}. A server here would start no move but"
+            " repairs",
+            "set it again (`kafka-reassign settings`), or install what is missing, such as the time zones of the host",
+        )
+    return fine("windows", "moves start at any time" if windows is None else f"moves start by the time of day: {text}")
