@@ -9,10 +9,10 @@ TEST_PROCESSES ?= 4
 # Tests that start no process: what decides, plans and encodes, and the handlers on a model of the node.
 PURE := tests/api tests/core tests/planner tests/properties tests/protocol tests/status_page/test_documents.py tests/status_page/test_costs.py
 
-.PHONY: help serve check test campaign fuzz lint coverage docs bench venv kerberos lock clean
+.PHONY: help serve check test test-alone campaign fuzz lint coverage docs bench venv kerberos lock clean
 
 help:  ## the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
 
 serve: venv  ## start ZooKeeper, six simulated brokers and the server with its page; Ctrl-C ends them all
 	$(BIN)/kafka-reassign-rpc serve --metrics-listener 127.0.0.1:9404 --status-page full
@@ -23,6 +23,9 @@ check: lint  ## the inner loop, under a minute: style, types, import contracts, 
 test: venv  ## all tests but those that take long: they run with CI=true
 	@$(BIN)/python -m compileall -q kafka_reassign_rpc  # else each of the many processes compiles it
 	PYTHONDONTWRITEBYTECODE= $(PYTEST) --numprocesses $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+
+test-alone: venv  ## what failed in the last run, one after the other
+	$(PYTEST) --last-failed --last-failed-no-failures none
 
 campaign: venv  ## stock brokers and our servers under load and under all that may happen to them: make campaign SEED=7 MINUTES=5
 	$(BIN)/python -m tests.campaign $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SECURED),--secured) $(CAMPAIGN)

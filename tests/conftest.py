@@ -145,6 +145,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(line, yellow=True)
 
 
+@pytest.hookimpl(trylast=True)  # after pytest has noted what failed
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """With CI=true, a skipped test fails the run, and so do many second attempts."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
@@ -153,8 +154,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     skipped = reporter.stats.get("skipped", [])
     if skipped:
         reporter.write_line(f"{len(skipped)} tests were skipped, and CI=true: that is a failure", red=True)
-    if second_attempts.show(reporter) or skipped:
+    is_wrong = second_attempts.show(reporter) or bool(skipped)
+    if is_wrong:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    failed = [*reporter.stats.get("failed", []), *reporter.stats.get("error", [])]
+    if is_wrong or len(failed) > second_attempts.MOST_ALONE:
+        second_attempts.leave_nothing_for_a_last_attempt(session.config)
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:

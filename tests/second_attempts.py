@@ -4,6 +4,9 @@ With CI=true a failed test that may start processes runs once more, as in Kafka'
 begin anew for that: what the first attempt left in a cluster would fail the second one. A test that fails twice fails.
 So does a run with more than MOST_RERUNS second attempts: something is wrong then. The end of the run shows every first
 failure, with the logs of its processes: each is a race to be found, in a test or in the server.
+
+What fails twice beside other tests, on a machine that is busy, runs a last time alone (`make test-alone`), if it is no
+more than MOST_ALONE tests and nothing else is wrong with the run.
 """
 
 import os
@@ -13,7 +16,9 @@ import pytest
 
 PURE = ("tests/api", "tests/core", "tests/planner", "tests/properties", "tests/protocol")
 """These start no process: they do the same each time."""
-MOST_RERUNS = 5
+MOST_RERUNS = 10
+"""One in a thousand of the tests that may start processes."""
+MOST_ALONE = 3
 _FAILED = pytest.StashKey[bool]()
 
 
@@ -55,3 +60,8 @@ def show(reporter: pytest.TerminalReporter) -> bool:
     if len(reports) > MOST_RERUNS:
         reporter.write_line(f"{len(reports)} tests failed at the first attempt, at most {MOST_RERUNS} may", red=True)
     return len(reports) > MOST_RERUNS
+
+
+def leave_nothing_for_a_last_attempt(config: pytest.Config) -> None:
+    if config.cache is not None:
+        config.cache.set("cache/lastfailed", {})

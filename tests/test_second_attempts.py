@@ -1,13 +1,14 @@
 """A run of tests that fail at their first attempt, as CI would run it."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.second_attempts import MOST_RERUNS
+from tests.second_attempts import MOST_ALONE, MOST_RERUNS
 
 ROOT = Path(__file__).parents[1]
 CONFTEST = """
@@ -27,6 +28,22 @@ def test_that_is_in_time_the_second_time(number, request):
     assert attempt(request.node) == {passes_at}
 """
 
+
+FAIL_UNTIL_ALONE = """
+import os
+import pytest
+
+@pytest.mark.parametrize("number", range({count}))
+def test_that_passes_alone(number):
+    assert "ALONE" in os.environ
+"""
+ONE_IS_SKIPPED = (
+    FAIL_UNTIL_ALONE
+    + """
+def test_that_is_skipped():
+    pytest.skip("no reason")
+"""
+)
 
 WITH_FIXTURES = """
 import itertools
@@ -59,11 +76,11 @@ def test_after_that(of_the_module):
 
 
 def run(
-    directory: Path, *, count: int = 0, passes_at: int = 2, ci: str = "true", tests: str = TESTS
+    directory: Path, *options: str, count: int = 0, passes_at: int = 2, ci: str = "true", tests: str = TESTS
 ) -> subprocess.CompletedProcess[str]:
     directory.joinpath("conftest.py").write_text(CONFTEST)
     directory.joinpath("test_some.py").write_text(tests.format(count=count, passes_at=passes_at))
-    options = ("-q", "-p", "no:cacheprovider", "-p", "no:asyncio", "--rootdir", str(directory))
+    options = ("-q", "-p", "no:asyncio", "--rootdir", str(directory), *options)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment = {**inherited, "CI": ci, "PYTHONPATH": str(ROOT)}
     command = (sys.executable, "-m", "pytest", *options, str(directory))
@@ -90,7 +107,7 @@ def test_a_second_attempt_has_fresh_fixtures_but_for_those_of_the_whole_run(tmp_
     [
         (1, 3, "true", "1 failed, 1 rerun"),
         (1, 2, "", "1 failed"),
-        (MOST_RERUNS + 1, 2, "true", f"6 tests failed at the first attempt, at most {MOST_RERUNS} may"),
+        (MOST_RERUNS + 1, 2, "true", f"{MOST_RERUNS + 1} tests failed at the first attempt, at most {MOST_RERUNS} may"),
     ],
     ids=["fails twice", "not in CI", "many fail once"],
 )
@@ -98,3 +115,18 @@ def test_a_run_fails_all_the_same(tmp_path: Path, count: int, passes_at: int, ci
     result = run(tmp_path, count=count, passes_at=passes_at, ci=ci)
     assert result.returncode == 1
     assert said in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("tests", "count", "passes"),
+    [(FAIL_UNTIL_ALONE, MOST_ALONE, True), (FAIL_UNTIL_ALONE, MOST_ALONE + 1, False), (ONE_IS_SKIPPED, 1, False)],
+    ids=["few", "many", "one was skipped"],
+)
+def test_what_fails_twice_gets_a_last_attempt_alone_unless_more_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tests: str, count: int, passes: bool
+) -> None:
+    result = run(tmp_path, count=count, tests=tests)
+    assert (result.returncode, f"{count} failed" in result.stdout) == (1, True)
+    monkeypatch.setenv("ALONE", "yes")
+    [command] = re.findall(r"^test-alone:.*\n\t\$\(PYTEST\) (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert (run(tmp_path, *command.split(), count=count, tests=tests).returncode == 0) == passes
