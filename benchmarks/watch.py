@@ -1,124 +1,152 @@
-"""What `watch` costs a cluster of stock Kafka in KRaft mode: requests, bytes, and CPU of its brokers.
+"""What `watch` costs a cluster: requests, bytes, request time of brokers and their CPU.
 
-    nobody watches   the two brokers alone, with moves that a throttle keeps in flight
-    watch            the same with one `watch`
+    of stock Kafka in KRaft mode: two brokers, with moves that a throttle keeps in flight. Rounds with and without a
+    `watch` follow one another, after one of each that does not count.
 
-The moves copy nearly nothing, so that what is measured is watching. Requests and bytes are counted at watch, CPU time
-is that of the brokers' processes, from /proc (Linux).
+    200 simulated brokers under a server of ours, with moves that copy nearly nothing: requests and bytes alone.
+
+Requests and bytes are counted at watch. Request time is what the brokers' quota metrics say of watch, in per cent of
+one of their threads. CPU time is that of the brokers' processes, from /proc (Linux).
 """
 
 import asyncio
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from benchmarks import tables
-from benchmarks.cluster import cpu_seconds
-from kafka_reassign_rpc.client import AsyncReassignmentClient, TopicPartition, throttle_configs
-from kafka_reassign_rpc.client.node_connections import NodeConnection
+from benchmarks import request_time, tables
+from benchmarks.cluster import Cluster, controlling, cpu_seconds, spread
+from benchmarks.held_moves import held_moves
+from benchmarks.request_time import Jmx
+from kafka_reassign_rpc.client import AsyncReassignmentClient, TopicPartition
+from kafka_reassign_rpc.client.traffic import Traffic, counted
 from kafka_reassign_rpc.server.http_security import HttpSecurity
+from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.watch.cluster_watch import ClusterWatch
 from kafka_reassign_rpc.watch.served import ServedWatch
-from tests.stock.kraft import VERSION, KRaftNode, kraft_cluster
+from tests.stock.kraft import VERSION, KRaftNode
+from tests.waiting import eventually
 
-MOVES = (10, 1_000)
-QUICK_MOVES = (10,)
-WINDOW_S, QUICK_WINDOW_S = 30.0, 5.0
-RECORDS = 4_000
-"""Of 8 kB, in all. Little of it comes through: one fetch in some ten seconds, of `ONE_FETCH`."""
-ONE_FETCH = {"replica.fetch.response.max.bytes": "16384"}
+MOVES, QUICK_MOVES = (10, 1_000, 10_000), (10,)
+WINDOW_S, QUICK_WINDOW_S = 20.0, 5.0
+ROUNDS, QUICK_ROUNDS = 3, 1
+BROKERS, QUICK_BROKERS = 200, 12
+MOVES_OF_MANY = (1_000, 10_000)
+CLIENT_ID = "kafka-reassign-watch"
 SETTLES_S = 10.0
+SIZE, BANDWIDTH = 10**12, 1_000_000
+SEEN_WITHIN_S = 120.0
 
 
-class Counted:
-    def __init__(self) -> None:
-        self.requests = self.bytes = 0
+class Costs(NamedTuple):
+    """A window with watch: what it asked, and per cent of a core that the brokers used."""
+
+    traffic: Traffic
+    cpu: float
 
 
-@contextmanager
-def counting() -> Iterator[Counted]:
-    """Count what this process asks nodes of, and what they answer."""
-    found, call = Counted(), NodeConnection.call
-
-    async def counted(self: NodeConnection, request_class: Any, body: bytes, version: int) -> bytes:
-        answer = await call(self, request_class, body, version)
-        found.requests += 1
-        found.bytes += len(body) + len(answer)
-        return answer
-
-    NodeConnection.call = counted  # type: ignore[method-assign]
-    try:
-        yield found
-    finally:
-        NodeConnection.call = call  # type: ignore[method-assign]
-
-
-async def run(_: str, directory: Path, *, quick: bool) -> str:
-    """Run the benchmark; returns its table."""
-    window = QUICK_WINDOW_S if quick else WINDOW_S
+async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
+    """Run the benchmark; returns its tables."""
+    window, rounds = (QUICK_WINDOW_S, QUICK_ROUNDS) if quick else (WINDOW_S, ROUNDS)
     rows = []
     for moves in QUICK_MOVES if quick else MOVES:
-        nodes = kraft_cluster(directory / f"watch-{moves}", per_node={2: ONE_FETCH})
-        try:
-            await asyncio.gather(*(node.start() for node in nodes))
-            rows += await _rows(nodes, moves, window)
-        finally:
-            await asyncio.gather(*(node.kill() for node in nodes))
-    return tables.show(
-        f"What watch costs two brokers of stock Kafka {VERSION}, {window:.0f} s each",
-        ("moves in flight", "requests of watch", "bytes of watch", "brokers' CPU alone", "with watch"),
+        jmx = Jmx()
+        async with held_moves(directory / f"watch-{moves}", moves, jmx.options) as nodes:
+            rows.append(await _row(nodes, jmx, moves, window, rounds))
+        print(f"  watch: {rows[-1]}", flush=True)
+    of_stock = tables.show(
+        f"What watch costs two brokers of stock Kafka {VERSION}",
+        ("moves in flight", "requests", "bytes", "request time", "of one thread", "brokers' CPU alone", "with watch"),
         rows,
+        [f"{rounds} rounds of {window:.0f} s with and without watch in turns, after one of each that does not count"],
+    )
+    brokers = QUICK_BROKERS if quick else BROKERS
+    rows = [
+        await _of_many(zookeeper, directory, brokers, moves, window) for moves in MOVES_OF_MANY[: 1 if quick else 2]
+    ]
+    return of_stock + tables.show(
+        f"What watch asks {brokers} simulated brokers", ("moves in flight", "requests", "bytes", "of one broker"), rows
     )
 
 
-async def _rows(nodes: list[KRaftNode], moves: int, window: float) -> list[tuple[str, ...]]:
-    bootstrap = f"127.0.0.1:{nodes[0].port}"
-    targets = {TopicPartition("watched", index): [2] for index in range(moves)}
-    async with AsyncReassignmentClient(bootstrap_servers=bootstrap) as client:
-        await asyncio.to_thread(_fill, bootstrap, moves)
-        held = throttle_configs.all_moves({}, targets, {name: [1] for name in targets})
-        assert not any((await client.throttle_moves(held, 1)).values())
-        await client.alter_partition_reassignments(targets)
-        await asyncio.sleep(min(SETTLES_S, window))
-        alone = await _cpu(nodes, window)
-        with counting() as counted:
-            watch = ClusterWatch({"bootstrap_servers": [bootstrap]}, None)
-            async with ServedWatch([watch], ("127.0.0.1", 0), HttpSecurity(), page=False):
-                await asyncio.sleep(min(SETTLES_S, window))
+@asynccontextmanager
+async def _watching(bootstrap: str, moves: int) -> AsyncIterator[Traffic]:
+    """A watch that sees so many moves; what it has asked so far."""
+    with counted() as traffic:
+        watch = ClusterWatch({"bootstrap_servers": [bootstrap], "client_id": CLIENT_ID}, None)
+        async with ServedWatch([watch], ("127.0.0.1", 0), HttpSecurity(), page=False):
+
+            def are_seen() -> bool:
                 totals = watch.status().document.totals
-                assert totals is not None, "the cluster is not seen"
-                assert totals.in_flight > 0.9 * moves, totals
-                requests, size = counted.requests, counted.bytes
-                watched = await _cpu(nodes, window)
-                requests, size = counted.requests - requests, counted.bytes - size
-    row = f"{requests / window:.1f} /s", f"{size / window / 1000:.1f} kB/s", f"{alone:.1f} %", f"{watched:.1f} %"
-    return [(f"{moves:,}", *row)]
+                return totals is not None and totals.in_flight > 0.9 * moves
+
+            await eventually(are_seen, within=SEEN_WITHIN_S)
+            await asyncio.sleep(SETTLES_S)
+            yield traffic
 
 
-async def _cpu(nodes: list[KRaftNode], window: float) -> float:
-    """Per cent of a core, of all nodes together."""
+async def _row(nodes: list[KRaftNode], jmx: Jmx, moves: int, window: float, rounds: int) -> tuple[str, ...]:
+    bootstrap = f"127.0.0.1:{nodes[0].port}"
+    await request_time.keep(bootstrap)
+    alone: list[float] = []
+    with_watch: list[Costs] = []
+    shares: list[float] = []
+    for _ in range(1 + rounds):
+        await asyncio.sleep(SETTLES_S)
+        alone.append((await _window(nodes, Traffic(), window)).cpu)
+        async with _watching(bootstrap, moves) as traffic:
+            with_watch.append(await _window(nodes, traffic, window))
+            shares.append(await jmx.request_time(CLIENT_ID))
+    requests, size = (
+        tables.middle([getattr(one.traffic, name) / window for one in with_watch[1:]]) for name in ("requests", "bytes")
+    )
+    return (
+        f"{moves:,}",
+        f"{requests:.1f} /s",
+        f"{(size or 0) / 1000:.1f} kB/s",
+        f"{tables.middle(shares[1:]):.2f} %",
+        f"at most {max(shares):.2f} %",
+        f"{tables.middle(alone[1:]):.1f} %",
+        f"{tables.middle([one.cpu for one in with_watch[1:]]):.1f} %",
+    )
+
+
+async def _window(nodes: list[KRaftNode], traffic: Traffic, window: float) -> Costs:
+    requests, size = traffic.requests, traffic.bytes
     begun, used = time.perf_counter(), sum(cpu_seconds(node.pid) for node in nodes)
     await asyncio.sleep(window)
-    return 100 * (sum(cpu_seconds(node.pid) for node in nodes) - used) / (time.perf_counter() - begun)
+    cpu = 100 * (sum(cpu_seconds(node.pid) for node in nodes) - used) / (time.perf_counter() - begun)
+    meanwhile = Traffic()
+    meanwhile.requests, meanwhile.bytes = traffic.requests - requests, traffic.bytes - size
+    return Costs(meanwhile, cpu)
 
 
-def _fill(bootstrap: str, partitions: int) -> None:
-    """A topic on broker 1 with a little in each partition, more than the throttle lets through."""
-    from confluent_kafka import Producer
-    from kafka import KafkaAdminClient
+async def _of_many(zookeeper: str, directory: Path, brokers: int, moves: int, window: float) -> tuple[str, ...]:
+    """Of a move three brokers know: each of them is asked for the sizes of 3 / `brokers` of the moves."""
+    ids = tuple(range(1, brokers + 1))
+    topics = spread(moves, max(1, moves // 500), "many")
 
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    try:
-        admin.create_topics(
-            {"watched": {"assignments": {index: [1] for index in range(partitions)}}}, wait_for_metadata=True
-        )
-    finally:
-        admin.close()
-    producer = Producer({"bootstrap.servers": bootstrap, "batch.size": 8_192, "linger.ms": 0, "log_level": 0})
-    for index in range(partitions):
-        for _ in range(RECORDS // partitions):
-            producer.produce("watched", bytes(8_000), partition=index)
-        producer.poll(0)
-    assert not producer.flush(60)
+    def place(partition: int, replicas: int) -> list[int]:
+        return [ids[(partition + one) % brokers] for one in range(replicas)]
+
+    async with Cluster(zookeeper, f"watch-{moves}", directory, bandwidth=BANDWIDTH, brokers=ids) as cluster:
+        server = await cluster.server()
+        await controlling(server.address)
+        await cluster.create(server.address, topics, 2, SIZE, place=place)
+        bootstrap = "{}:{}".format(*server.address)
+        async with AsyncReassignmentClient(bootstrap_servers=bootstrap) as client:
+            targets = {
+                TopicPartition(topic, index): [*place(index, 1), *place(index + 2, 1)]
+                for topic, partitions in topics.items()
+                for index in range(partitions)
+            }
+            for some in pieces([*targets], 1_000):
+                await client.alter_partition_reassignments({name: targets[name] for name in some})
+        async with _watching(bootstrap, moves) as traffic:
+            requests, size = traffic.requests, traffic.bytes
+            await asyncio.sleep(window)
+            requests, size = traffic.requests - requests, traffic.bytes - size
+    each = requests / window
+    return f"{moves:,}", f"{each:.1f} /s", f"{size / window / 1000:.1f} kB/s", f"{each / brokers:.2f} /s"

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,14 +19,16 @@ class LongestTurn:
 
 @contextmanager
 def longest_turn() -> Iterator[LongestTurn]:
-    """Measures asyncio's own event loop (not uvloop), without the collections of garbage."""
+    """Measures asyncio's own event loop (not uvloop) of this thread, without the collections of garbage."""
     found = LongestTurn()
     run = asyncio.Handle._run
+    thread = threading.get_ident()
 
     def measured(handle: asyncio.Handle) -> None:
         since = time.thread_time()
         run(handle)
-        found.seconds = max(found.seconds, time.thread_time() - since)
+        if threading.get_ident() == thread:
+            found.seconds = max(found.seconds, time.thread_time() - since)
 
     gc.collect()
     gc.disable()

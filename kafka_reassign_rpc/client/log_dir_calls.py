@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.client.client_errors import error_of, raise_for
 from kafka_reassign_rpc.client.reassignment_calls import by_topic
-from kafka_reassign_rpc.client.request_routing import RequestRouter, always
+from kafka_reassign_rpc.client.request_routing import RequestRouter, always, in_thread_if_many
 from kafka_reassign_rpc.client.result_values import LogDirs, Replica, ReplicaLogDir
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
@@ -72,13 +72,14 @@ async def describe_log_dirs(
 
 async def _ask(router: RequestRouter, broker: int, partitions: Mapping[str, Sequence[int]]) -> DescribeLogDirsResponse:
     """Raises the broker's error, ClusterAuthorizationFailed if it answers nothing, Unreachable."""
-    request = DescribeLogDirsRequest(
-        topics=[
-            DescribeLogDirsRequest.DescribableLogDirTopic(topic=name, partitions=list(ids))
-            for name, ids in partitions.items()
-        ]
-    )
-    answer = await router.ask_node(broker, always(request), DescribeLogDirsRequest)
+
+    def build(_version: int) -> DescribeLogDirsRequest:
+        topic = DescribeLogDirsRequest.DescribableLogDirTopic
+        return DescribeLogDirsRequest(
+            topics=[topic(topic=name, partitions=list(ids)) for name, ids in partitions.items()]
+        )
+
+    answer = await router.ask_node(broker, build, DescribeLogDirsRequest, names=sum(map(len, partitions.values())))
     code = getattr(answer, "error_code", 0) or 0
     if code == ClusterAuthorizationFailed.code or not (code or answer.results):  # a broker has one log dir at least
         raise ClusterAuthorizationFailed(NO_RIGHTS)
@@ -122,6 +123,10 @@ async def _describe_broker(
     router: RequestRouter, broker: int, partitions: Mapping[str, Sequence[int]]
 ) -> BrokerLogDirs:
     answer = await _ask(router, broker, partitions)
+    return await in_thread_if_many(sum(map(len, partitions.values())), partial(_held, answer))
+
+
+def _held(answer: DescribeLogDirsResponse) -> BrokerLogDirs:
     replicas = [
         HeldReplica(topic.name, one.partition_index, one.partition_size, log_dir.log_dir, one.is_future_key)
         for log_dir in answer.results

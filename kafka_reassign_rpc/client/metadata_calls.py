@@ -105,9 +105,13 @@ async def describe_everything(router: RequestRouter) -> UndecodedAnswer:
 async def describe_some(router: RequestRouter, topics: Iterable[str]) -> Everything:
     """The nodes, and these topics alone, as some node knows them: brokers learn of changes a little later than the
     controller."""
-    wanted = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in topics]
-    request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-    answer = await router.ask_any(always(request), MetadataRequest)
+    asked = list(topics)
+
+    def build(_version: int) -> MetadataRequest:
+        wanted = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in asked]
+        return MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+
+    answer = await router.ask_any(build, MetadataRequest, names=len(asked))
     cluster_id = getattr(answer, "cluster_id", None) or ""
     return Everything(cluster_id, answer.controller_id, _nodes(answer), map(_topic, answer.topics))
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, raise_for
-from kafka_reassign_rpc.client.request_routing import Needs, RequestRouter
+from kafka_reassign_rpc.client.request_routing import Needs, RequestRouter, in_thread_if_many
 from kafka_reassign_rpc.client.result_values import PartitionReassignment, Reassignment, ReassignmentDescription, known
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
@@ -16,6 +17,7 @@ from kafka_reassign_rpc.protocol.messages import (
     DescribeReassignmentsRequest,
     DescribeReassignmentsResponse,
     ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
     ListReassignmentsRequest,
 )
 
@@ -142,6 +144,11 @@ async def list_partition_reassignments(
 
     answer = await router.ask_controller(build, ListPartitionReassignmentsRequest)
     raise_for(answer.error_code, answer.error_message)
+    moves = sum(len(topic.partitions) for topic in answer.topics)
+    return await in_thread_if_many(moves, partial(_listed, answer))
+
+
+def _listed(answer: ListPartitionReassignmentsResponse) -> dict[TopicPartition, PartitionReassignment]:
     return {
         TopicPartition(topic.name, one.partition_index): PartitionReassignment(
             replicas=tuple(one.replicas),

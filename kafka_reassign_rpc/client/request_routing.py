@@ -10,6 +10,7 @@ was never reached. If an answer is lost, the caller gets an error, and has to lo
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable, UnsupportedHere, raise_for
@@ -35,6 +36,8 @@ _CONTROLLERS = 2
 """The endpoint type of KRaft controllers in DescribeCluster."""
 _LARGE_BYTES = 64 * 1024
 """A thread decodes a larger answer, so that the event loop goes on."""
+_MANY_NAMES = 500
+"""A thread works on more topics or partitions, likewise."""
 
 BuildRequest = Callable[[int], ApiMessage]
 """Makes the request for an API version."""
@@ -87,12 +90,15 @@ class RequestRouter:
         """Of DescribeCluster: 1 for brokers, 2 for controllers."""
         return _CONTROLLERS if self._of_controllers else 1
 
-    async def ask_any(self, build: BuildRequest, cls: type[RequestFor[Response]], *, changes: bool = False) -> Response:
+    async def ask_any(
+        self, build: BuildRequest, cls: type[RequestFor[Response]], *, changes: bool = False, names: int = 0
+    ) -> Response:
         """Ask the least busy node.
 
-        With `changes` the request has an effect: it is not repeated if its answer is lost.
+        changes  the request has an effect: it is not repeated if its answer is lost
+        names    how many topics or partitions the request names: a thread makes one that names many
         """
-        answer: Response = await self._send_until_answered(self._any_node, build, cls, changes=changes)
+        answer: Response = await self._send_until_answered(self._any_node, build, cls, changes=changes, names=names)
         return answer
 
     async def ask_given(self, build: BuildRequest, cls: type[RequestFor[Response]], otherwise: str) -> Response:
@@ -141,11 +147,17 @@ class RequestRouter:
         return await asyncio.gather(*map(bounded, calls))
 
     async def ask_node(
-        self, node: int, build: BuildRequest, cls: type[RequestFor[Response]], *, changes: bool = False
+        self,
+        node: int,
+        build: BuildRequest,
+        cls: type[RequestFor[Response]],
+        *,
+        changes: bool = False,
+        names: int = 0,
     ) -> Response:
-        """Raises Unreachable if there is no such node."""
+        """Raises Unreachable if there is no such node. `names`: as in `ask_any`."""
         if self._of_controllers:
-            return await self.ask_any(build, cls, changes=changes)
+            return await self.ask_any(build, cls, changes=changes, names=names)
         await self._look_for(node)
 
         async def this_one() -> int:
@@ -153,7 +165,7 @@ class RequestRouter:
                 await self.refresh()
             return node
 
-        answer: Response = await self._send_until_answered(this_one, build, cls, changes=changes)
+        answer: Response = await self._send_until_answered(this_one, build, cls, changes=changes, names=names)
         return answer
 
     async def ask_controller(
@@ -232,6 +244,7 @@ class RequestRouter:
         highest: int | None = None,
         decoded: bool = True,
         needs: Needs | None = None,
+        names: int = 0,
     ) -> Any:
         """`retried`: the error code of an answer after which the request is sent again."""
         deadline = self._deadline()
@@ -243,7 +256,7 @@ class RequestRouter:
                 version = _version(cls, served, highest)
                 if needs is not None and needs.api.API_KEY not in served:
                     raise UnsupportedHere(needs.otherwise)
-                body = encode_body(build(version), version=version)
+                body = await in_thread_if_many(names, partial(_encoded, build, version))
                 sent = True
                 data = await connection.call(cls, body, version)
                 answer: Any = await _decoded(cls, data, version) if decoded else UndecodedAnswer(data, version)
@@ -331,6 +344,15 @@ async def _ask(
         cls, await connection.call(cls, encode_body(request, version=version), version), version
     )
     return answer
+
+
+async def in_thread_if_many(names: int, work: Callable[[], T]) -> T:
+    """The result of work on so many topics or partitions."""
+    return await asyncio.to_thread(work) if names > _MANY_NAMES else work()
+
+
+def _encoded(build: BuildRequest, version: int) -> bytes:
+    return encode_body(build(version), version=version)
 
 
 async def _decoded(cls: type[ApiMessage], data: bytes, version: int) -> Any:

@@ -3,6 +3,7 @@
     move_book      which move is which from look to look, and how it ended
     seen_cluster   the cluster as core knows it, from what its nodes tell
     sizes          what brokers tell of their log dirs, as a sample takes it
+    throttles      what brokers tell of configs
     lost_brokers   what KRaft tells of lost brokers and of partitions that nobody leads
     pace           how often to ask, so that it costs the cluster little
     watcher        looks again and again, and bears whatever comes
@@ -10,6 +11,6 @@
     clusters       what a settings file says of several clusters, and `/api/v1/clusters`
     served         the pages of one cluster or of several over HTTP
 
-The first three and `pace` decide without I/O. All figures are made by the code that makes those of a server
+The first four and `pace` decide without I/O. All figures are made by the code that makes those of a server
 (`core.status`, `core.reassignment.progress`).
 """

@@ -68,6 +68,11 @@ class MoveBook:
         return {name: one.record for name, one in self._moves.items()}
 
     @property
+    def follows_some(self) -> bool:
+        """Whether there are moves."""
+        return bool(self._moves)
+
+    @property
     def topics(self) -> set[str]:
         """Those of moves whose outcome is not known yet."""
         return {name.topic for name in self._moves}

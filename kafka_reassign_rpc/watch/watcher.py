@@ -12,19 +12,18 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, Unauthenticated
-from kafka_reassign_rpc.client.config_calls import BROKER, OF_ALL_BROKERS, TOPIC, Config
+from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Resource
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.reassignment_calls import by_topic
 from kafka_reassign_rpc.client.stock_cluster import Listed
 from kafka_reassign_rpc.client.traffic import Traffic, counted
 from kafka_reassign_rpc.core.events.decided_events import ClusterNews, Event
-from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, UnknownTopicOrPartition
+from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
-from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.core.status.views import UNKNOWN, ServerView, TermView
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.support.backoff import Backoff
@@ -34,7 +33,7 @@ from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.support.turns import Pace as Turns
 from kafka_reassign_rpc.support.wall_clock import now_ms
-from kafka_reassign_rpc.watch import lost_brokers, seen_cluster, sizes
+from kafka_reassign_rpc.watch import lost_brokers, seen_cluster, sizes, throttles
 from kafka_reassign_rpc.watch.move_book import MoveBook
 from kafka_reassign_rpc.watch.pace import Ask, Pace
 
@@ -196,7 +195,7 @@ class Watcher:
 
     @property
     def _is_moving(self) -> bool:
-        return bool(self._book.records)
+        return self._book.follows_some
 
     def _is_due(self, what: Ask) -> bool:
         return self._pace.due_in_s(what, self._now(), moving=self._is_moving) == 0
@@ -332,7 +331,7 @@ class Watcher:
     async def _look_at_configs(self, client: AsyncReassignmentClient, cluster: Cluster) -> None:
         """Throttles."""
         asked = [(BROKER, ""), *((TOPIC, topic) for topic in sorted(cluster.moving))]
-        found: Mapping[tuple[int, str], list[Config] | KafkaError]
+        found: Mapping[Resource, throttles.Answer]
         with counted() as cost:
             brokers = await client.describe_broker_configs(cluster.brokers, timeout_ms=int(ANSWER_S * 1000))
             try:
@@ -340,28 +339,10 @@ class Watcher:
             except KafkaError as error:  # the moves are seen without them
                 found = dict.fromkeys(asked, error)
         self._pace.asked(Ask.CONFIGS, self._now(), cost)
-        cluster.broker_configs = {
-            str(broker): {one.name: one.value for one in some if one.value and one.source != OF_ALL_BROKERS}
-            for broker, some in brokers.items()
-            if isinstance(some, list)
-        }
-        cluster.topic_configs = {}
-        for (kind, name), some in found.items():
-            if isinstance(some, list):
-                values = {one.name: one.value for one in some if one.value}
-                if kind == TOPIC:
-                    cluster.topic_configs[name] = values
-                else:
-                    cluster.broker_configs[DEFAULT] = values
-        failed = [one for one in (*brokers.values(), *found.values()) if isinstance(one, KafkaError)]
-        why = sorted({one.message for one in failed if not isinstance(one, UnknownTopicOrPartition)})
-        lacking = (
-            "Throttles are not all seen (the operation DESCRIBE_CONFIGS on the cluster and on topics tells them): "
-            f"{first_of(why, 2)}"
-        )
-        is_told = isinstance(found.get((BROKER, "")), list)
-        self._told = frozenset(one for one, told in brokers.items() if is_told and isinstance(told, list))
-        self._note(Ask.CONFIGS, lacking if why else "")
+        known = await asyncio.to_thread(throttles.told, brokers, found)
+        cluster.broker_configs, cluster.topic_configs = known.brokers, known.topics
+        self._told = known.known
+        self._note(Ask.CONFIGS, known.lacking)
 
     async def _look_at_lost_brokers(self, client: AsyncReassignmentClient, cluster: Cluster) -> None:
         """Nothing is asked where no broker is lost and every moving partition has a leader."""

@@ -24,6 +24,8 @@ class KRaftNode(LoggedProcess):
 
     version = VERSION
     cluster_id = _CLUSTER_ID
+    options: Sequence[str] = ()
+    """Further ones of its JVM."""
 
     def __init__(
         self,
@@ -51,7 +53,7 @@ class KRaftNode(LoggedProcess):
         self._config.write_text("".join(f"{key}={value}\n" for key, value in self.properties.items()))
         if not (Path(self.properties["log.dirs"]) / "meta.properties").exists():
             await self._format()
-        self.launch([*java(self.version, self._jvm), "kafka.Kafka", str(self._config)])
+        self.launch([*java(self.version, (*self._jvm, *self.options)), "kafka.Kafka", str(self._config)])
         await self.wait_for_line(STARTED, 240)
 
     async def _format(self) -> None:

@@ -1,0 +1,52 @@
+"""What brokers tell of configs: throttles, and whether topics are tiered."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from kafka_reassign_rpc.client.config_calls import BROKER, OF_ALL_BROKERS, TOPIC, Config, Resource
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownTopicOrPartition
+from kafka_reassign_rpc.core.state.config_entities import DEFAULT
+from kafka_reassign_rpc.support.counted import first_of
+
+Answer = Sequence[Config] | KafkaError
+Configs = dict[str, Mapping[str, str]]
+
+
+class Told(NamedTuple):
+    """brokers   configs of brokers by their ids, and those of all brokers
+    topics    configs of topics
+    known     brokers whose throttles are known
+    lacking   what is not told, and why; "": nothing
+    """
+
+    brokers: Configs
+    topics: Configs
+    known: frozenset[int]
+    lacking: str
+
+
+def told(brokers: Mapping[int, Answer], others: Mapping[Resource, Answer]) -> Told:
+    """From the answers of brokers about themselves, and those about topics and all brokers. A topic that a broker does
+    not know was deleted, or is known to it a little later."""
+    of_brokers: Configs = {
+        str(broker): {one.name: one.value for one in some if one.value and one.source != OF_ALL_BROKERS}
+        for broker, some in brokers.items()
+        if not isinstance(some, KafkaError)
+    }
+    topics: Configs = {}
+    for (kind, name), some in others.items():
+        if not isinstance(some, KafkaError):
+            values = {one.name: one.value for one in some if one.value}
+            if kind == TOPIC:
+                topics[name] = values
+            else:
+                of_brokers[DEFAULT] = values
+    failed = [one for one in (*brokers.values(), *others.values()) if isinstance(one, KafkaError)]
+    why = sorted({one.message for one in failed if not isinstance(one, UnknownTopicOrPartition)})
+    lacking = (
+        "Throttles are not all seen (the operation DESCRIBE_CONFIGS on the cluster and on topics tells them): "
+        f"{first_of(why, 2)}"
+    )
+    are_told = not isinstance(others.get((BROKER, ""), KafkaError()), KafkaError)
+    known = frozenset(one for one, some in brokers.items() if are_told and not isinstance(some, KafkaError))
+    return Told(of_brokers, topics, known, lacking if why else "")
