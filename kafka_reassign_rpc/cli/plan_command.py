@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from kafka_reassign_rpc.cli import plan_show_command
+from kafka_reassign_rpc.cli import plan_disks_command, plan_show_command
 from kafka_reassign_rpc.cli.broker_weights import add_broker_weights, read_broker_weights
 from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-HELP = "plan moves from a snapshot (heal, drain, expand, rebalance, set-rf, racks); verify or show a plan"
+HELP = "plan moves from a snapshot (heal, drain, expand, rebalance, set-rf, racks, disks); verify or show a plan"
 DESCRIPTION = """\
 Reads a snapshot that `export` wrote, and writes a plan: the moves with their reasons as Parquet, batches and their
 rollback as JSON for kafka-reassign-partitions, and a summary of the brokers before and after. plan contacts no cluster
@@ -80,6 +80,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         _add_goal_arguments(goal, name)
         _add_plan_arguments(goal)
         add_spark_arguments(goal)
+    disks = goals.add_parser(
+        "disks",
+        help=plan_disks_command.HELP,
+        description=plan_disks_command.DESCRIPTION,
+        epilog=plan_disks_command.EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    plan_disks_command.add_arguments(disks)
     verify = goals.add_parser(
         "verify",
         help="check a plan against its snapshot",
@@ -221,6 +229,8 @@ def _add_plan_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.goal == "show":
         return run_job("plan", lambda: plan_show_command.run(arguments))
+    if arguments.goal == "disks":
+        return run_job("plan", lambda: plan_disks_command.run(arguments))
     if arguments.goal == "verify":
         return run_job("plan", lambda: _verify(arguments))
     return run_job("plan", lambda: _plan(arguments, _job(arguments)))
@@ -409,11 +419,14 @@ def _first_moves(summary: "PlanSummary", out: "StorePath") -> list[str]:
 def _verify(arguments: argparse.Namespace) -> int:
     check_spark_arguments(arguments)
     from kafka_reassign_rpc.pipeline.plans import plan_writer
+    from kafka_reassign_rpc.pipeline.plans.plan_summary import read_kind
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     path, plan = store_path(arguments.snapshot), store_path(arguments.plan)
     snapshot_files.check(path)
+    if read_kind(plan) == plan_disks_command.DISKS:
+        return plan_disks_command.verify(path, plan)
     summary = plan_writer.check(plan)
     from kafka_reassign_rpc.pipeline.executor_probe import require_executors
     from kafka_reassign_rpc.pipeline.planning.verify_job import verify

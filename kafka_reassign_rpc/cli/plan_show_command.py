@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kafka_reassign_rpc.cli import plan_disks_command
 from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import whole
@@ -121,10 +122,14 @@ def _checked(flag: str, parse: Callable[[Any], T], value: Any) -> T:
 
 def _show(arguments: argparse.Namespace, wanted: "MoveFilter", limit: int | None) -> int:
     from kafka_reassign_rpc.pipeline.plans.move_list import read_moves
-    from kafka_reassign_rpc.pipeline.plans.plan_summary import read_summary
+    from kafka_reassign_rpc.pipeline.plans.plan_summary import read_kind, read_summary
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     plan = store_path(arguments.plan)
+    if read_kind(plan) == plan_disks_command.DISKS:
+        if arguments.group or arguments.bootstrap_server is not None:
+            raise UsageError("a plan of disks: leave out --group, and let `submit` without --execute compare it")
+        return plan_disks_command.show(plan, wanted, arguments.sort, limit, as_json=arguments.json)
     read_summary(plan)  # a directory without it is no plan
     if arguments.group:
         return _show_groups(plan, arguments.group, wanted, limit)

@@ -5,6 +5,7 @@ event_logs/      the events of servers: columns, export
 planning/        the Spark jobs `plan` and `plan verify`; the planner itself is `kafka_reassign_rpc.planner`
 plans/           a plan on disk: summary, moves, batches, rollback
 submission/      `submit`: how a plan is carried out, and when that stops
+disks/           plans between the log dirs of a broker: `plan disks`, and `submit` of them
 auditing/        `audit`: skew, rack violations and changed replication factors in snapshots
 move_history/    `history`: how long moves waited and took, from the event logs
 reports/         HTML pages, SVG plots, tables as text

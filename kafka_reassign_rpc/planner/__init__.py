@@ -16,6 +16,7 @@ deterministic_random.py  random numbers that depend on partition, seed and round
 brokers/                 what brokers hold, should hold, and have room for; racks
 scheduling/              in which order moves start, how long they take, and what limits them
 proposals/               what chunks propose, and what they and the coordinator tell each other
+disks/                   which replicas go to another log dir of their broker: a planner of its own
 placement/               which proposals the coordinator accepts, and where their replicas go
 
 Each room may use those above it and the plain values at the top. What carries out a plan uses scheduling alone.

@@ -278,3 +278,19 @@ def read_summary(path: StorePath) -> PlanSummary:
     if found.version != VERSION:
         raise BadInput(f"{file}: version {found.version}; this release reads version {VERSION}")
     return found
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    kind: str
+
+
+def read_kind(path: StorePath) -> str:
+    """What the plan in a directory is for, such as `drain`. Raises BadInput."""
+    file = path / SUMMARY
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=_Kind).kind
+    except FileNotFoundError:
+        why = f"no plan ({SUMMARY} is missing)" if path.is_dir() else "no such directory"
+        raise BadInput(f"{path}: {why}") from None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise BadInput(f"{file}: {error}") from None

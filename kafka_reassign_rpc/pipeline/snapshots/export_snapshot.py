@@ -299,6 +299,7 @@ class _Export:
             for broker, found in sorted(self._log_dirs.items())
         }
         apart = known_apart(online.values())
+        cordoned = {(broker, one.path): one.cordoned for broker in online for one in self._log_dirs[broker].log_dirs}
         for broker, dirs in online.items():
             offline = [one.path for one in self._log_dirs[broker].log_dirs if not one.online]
             if offline:
@@ -311,7 +312,7 @@ class _Export:
                     self.warnings.add("broker {}", "brokers", broker, why)
                 sizes = [(one.size, one.free) if known else (None, None) for one in held]
                 self._writer.log_dirs.extend(
-                    (broker, one.path, True, number if known else None, *size)
+                    (broker, one.path, True, number if known else None, *size, cordoned[broker, one.path])
                     for one, size in zip(held, sizes, strict=True)
                 )
             self._writer.log_dirs.extend((broker, path, False, None, None, None) for path in offline)

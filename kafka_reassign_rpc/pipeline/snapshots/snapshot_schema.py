@@ -51,11 +51,13 @@ LOG_DIRS = pa.schema(
         pa.field("volume", pa.int32()),
         pa.field("volume_bytes", pa.int64()),
         pa.field("free_bytes", pa.int64()),
+        pa.field("cordoned", pa.bool_()),
     ]
 )
 """Log dirs with the same `volume` share one, as far as their sizes show it (`planner/log_dir_volumes.py`).
 
-It is null if the log dir is offline or does not report its size.
+It is null if the log dir is offline or does not report its size. `cordoned`: the log dir itself gets no new replica
+(KIP-1066), whatever its broker is.
 """
 
 TOPICS = pa.schema([_field("topic", pa.string()), pa.field("topic_id", pa.string())])

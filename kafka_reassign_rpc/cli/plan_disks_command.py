@@ -1,0 +1,199 @@
+"""`kafka-reassign-rpc plan disks`: plans moves between the log dirs of brokers; verifies and shows such plans."""
+
+import argparse
+import shlex
+import sys
+from collections.abc import Callable
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kafka_reassign_rpc.cli.pipeline_jobs import say
+from kafka_reassign_rpc.cli.status_line import Status
+from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.value_parsers import byte_count, share, whole
+from kafka_reassign_rpc.support.counted import counted
+
+if TYPE_CHECKING:
+    from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskRequest
+    from kafka_reassign_rpc.pipeline.disks.disk_plan_files import PlannedDirMove
+    from kafka_reassign_rpc.pipeline.disks.plan_disks_job import DiskJob
+    from kafka_reassign_rpc.pipeline.plans.move_list import MoveFilter
+    from kafka_reassign_rpc.pipeline.store_paths import StorePath
+
+T = TypeVar("T")
+
+HELP = "move replicas between the log dirs of a broker: even them out, or empty one"
+DESCRIPTION = """\
+Plan moves of replicas between the log dirs of a broker (AlterReplicaLogDirs). Without --empty the plan evens out the
+bytes on the disks of each broker: each gets its share by its size. With --empty it empties log dirs, such as before a
+disk is replaced. Replicas keep their broker; no partition moves to another one. `submit` carries the plan out.
+"""
+DISKS = "disks"
+NOTHING_TO_MOVE, INCOMPLETE, MISSED = 3, 4, 5
+EPILOG = """\
+exit codes: 0 planned, 1 failed, 2 wrong flags or an unusable snapshot, 3 nothing to move (the plan is written),
+            4 planned, but incomplete: replicas of a log dir to be emptied are left out, and named, 5 planned, but a
+            disk stays further from its share than --until
+examples:   kafka-reassign-rpc plan disks --snapshot snapshots/monday --out plans/disks --until 0.1
+            kafka-reassign-rpc plan disks --empty 3:/data/2 --snapshot snapshots/monday --out plans/empty
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    for flag, metavar, text in (
+        ("--snapshot", "DIR", "a snapshot that `export` wrote"),
+        ("--out", "DIR", "the directory of the plan; it must be new or empty"),
+    ):
+        parser.add_argument(flag, required=True, metavar=metavar, help=text)
+    parser.add_argument(
+        "--empty",
+        action="append",
+        default=[],
+        metavar="BROKER:PATH",
+        help="empty this log dir, such as 3:/data/2; may be repeated (default: even out)",
+    )
+    for flag, default, metavar, text in (
+        ("--brokers", None, "4,5", "even out these brokers alone (default: all)"),
+        ("--topics", None, "a,b", "only these topics, with patterns such as 'orders-*' (default: all topics)"),
+        ("--exclude-topics", None, "a,b", "not these topics; patterns as of --topics"),
+        ("--tolerance", 0.1, "SHARE", "how far a disk may be from its share, as a part of it (default: %(default)s)"),
+        ("--until", None, "SHARE", "as --tolerance; where a disk stays further from its share, the exit code is 5"),
+        ("--headroom", 0.05, "SHARE", "the part of each disk that the plan leaves free (default: %(default)s)"),
+        ("--max-bytes", -1, "BYTES", "copy at most so many bytes on each broker (default: no limit)"),
+        ("--max-moves-per-broker", 5, "N", "the most moves of a broker at a time (default: %(default)s)"),
+        ("--max-moves-per-batch", 1000, "N", "the most moves of a batch file (default: %(default)s)"),
+        ("--bandwidth", 100_000_000, "BYTES/S", "bytes per second that a broker copies between its disks "
+         "(default: %(default)s)"),
+        ("--throttle", None, "BYTES/S", "the throttle with which the plan will be submitted, to estimate its duration "
+         "(default: none)"),
+    ):  # fmt: skip
+        parser.add_argument(flag, default=default, metavar=metavar, help=text)
+
+
+def _checked(flag: str, parse: Callable[[Any], T], value: Any) -> T:
+    try:
+        return parse(value)
+    except ValueError as error:
+        raise UsageError(f"{flag}: {error}") from None
+
+
+def _list(text: str | None) -> list[str]:
+    return sorted({one.strip() for one in (text or "").split(",") if one.strip()})
+
+
+def _request(arguments: argparse.Namespace) -> "DiskRequest":
+    from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskRequest
+
+    empty: dict[int, list[str]] = {}
+    for text in arguments.empty:
+        broker, separator, path = text.partition(":")
+        if not separator or not path.startswith("/"):
+            raise UsageError(
+                f"--empty: expected a broker and the absolute path of a log dir, as 3:/data/2, got {text!r}"
+            )
+        paths = empty.setdefault(_checked("--empty", whole(0, 2**31 - 1), broker), [])
+        if path not in paths:
+            paths.append(path)
+    if empty and (arguments.brokers or arguments.until is not None):
+        raise UsageError("--empty names its brokers and has no tolerance: leave out --brokers and --until")
+    tolerance = "--tolerance" if arguments.until is None else "--until"
+    given = arguments.tolerance if arguments.until is None else arguments.until
+    return DiskRequest(
+        brokers=sorted({_checked("--brokers", whole(0, 2**31 - 1), one) for one in _list(arguments.brokers)}),
+        topics=_list(arguments.topics),
+        empty={broker: sorted(empty[broker]) for broker in sorted(empty)},
+        tolerance=_checked(tolerance, share(0.001), given),
+        headroom=_checked("--headroom", share(0.0), arguments.headroom),
+        max_bytes=_checked("--max-bytes", byte_count(-1), arguments.max_bytes),
+        moves_per_broker=_checked("--max-moves-per-broker", whole(1), arguments.max_moves_per_broker),
+        moves_per_batch=_checked("--max-moves-per-batch", whole(1), arguments.max_moves_per_batch),
+    )
+
+
+def _job(arguments: argparse.Namespace) -> "DiskJob":
+    from kafka_reassign_rpc.pipeline.disks.plan_disks_job import DiskJob
+    from kafka_reassign_rpc.pipeline.store_paths import store_path
+
+    throttle = None if arguments.throttle is None else _checked("--throttle", byte_count(1), arguments.throttle)
+    bandwidth = _checked("--bandwidth", byte_count(1), arguments.bandwidth)
+    paths = store_path(arguments.snapshot), store_path(arguments.out)
+    return DiskJob(*paths, _request(arguments), bandwidth, throttle)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    import msgspec
+
+    from kafka_reassign_rpc.pipeline.disks import plan_disks_job
+    from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_dir_moves
+    from kafka_reassign_rpc.pipeline.disks.disk_texts import summary_lines
+    from kafka_reassign_rpc.pipeline.planning.chosen_topics import chosen_topics
+    from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+
+    job = _job(arguments)
+    snapshot_files.check(job.snapshot)
+    topics = chosen_topics(job.snapshot, job.requested.topics, _list(arguments.exclude_topics))
+    unknown = sorted(set(topics) - snapshot_files.topic_names(job.snapshot))
+    if unknown:
+        raise UsageError(f"the snapshot has no topic {unknown[0]}")
+    job = job._replace(requested=msgspec.structs.replace(job.requested, topics=list(topics)))
+    status = Status()
+    try:
+        summary = plan_disks_job.run(job, status.show)
+    finally:
+        status.clear()
+    for note in summary.notes:
+        say(f"note: {note}")
+    for left in summary.left_out:
+        named = ", ".join(left.first[:5]) + (", …" if left.replicas > 5 else "")
+        say(f"left out: {counted(left.replicas, 'replica')}: {left.reason} ({named})")
+    how_to_show = f"kafka-reassign-rpc plan show {shlex.quote(str(job.out))}"
+    print("\n".join(summary_lines(summary, job.out, read_dir_moves(job.out), how_to_show)))  # noqa: T201
+    if not summary.complete:
+        return INCOMPLETE
+    if arguments.until is not None and summary.furthest_after > summary.requested.tolerance:
+        return MISSED
+    return 0 if summary.moves else NOTHING_TO_MOVE
+
+
+def verify(snapshot: "StorePath", plan: "StorePath") -> int:
+    from kafka_reassign_rpc.pipeline.disks.disk_plan import read_disk_summary
+    from kafka_reassign_rpc.pipeline.disks.verify_disks import verify_disks
+
+    broken = verify_disks(snapshot, plan)
+    for one in broken:
+        say(str(one))
+    rows = "1 row breaks a rule" if len(broken) == 1 else f"{len(broken)} rows break rules"
+    moves = f"{counted(read_disk_summary(plan).moves, 'move')}, no rule is broken"
+    print(f"{plan}: {rows if broken else moves}")  # noqa: T201
+    return 1 if broken else 0
+
+
+def _fits(wanted: "MoveFilter", move: "PlannedDirMove") -> bool:
+    return (
+        wanted.has_topic(move.topic)
+        and (not wanted.brokers or move.broker in wanted.brokers)
+        and (not wanted.reasons or any(one in move.reason for one in wanted.reasons))
+        and (not wanted.batches or move.batch in wanted.batches)
+    )
+
+
+def show(plan: "StorePath", wanted: "MoveFilter", sort: str, limit: int | None, *, as_json: bool) -> int:
+    import msgspec
+
+    from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_dir_moves
+    from kafka_reassign_rpc.pipeline.disks.disk_texts import move_lines
+    from kafka_reassign_rpc.support.human_units import size
+
+    orders: dict[str, Callable[[PlannedDirMove], tuple[Any, ...]]] = {
+        "topic": lambda move: (move.topic, move.partition, move.broker),
+        "bytes": lambda move: (-move.bytes, move.topic, move.partition),
+        "reason": lambda move: (move.reason, move.topic, move.partition),
+    }
+    chosen = (move for move in read_dir_moves(plan) if _fits(wanted, move))
+    shown = list(islice(sorted(chosen, key=orders[sort]) if sort in orders else chosen, limit))
+    lines = (msgspec.json.encode(move._asdict()).decode() for move in shown)
+    for line in lines if as_json else move_lines((move, "") for move in shown):
+        sys.stdout.write(line + "\n")
+    if not as_json:
+        sys.stdout.write(f"{plan}: {counted(len(shown), 'move')} shown, {size(sum(one.bytes for one in shown))}\n")
+    return 0

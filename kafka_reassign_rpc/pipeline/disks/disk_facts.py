@@ -1,0 +1,160 @@
+"""What a snapshot and a plan of it say of moves between log dirs, for the verifier, which knows no planner."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskSummary, read_disk_summary
+from kafka_reassign_rpc.pipeline.disks.disk_plan_files import (
+    DISK_LEFT_OUT,
+    DirBatch,
+    PlannedDirMove,
+    read_dir_batches,
+    read_dir_moves,
+)
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.plans.batch_reader import batch_number
+from kafka_reassign_rpc.pipeline.plans.plan_writer import LEFT_OUT
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import ADDED, LOG_DIRS, OPTIONAL, PARTITIONS, REPLICAS
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
+
+Row = Mapping[str, Any]
+PartitionName = tuple[str, int]
+
+
+class LeftOut(NamedTuple):
+    """A row of `left_out/`."""
+
+    topic: str
+    partition: int
+    broker: int
+    log_dir: str
+    bytes: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition} of broker {self.broker}"
+
+
+class DiskFacts(NamedTuple):
+    """What a snapshot and a plan of it say.
+
+    dirs          by broker and path, the row of `log_dirs`
+    held          by broker and partition: its log dir and its bytes; of the brokers that the plan looked at
+    copied        replicas that a broker copies between its log dirs: to which one, and the bytes there
+    partitions    the rows of those that move
+    reassigned    the rows of those with a reassignment, in flight or waiting
+    """
+
+    dirs: Mapping[int, Mapping[str, Row]]
+    held: Mapping[int, Mapping[PartitionName, tuple[str, int | None]]]
+    copied: Mapping[int, Mapping[PartitionName, tuple[str, int]]]
+    partitions: Mapping[PartitionName, Row]
+    reassigned: Mapping[PartitionName, Row]
+    topic_ids: Mapping[str, str]
+    summary: DiskSummary
+    moves: Sequence[PlannedDirMove]
+    left_out: Sequence[LeftOut]
+    batches: Mapping[int, DirBatch]
+    rollbacks: Mapping[int, DirBatch]
+
+    def emptied(self, broker: int) -> Sequence[str]:
+        return self.summary.requested.empty.get(broker, ())
+
+    def open_dirs(self, broker: int) -> dict[str, Row]:
+        """By path, those that may get replicas."""
+        return {
+            path: row
+            for path, row in self.dirs.get(broker, {}).items()
+            if row["online"] and not row["cordoned"] and path not in self.emptied(broker)
+        }
+
+
+def volume_of(row: Row) -> Any:
+    """Its number; a log dir of which no volume is known is one by itself."""
+    return row["log_dir"] if row["volume"] is None else row["volume"]
+
+
+def read_facts(snapshot: StorePath, plan: StorePath) -> DiskFacts:
+    """Raises BadInput."""
+    meta, summary = snapshot_files.check(snapshot), read_disk_summary(plan)
+    if (meta.cluster_id, meta.at) != (summary.cluster_id, summary.at):
+        raise BadInput(f"{plan}: was made from another snapshot than {snapshot} (cluster {summary.cluster_id})")
+    dirs: dict[int, dict[str, Row]] = defaultdict(dict)
+    for row in _rows(snapshot, "log_dirs", LOG_DIRS):
+        dirs[row["broker"]][row["log_dir"]] = row
+    looked_at = {one.broker for one in summary.brokers}
+    held: dict[int, dict[PartitionName, tuple[str, int | None]]] = defaultdict(dict)
+    copied: dict[int, dict[PartitionName, tuple[str, int]]] = defaultdict(dict)
+    for row in _rows(snapshot, "replicas", REPLICAS):
+        name, broker = (row["topic"], row["partition"]), row["broker"]
+        if row["future"]:
+            copied[broker][name] = row["log_dir"], row["bytes"] or 0
+        elif broker in looked_at:
+            held[broker][name] = row["log_dir"], row["bytes"]
+    moves = list(read_dir_moves(plan))
+    moved = {(one.topic, one.partition) for one in moves}
+    partitions, reassigned = {}, {}
+    for row in _rows(snapshot, "partitions", PARTITIONS):
+        name = row["topic"], row["partition"]
+        if name in moved:
+            partitions[name] = row
+        if row["adding"] or row["removing"] or row["waiting"]:
+            reassigned[name] = row
+    left_out = [
+        LeftOut(*(row[name] for name in LeftOut._fields))
+        for batch in parquet_files.record_batches(plan / LEFT_OUT, DISK_LEFT_OUT)
+        for row in batch.to_pylist()
+    ]
+    files = [{batch_number(file): batch for file, batch in read_dir_batches(plan, undo=undo)} for undo in (False, True)]
+    ids = snapshot_files.topic_ids(snapshot)
+    return DiskFacts(dirs, held, copied, partitions, reassigned, ids, summary, moves, left_out, *files)
+
+
+def _rows(snapshot: StorePath, table: str, schema: pa.Schema) -> Iterator[Row]:
+    path = snapshot_files.table_path(snapshot, table)
+    if table in OPTIONAL and not path.exists():
+        return
+    for batch in parquet_files.record_batches(path, schema, added=ADDED):
+        yield from batch.to_pylist()
+
+
+def coming(facts: DiskFacts) -> dict[int, Counter[Any]]:
+    """By broker and volume: the bytes that the plan brings."""
+    found: dict[int, Counter[Any]] = defaultdict(Counter)
+    for move in facts.moves:
+        row = facts.dirs.get(move.broker, {}).get(move.to_log_dir)
+        if row is not None:
+            found[move.broker][volume_of(row)] += move.bytes
+    return found
+
+
+def rooms(facts: DiskFacts) -> dict[int, dict[Any, int | None]]:
+    """By broker and volume: the bytes that may come; None: not known. Room that the plan makes does not count."""
+    arriving = Counter[int]()
+    for row in facts.reassigned.values():
+        arriving.update(dict.fromkeys(row["adding"], row["bytes"] or 0))
+    return {one.broker: _rooms_of(facts, one.broker, arriving[one.broker]) for one in facts.summary.brokers}
+
+
+def _rooms_of(facts: DiskFacts, broker: int, arriving: int) -> dict[Any, int | None]:
+    of_broker = facts.dirs.get(broker, {})
+    unfinished = Counter[Any]()
+    for name, (path, there) in facts.copied.get(broker, {}).items():
+        size = facts.held[broker].get(name, (path, there))[1] or 0
+        if path in of_broker:
+            unfinished[volume_of(of_broker[path])] += max(0, size - there)
+    found: dict[Any, int | None] = {}
+    for row in of_broker.values():
+        volume, size, free = volume_of(row), row["volume_bytes"], row["free_bytes"]
+        if size is None or free is None:
+            found[volume] = None
+            continue
+        room = max(0, free - int(size * facts.summary.requested.headroom) - arriving - unfinished[volume])
+        known = found.get(volume)
+        found[volume] = room if known is None else min(known, room)
+    return found

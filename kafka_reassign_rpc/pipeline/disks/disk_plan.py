@@ -1,0 +1,117 @@
+"""summary.json of a plan between log dirs: its fields, and how it is read."""
+
+import msgspec
+
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.plans.plan_summary import SUMMARY
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
+
+DISKS = "disks"
+"""The kind of such a plan."""
+VERSION = 1
+
+
+class DiskRequest(msgspec.Struct, frozen=True):
+    """What was asked for.
+
+    brokers, topics     those to be looked at; []: all
+    empty               by broker, the log dirs to be emptied; {}: even out
+    moves_per_broker    of a broker at a time
+    """
+
+    brokers: list[int] = []
+    topics: list[str] = []
+    empty: dict[int, list[str]] = {}
+    tolerance: float = 0.1
+    headroom: float = 0.05
+    max_bytes: int = -1
+    moves_per_broker: int = 5
+    moves_per_batch: int = 1000
+
+
+class DirFigures(msgspec.Struct, frozen=True):
+    """A log dir before and after the plan. `volume_bytes`, `free`: of its volume; None: unknown."""
+
+    broker: int
+    log_dir: str
+    online: bool
+    volume: int | None
+    volume_bytes: int | None
+    free: int | None
+    bytes_before: int
+    bytes_after: int
+    replicas_before: int
+    replicas_after: int
+
+
+class BrokerDiskFigures(msgspec.Struct, frozen=True):
+    """`furthest_…`: how far the volume furthest from its target is from it, as a share of the target."""
+
+    broker: int
+    moves: int
+    bytes: int
+    seconds: float
+    furthest_before: float
+    furthest_after: float
+
+
+class DiskBatchFigures(msgspec.Struct, frozen=True):
+    batch: int
+    moves: int
+    bytes: int
+
+
+class LeftOutReplicas(msgspec.Struct, frozen=True):
+    """Replicas that the plan leaves out for one reason, and the first names."""
+
+    reason: str
+    replicas: int
+    first: list[str]
+
+
+class DiskSummary(msgspec.Struct, frozen=True):
+    """summary.json. Sizes in bytes, rates in bytes/s, times in seconds.
+
+    at                  when the snapshot was taken: ms since the epoch
+    replicas            those that were looked at
+    bandwidth           of each broker, for copies between its log dirs
+    throttle            bytes/s of such copies on each broker; None: none
+    expected_seconds    of the broker that takes longest
+    complete            false: replicas of a log dir to be emptied are left out
+    """
+
+    kind: str
+    cluster_id: str
+    at: int
+    requested: DiskRequest
+    replicas: int
+    moves: int
+    bytes: int
+    brokers: list[BrokerDiskFigures]
+    dirs: list[DirFigures]
+    batches: list[DiskBatchFigures]
+    left_out: list[LeftOutReplicas]
+    notes: list[str]
+    bandwidth: int
+    throttle: int | None
+    expected_seconds: float
+    complete: bool
+    version: int = VERSION
+
+    @property
+    def furthest_after(self) -> float:
+        return max((one.furthest_after for one in self.brokers), default=0.0)
+
+
+def read_disk_summary(path: StorePath) -> DiskSummary:
+    """Raises BadInput."""
+    file = path / SUMMARY
+    try:
+        found = msgspec.json.decode(file.read_bytes(), type=DiskSummary)
+    except FileNotFoundError:
+        raise BadInput(f"{path}: no plan ({SUMMARY} is missing)") from None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise BadInput(f"{file}: {error}") from None
+    if found.version != VERSION:
+        raise BadInput(f"{file}: version {found.version}; this release reads version {VERSION}")
+    return found

@@ -1,0 +1,192 @@
+"""The files of a plan between log dirs.
+
+summary.json                 `disk_plan.DiskSummary`; written last
+moves/                       Parquet, one row for each replica that moves, in the order in which they start
+left_out/                    Parquet, one row for each replica that the goal would move and that cannot
+batches/batch-0001.json      as kafka-reassign-partitions takes it: replicas stay, "log_dirs" names where some go.
+                             "expected_log_dirs" are the present ones of these, "topic_ids" those of the snapshot
+rollback/rollback-0001.json  undoes batch-0001, in the same form
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import msgspec
+import pyarrow as pa
+
+from kafka_reassign_rpc.client import Replica
+from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskSummary
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.output_directory import output_directory, require_free
+from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter
+from kafka_reassign_rpc.pipeline.plans.batch_reader import batch_number
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK, SUMMARY
+from kafka_reassign_rpc.pipeline.plans.plan_writer import LEFT_OUT, MOVES
+from kafka_reassign_rpc.pipeline.store_paths import RemotePath, StorePath, matching
+
+ANY = "any"
+"""Of a replica that stays where it is."""
+
+
+def _text(name: str) -> pa.Field:
+    return pa.field(name, pa.string(), nullable=False)
+
+
+def _number(name: str, kind: pa.DataType) -> pa.Field:
+    return pa.field(name, kind, nullable=False)
+
+
+_REPLICA = [_text("topic"), _number("partition", pa.int32()), _number("broker", pa.int32())]
+DISK_MOVES = pa.schema(
+    [
+        *_REPLICA,
+        _text("from_log_dir"),
+        _text("to_log_dir"),
+        _number("bytes", pa.int64()),
+        _text("reason"),
+        _number("batch", pa.int32()),
+        _number("start", pa.int32()),
+    ]
+)
+"""`start`: place in the order in which moves start, from 1 on, over all batch files."""
+DISK_LEFT_OUT = pa.schema([*_REPLICA, _text("log_dir"), _number("bytes", pa.int64()), _text("reason")])
+
+
+class PlannedDirMove(NamedTuple):
+    """A row of `moves/`."""
+
+    topic: str
+    partition: int
+    broker: int
+    from_log_dir: str
+    to_log_dir: str
+    bytes: int
+    reason: str
+    batch: int
+    start: int
+
+    @property
+    def replica(self) -> Replica:
+        return Replica(self.broker, self.topic, self.partition)
+
+
+class DirEntry(msgspec.Struct, frozen=True):
+    """A partition of a batch: its replicas stay, and those whose `log_dirs` is not `any` go there."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    log_dirs: tuple[str, ...]
+    expected_log_dirs: tuple[str, ...]
+
+
+class DirBatch(msgspec.Struct, frozen=True):
+    partitions: list[DirEntry]
+    topic_ids: dict[str, str] = {}
+    version: int = 1
+
+
+class DiskPlanWriter:
+    """Writes under the name `hidden` and renames it at the end; a block that fails leaves nothing."""
+
+    def __init__(self, path: StorePath) -> None:
+        require_free(path)
+        self._directory = output_directory(path, last=SUMMARY)
+        self.hidden = self._directory.hidden
+        for name in (BATCHES, ROLLBACK):
+            (self.hidden / name).mkdir()
+        self.moves = DirectoryWriter(self.hidden / MOVES, DISK_MOVES)
+        self.left_out = DirectoryWriter(self.hidden / LEFT_OUT, DISK_LEFT_OUT)
+
+    def write_batch(
+        self,
+        number: int,
+        moves: Sequence[PlannedDirMove],
+        replicas: Mapping[tuple[str, int], tuple[int, ...]],
+        topic_ids: Mapping[str, str],
+    ) -> None:
+        ids = {topic: topic_ids[topic] for topic in sorted({one.topic for one in moves}) if topic in topic_ids}
+        forward = list(_entries(moves, replicas))
+        back = [msgspec.structs.replace(one, log_dirs=one.expected_log_dirs, expected_log_dirs=one.log_dirs)
+                for one in reversed(forward)]  # fmt: skip
+        self._write(f"{BATCHES}/batch-{number:04d}.json", DirBatch(forward, ids))
+        self._write(f"{ROLLBACK}/rollback-{number:04d}.json", DirBatch(back, ids))
+
+    def write_summary(self, summary: DiskSummary) -> None:
+        """Call this when all rows are written: `hidden` is then a complete plan."""
+        self.moves.close()
+        self.left_out.close()
+        self._write(SUMMARY, summary)
+
+    def publish(self) -> None:
+        if not isinstance(self.hidden, RemotePath):
+            os.sync()
+        self._directory.publish()
+
+    def _write(self, name: str, value: object) -> None:
+        encoded = msgspec.json.format(msgspec.json.encode(value), indent=1 if name == SUMMARY else 0)
+        (self.hidden / name).write_bytes(encoded + b"\n")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if not self._directory.is_published:
+            self.moves.discard()
+            self.left_out.discard()
+            self._directory.discard()
+
+
+def _entries(
+    moves: Iterable[PlannedDirMove], replicas: Mapping[tuple[str, int], tuple[int, ...]]
+) -> Iterator[DirEntry]:
+    """One for each partition: the stock tool takes it once in a file."""
+    by_partition: dict[tuple[str, int], dict[int, PlannedDirMove]] = {}
+    for move in moves:
+        by_partition.setdefault((move.topic, move.partition), {})[move.broker] = move
+    for (topic, partition), of_broker in by_partition.items():
+        brokers = replicas[topic, partition]
+        to, present = (
+            tuple(getattr(of_broker[one], side) if one in of_broker else ANY for one in brokers)
+            for side in ("to_log_dir", "from_log_dir")
+        )
+        yield DirEntry(topic, partition, brokers, to, present)
+
+
+def read_dir_moves(plan: StorePath) -> Iterator[PlannedDirMove]:
+    """In the order in which they start. Raises BadInput."""
+    for batch in parquet_files.record_batches(plan / MOVES, DISK_MOVES):
+        for row in zip(*(batch.column(name).to_pylist() for name in PlannedDirMove._fields), strict=True):
+            yield PlannedDirMove(*row)
+
+
+def read_dir_batches(plan: StorePath, *, undo: bool = False) -> list[tuple[StorePath, DirBatch]]:
+    """In the order in which they are carried out; `undo`: the way back, the last batch first. Raises BadInput."""
+    files = matching(plan / (ROLLBACK if undo else BATCHES), "*.json")
+    return [(file, _read_batch(file)) for file in sorted(files, key=batch_number, reverse=undo)]
+
+
+def _read_batch(file: StorePath) -> DirBatch:
+    try:
+        batch = msgspec.json.decode(file.read_bytes(), type=DirBatch)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise BadInput(f"{file}: {error}") from None
+    if batch.version != 1:
+        raise BadInput(f"{file}: version {batch.version}; this release reads version 1")
+    seen: set[tuple[str, int]] = set()
+    for entry in batch.partitions:
+        name = f"{entry.topic}-{entry.partition}"
+        if (entry.topic, entry.partition) in seen:
+            raise BadInput(f"{file}: {name} occurs twice")
+        seen.add((entry.topic, entry.partition))
+        if len({len(entry.replicas), len(entry.log_dirs), len(entry.expected_log_dirs)}) != 1:
+            raise BadInput(f"{file}: {name}: replicas, log_dirs and expected_log_dirs differ in length")
+        if len(set(entry.replicas)) != len(entry.replicas):
+            raise BadInput(f"{file}: {name}: a broker occurs twice")
+        for to, present in zip(entry.log_dirs, entry.expected_log_dirs, strict=True):
+            if (to == ANY) != (present == ANY) or (to != ANY and to == present):
+                raise BadInput(f"{file}: {name}: a replica goes from {present} to {to}")
+    return batch

@@ -1,0 +1,114 @@
+"""What a snapshot says of log dirs and of the replicas in them.
+
+The table of replicas stays in memory as Arrow: some 70 bytes for each. Replicas of one broker at a time become objects.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import ADDED, PARTITIONS, REPLICAS
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.planner.disks.disk_values import NOT_ASKED, BrokerDisks, DiskDir, DiskReplica
+from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
+
+IN_FLIGHT = "a reassignment of its partition is in flight or waits"
+COPYING = "its broker copies it to another log dir already"
+NO_SIZE = "its broker does not tell its size"
+
+PartitionName = tuple[str, int]
+
+
+@dataclass
+class _Moving:
+    """Partitions with a reassignment, and the bytes that those have yet to bring to each broker."""
+
+    partitions: set[PartitionName]
+    arriving: dict[int, int]
+
+
+@dataclass
+class DiskSnapshot:
+    """Methods and properties raise BadInput for files that cannot be read."""
+
+    path: StorePath
+
+    @cached_property
+    def dirs(self) -> dict[int, tuple[DiskDir, ...]]:
+        """Of the live brokers that tell their log dirs."""
+        found: dict[int, list[DiskDir]] = {}
+        for row in snapshot_files.read(self.path, "log_dirs").to_pylist():
+            size, free = (UNKNOWN if row[name] is None else row[name] for name in ("volume_bytes", "free_bytes"))
+            one = DiskDir(row["log_dir"], row["online"], row["volume"], size, free, bool(row["cordoned"]))
+            found.setdefault(row["broker"], []).append(one)
+        return {broker: tuple(sorted(of_broker)) for broker, of_broker in sorted(found.items())}
+
+    @cached_property
+    def live(self) -> frozenset[int]:
+        rows = snapshot_files.read(self.path, "brokers").to_pylist()
+        return frozenset(row["broker"] for row in rows if row["live"])
+
+    @cached_property
+    def moving(self) -> _Moving:
+        found = _Moving(set(), {})
+        for row in self._partitions():
+            if not (row["adding"] or row["removing"] or row["waiting"]):
+                continue
+            found.partitions.add((row["topic"], row["partition"]))
+            for broker in row["adding"]:
+                found.arriving[broker] = found.arriving.get(broker, 0) + (row["bytes"] or 0)
+        return found
+
+    @cached_property
+    def _replicas(self) -> pa.Table:
+        table = snapshot_files.table_path(self.path, "replicas")
+        batches = parquet_files.record_batches(table, REPLICAS)
+        return pa.Table.from_batches(list(batches), schema=REPLICAS)
+
+    def disks(self, broker: int, topics: frozenset[str]) -> BrokerDisks:
+        """`topics`: replicas of others stay; empty: all may move."""
+        rows = self._replicas.filter(pc.equal(self._replicas["broker"], broker)).to_pylist()
+        future = {(row["topic"], row["partition"]): row for row in rows if row["future"]}
+        replicas, copying = [], dict[str, int]()
+        for row in rows:
+            name = row["topic"], row["partition"]
+            if row["future"] or row["log_dir"] is None:
+                continue
+            size = row["bytes"]
+            stays = NO_SIZE if size is None else ""
+            if name in future:
+                to = future[name]
+                copying[to["log_dir"]] = copying.get(to["log_dir"], 0) + max(0, (size or 0) - (to["bytes"] or 0))
+                stays = COPYING
+            elif name in self.moving.partitions:
+                stays = IN_FLIGHT
+            elif topics and row["topic"] not in topics:
+                stays = NOT_ASKED
+            replicas.append(DiskReplica(*name, size or 0, row["log_dir"], stays))
+        replicas.sort()
+        return BrokerDisks(self.dirs.get(broker, ()), tuple(replicas), tuple(sorted(copying.items())))
+
+    def replicas_of(self, wanted: set[PartitionName]) -> dict[PartitionName, tuple[int, ...]]:
+        """The replicas of these partitions, in their order. Raises BadInput where one has none."""
+        found: dict[PartitionName, tuple[int, ...]] = {}
+        for row in self._partitions():
+            name = row["topic"], row["partition"]
+            if name in wanted:
+                found[name] = tuple(row["replicas"])
+        missing = sorted(wanted - found.keys())
+        if missing:
+            topic, partition = missing[0]
+            raise BadInput(f"{self.path}: a broker holds {topic}-{partition}, which is no partition of the snapshot")
+        return found
+
+    def _partitions(self) -> Iterator[dict[str, Any]]:
+        table = snapshot_files.table_path(self.path, "partitions")
+        for batch in parquet_files.record_batches(table, PARTITIONS, added=ADDED):
+            yield from batch.to_pylist()

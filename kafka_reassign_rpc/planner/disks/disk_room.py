@@ -1,0 +1,84 @@
+"""The volumes of a broker while a plan is made: what they hold, should hold and have room for."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kafka_reassign_rpc.planner.disks.disk_values import BrokerDisks, DiskDir, DiskGoal
+
+
+@dataclass
+class Volume:
+    """One volume, or a log dir of which no volume is known.
+
+    room     bytes that may still come; None: not known. What leaves makes none: its log stays until its copy is done
+    held     bytes of its replicas
+    """
+
+    dirs: list[DiskDir]
+    room: int | None
+    held: int = 0
+    target: float = 0.0
+    replicas: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def excess(self) -> float:
+        return self.held - self.target
+
+    @property
+    def distance(self) -> float:
+        """From the target, as a share of it."""
+        return abs(self.excess) / self.target if self.target else 0.0
+
+    def has_room(self, size: int) -> bool:
+        return self.room is None or self.room >= size
+
+    def take(self, size: int) -> str:
+        """The log dir of it with the fewest replicas gets one more."""
+        path = min(self.replicas, key=lambda one: (self.replicas[one], one))
+        self.replicas[path] += 1
+        self.held += size
+        if self.room is not None:
+            self.room -= size
+        return path
+
+    def give(self, size: int) -> None:
+        self.held -= size
+
+
+def open_volumes(disks: BrokerDisks, goal: DiskGoal) -> list[Volume]:
+    """Those that may get replicas; their `replicas` count by log dir, of those log dirs that may."""
+    usable = [one for one in disks.dirs if one.online and not one.cordoned and one.path not in goal.empty]
+    copying = dict(disks.copying)
+    on_volume = [(one.volume, copying.get(one.path, 0)) for one in disks.dirs]
+    by_volume: dict[object, list[DiskDir]] = {}
+    for one in usable:
+        by_volume.setdefault(one.path if one.volume is None else one.volume, []).append(one)
+    found = [
+        Volume(dirs, _room(dirs, goal, sum(size for number, size in on_volume if number == dirs[0].volume)))
+        for dirs in by_volume.values()
+    ]
+    for volume in found:
+        volume.replicas = {one.path: 0 for one in volume.dirs}
+    for replica in disks.replicas:
+        for volume in found:
+            if replica.log_dir in volume.replicas:
+                volume.replicas[replica.log_dir] += 1
+                volume.held += replica.bytes
+    return found
+
+
+def set_targets(volumes: Iterable[Volume]) -> None:
+    """Each volume's share of all bytes: in proportion to its size, or the same for all where one has no known size."""
+    found = list(volumes)
+    sizes = [one.dirs[0].size for one in found]
+    weights = sizes if all(size > 0 for size in sizes) else [1] * len(found)
+    total = sum(one.held for one in found)
+    for volume, weight in zip(found, weights, strict=True):
+        volume.target = total * weight / sum(weights)
+
+
+def _room(dirs: list[DiskDir], goal: DiskGoal, copying: int) -> int | None:
+    if dirs[0].size < 0 or any(one.free < 0 for one in dirs):
+        return None
+    free = min(one.free for one in dirs)
+    return max(0, free - int(dirs[0].size * goal.headroom) - goal.arriving - copying)
