@@ -5,7 +5,9 @@ import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from kafka_reassign_rpc.cli import submit_disks_command
 from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, run_job, say
+from kafka_reassign_rpc.cli.plan_disks_command import DISKS
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import byte_count, whole
@@ -33,8 +35,17 @@ not well: when a broker is lost that holds replicas or gets some, or when partit
 under-replicated. While the cluster does not answer, submit tries again for two minutes.
 
 With --throttle the controller throttles the moves exactly as long as they last. There is no throttle to remove
+<<<<<<< HEAD
 afterwards, even if submit is killed. Moves of an earlier run get the new throttle too, and those that wait keep their
 place in the queue. This needs a kafka-reassign-rpc server; with another controller submit starts nothing.
+=======
+afterwards, even if submit is killed. Moves of an earlier run get the new throttle too; those that wait go to the end
+of the queue. This needs a kafka-reassign-rpc server; with another controller submit starts nothing.
+
+A plan of `plan disks` is carried out by the brokers alone, with any controller. --throttle then sets
+replica.alter.log.dirs.io.max.bytes.per.second on them, and takes it away at the end of the plan. On Ctrl-C copies that
+have begun go on: the same command continues, --undo ends them and takes the plan back.
+>>>>>>> a4a10850 (submit carries out plans between log dirs)
 """
 EPILOG = """\
 exit codes: 0 done (without --execute: the plan can be executed), 1 failed, 2 wrong flags or an unreadable plan,
@@ -127,9 +138,12 @@ def _given(flag: str, parse: Callable[[Any], int], value: str | None) -> int | N
 
 def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int | None, in_all: int | None) -> int:
     from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
+    from kafka_reassign_rpc.pipeline.plans.plan_summary import read_kind
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     path = store_path(arguments.plan)
+    if read_kind(path) == DISKS:
+        return submit_disks_command.submit(arguments, path, throttle, per_broker)
     plan = read_plan(path, undo=arguments.undo)
     from kafka_reassign_rpc.pipeline.submission.move_window import WindowCaps
     from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped

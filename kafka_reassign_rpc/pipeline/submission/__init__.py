@@ -11,6 +11,7 @@ drained_brokers.py    cordons the brokers that a plan drains, and says whether t
 plan_warnings.py      a throttle that is too low (pure)
 batch_run.py          one batch after the other
 batch_changes.py      begin moves, take a batch back if part of it is refused, change the throttle, elect leaders
+first_health.py       the cluster's health before the plan began, in a file of the plan
 health_watch.py       checks while moves run
 stop_conditions.py    when submit stops: broker lost, partitions under-replicated (pure)
 lost_brokers.py       moves that wait for a lost broker (pure)

@@ -22,6 +22,7 @@ from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
 from kafka_reassign_rpc.pipeline.submission.batch_run import BatchRun
 from kafka_reassign_rpc.pipeline.submission.batch_state import mismatch_lines, missing_broker
 from kafka_reassign_rpc.pipeline.submission.drained_brokers import DrainedBrokers
+from kafka_reassign_rpc.pipeline.submission.first_health import first_health
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
 from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow, WindowCaps
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
@@ -44,13 +45,6 @@ UNDER_WAY = "under-way.json"
 
 BEFORE = "before.json"
 """The former order of replicas of moves with a first leader."""
-
-
-class Journal(msgspec.Struct, frozen=True):
-    """submit.json, of an undo undo.json, in the plan's directory."""
-
-    cluster_id: str
-    health: ClusterHealth
 
 
 @dataclass
@@ -122,11 +116,12 @@ class Submission:
         accept_health    compare with the cluster's health now, not with that before the first batch
         """
         health = self._check_cluster()
-        first_health = self._first_health(health, accept_health=accept_health)
+        journal = self.path / (JOURNAL_OF_UNDO if self.plan.undoes else JOURNAL)
+        first = first_health(journal, self.plan.info.cluster_id, health, accept_health=accept_health)
         self._drained.cordon()
         takes_back = UndoCancels(self._cluster, self.plan)
         takes_back.cancel()
-        stop_conditions = StopConditions(first_health, health.live)
+        stop_conditions = StopConditions(first, health.live)
         compares = self.under_way.compares = self._cluster.ask(self.client.can_compare_replicas)
         forbids_factor_change = self._cluster.ask(self.client.can_forbid_replication_factor_change)
         keeps_reasons = self._cluster.ask(self.client.can_keep_reasons)
@@ -203,19 +198,6 @@ class Submission:
             raise UnsupportedHere(NO_LEASES)
         if self.reason and not self._cluster.ask(self.client.can_keep_reasons):
             raise UnsupportedHere(NO_REASONS)
-        return health
-
-    def _first_health(self, health: ClusterHealth, *, accept_health: bool) -> ClusterHealth:
-        """The health before the first batch, from the journal; else as of now, which the journal then keeps."""
-        file = self.path / (JOURNAL_OF_UNDO if self.plan.undoes else JOURNAL)
-        if not accept_health:
-            try:
-                return msgspec.json.decode(file.read_bytes(), type=Journal).health
-            except FileNotFoundError:
-                pass
-            except (OSError, msgspec.MsgspecError) as error:
-                raise BadInput(f"{file}: {error}; remove it to take the cluster as it is now") from None
-        write_file(file, msgspec.json.encode(Journal(self.plan.info.cluster_id, health)))
         return health
 
     def _reason(self, part: str) -> str:

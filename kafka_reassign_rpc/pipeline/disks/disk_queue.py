@@ -1,0 +1,134 @@
+"""Which moves between log dirs begin next, and what has become of each. Pure: the caller passes what brokers show.
+
+Brokers work side by side: each has its own places, and one that gives no answer holds up no other.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kafka_reassign_rpc.client import Replica
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.pipeline.disks.disk_state import DirMove, MoveState, SeenReplica, state_of
+
+MOST_BEGINNINGS, MOST_REFUSALS = 3, 30
+"""A copy that ends so often without being done is not begun again, nor one that is refused for the moment so often."""
+NO_ROOM = "{} has {} bytes free, the replica has {}"
+
+
+@dataclass
+class DiskQueue:
+    """Moves that wait, that are in flight, and that have ended.
+
+    at_a_time    moves of a broker
+    left_out     replicas that are not moved, with the reason
+    given_up     brokers of which no more is asked, with the reason
+    begun        moves that were begun now
+    """
+
+    at_a_time: int
+    waiting: dict[int, deque[DirMove]] = field(default_factory=dict)
+    flying: dict[Replica, DirMove] = field(default_factory=dict)
+    done: list[DirMove] = field(default_factory=list)
+    left_out: dict[Replica, str] = field(default_factory=dict)
+    given_up: dict[int, str] = field(default_factory=dict)
+    begun: int = 0
+    copied: dict[Replica, int] = field(default_factory=dict)
+    """Bytes of the copies in flight."""
+    _beginnings: Counter[Replica] = field(default_factory=Counter)
+    _refusals: Counter[Replica] = field(default_factory=Counter)
+
+    def add(self, moves: Iterable[DirMove]) -> None:
+        for move in moves:
+            self.waiting.setdefault(move.replica.broker, deque()).append(move)
+
+    @property
+    def unfinished(self) -> int:
+        return len(self.flying) + sum(map(len, self.waiting.values()))
+
+    @property
+    def brokers(self) -> set[int]:
+        """Those with moves that have not ended."""
+        return {one.broker for one in self.flying} | {broker for broker, some in self.waiting.items() if some}
+
+    def to_look_at(self) -> dict[int, list[DirMove]]:
+        """By broker: what is in flight, and what may begin next."""
+        found: dict[int, list[DirMove]] = {}
+        for move in self.flying.values():
+            found.setdefault(move.replica.broker, []).append(move)
+        for broker, some in self.waiting.items():
+            places = self.at_a_time - len(found.get(broker, ()))
+            found.setdefault(broker, []).extend(some[place] for place in range(min(max(places, 0), len(some))))
+        return {broker: some for broker, some in found.items() if some}
+
+    def see(self, broker: int, moves: Iterable[DirMove], shown: Mapping[Replica, SeenReplica]) -> None:
+        """Take what a broker shows of moves that `to_look_at` has named."""
+        flying = {replica for replica in self.flying if replica.broker == broker}
+        waiting = self.waiting.get(broker, deque())
+        for move in moves:
+            seen = shown.get(move.replica, SeenReplica())
+            state, why = state_of(move, seen)
+            if move.replica not in flying:
+                if state is MoveState.TO_BEGIN:
+                    continue
+                waiting.remove(move)
+            self.flying.pop(move.replica, None)
+            self.copied.pop(move.replica, None)
+            if state is MoveState.DONE:
+                self.done.append(move)
+            elif state is MoveState.MOVING:
+                self.flying[move.replica], self.copied[move.replica] = move, seen.copied
+            elif state is MoveState.DOES_NOT_FIT:
+                self.left_out[move.replica] = why
+            elif self._beginnings[move.replica] < MOST_BEGINNINGS:
+                waiting.appendleft(move)
+            else:
+                self.left_out[move.replica] = f"its broker has ended the copy {MOST_BEGINNINGS} times"
+
+    def next(self, broker: int, shown: Mapping[Replica, SeenReplica], free: Mapping[str, int | None]) -> list[DirMove]:
+        """Moves to begin now: in flight from here on. `free`: bytes by log dir, None where they are not known.
+
+        What has no room beside the copies in flight waits for them; if there are none, it is left out.
+        """
+        flying = {one: move for one, move in self.flying.items() if one.broker == broker}
+        coming = sum(max(0, shown[one].size - self.copied.get(one, 0)) for one in flying if one in shown)
+        chosen: list[DirMove] = []
+        waiting = self.waiting.get(broker, deque())
+        while waiting and len(flying) + len(chosen) < self.at_a_time:
+            move = waiting[0]
+            seen = shown.get(move.replica)
+            if seen is None:
+                break
+            room, needs = free.get(move.target), 0 if seen.current == move.target else seen.size
+            if room is not None and needs + coming > room:
+                if flying or chosen:
+                    break
+                self.left_out[move.replica] = NO_ROOM.format(move.target, room, needs)
+                waiting.popleft()
+                continue
+            coming += needs
+            chosen.append(waiting.popleft())
+        self.flying |= {move.replica: move for move in chosen}
+        return chosen
+
+    def answered(self, move: DirMove, error: KafkaError | None) -> None:
+        """What the broker says to the request for a move that `next` has given."""
+        if error is None:
+            self._beginnings[move.replica] += 1
+            self.begun += self._beginnings[move.replica] == 1
+            return
+        del self.flying[move.replica]
+        if error.retriable and self._refusals[move.replica] < MOST_REFUSALS:
+            self._refusals[move.replica] += 1
+            self.waiting[move.replica.broker].appendleft(move)
+        else:
+            self.left_out[move.replica] = error.message
+
+    def give_up(self, broker: int, why: str) -> None:
+        """Of its moves nothing more is known; copies in flight go on."""
+        self.given_up[broker] = why
+        lost = [*(move for one, move in self.flying.items() if one.broker == broker), *self.waiting.pop(broker, ())]
+        for move in lost:
+            self.flying.pop(move.replica, None)
+            self.copied.pop(move.replica, None)
+            self.left_out[move.replica] = why

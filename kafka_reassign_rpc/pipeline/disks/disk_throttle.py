@@ -1,0 +1,99 @@
+"""Kafka's throttle of copies between log dirs, set on brokers for a plan and taken away at its end.
+
+No controller knows such copies, so no lease ends this throttle. disk-throttle.json in the plan's directory has what
+stood on each broker before; it is written first. A run after a kill therefore restores the same values.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from kafka_reassign_rpc.client import KafkaError
+from kafka_reassign_rpc.client.config_calls import BROKER, OF_BROKER
+from kafka_reassign_rpc.client.throttle_configs import LOG_DIRS_RATE
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
+from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
+
+FILE = "disk-throttle.json"
+
+
+class _Former(msgspec.Struct):
+    """`ours`: rates that submit has set, as brokers show them. `before`: by broker, what stood there; None: nothing."""
+
+    ours: list[str] = []
+    before: dict[int, str | None] = {}
+
+
+@dataclass
+class DiskThrottle:
+    """All methods raise BadInput for an unreadable file, KafkaError."""
+
+    cluster: PatientCluster
+    plan: StorePath
+
+    def set(self, brokers: Iterable[int], rate: int) -> dict[int, KafkaError]:
+        """Returns the brokers where it could not be set."""
+        known, wanted = self._read(), sorted(brokers)
+        shown = self._shown(broker for broker in wanted if broker not in known.before)
+        failed = {broker: one for broker, one in shown.items() if isinstance(one, KafkaError)}
+        known.before |= {broker: one for broker, one in shown.items() if not isinstance(one, KafkaError)}
+        if str(rate) not in known.ours:
+            known.ours.append(str(rate))
+        self._write(known)
+        able = [broker for broker in wanted if broker not in failed]
+        return failed | self._change(dict.fromkeys(able, str(rate)))
+
+    def restore(self) -> None:
+        """Bring back what stood there. Brokers where that fails, or where somebody has set another rate, are named."""
+        known, line = self._read(), self.cluster.output.line
+        if not known.before:
+            return
+        shown = self._shown(known.before)
+        failed = {broker: one.message for broker, one in shown.items() if isinstance(one, KafkaError)}
+        changed = {broker for broker in known.before if broker not in failed and shown[broker] not in known.ours}
+        for broker in sorted(changed):
+            line(f"broker {broker}: its {LOG_DIRS_RATE} was changed by somebody else meanwhile, and stays as it is")
+        ours = {
+            broker: value for broker, value in known.before.items() if broker not in failed | dict.fromkeys(changed)
+        }
+        failed |= {broker: error.message for broker, error in self._change(ours).items()}
+        for broker, why in sorted(failed.items()):
+            line(f"broker {broker} may keep the throttle {LOG_DIRS_RATE}: {why}. Run submit again, or delete it there")
+        known.before = {broker: known.before[broker] for broker in failed}
+        self._write(known)
+
+    def _shown(self, brokers: Iterable[int]) -> dict[int, str | KafkaError | None]:
+        """What each broker has as its own dynamic config."""
+        answers = self.cluster.client.describe_broker_configs(list(brokers))
+        found: dict[int, str | KafkaError | None] = {}
+        for broker, one in answers.items():
+            if isinstance(one, KafkaError):
+                found[broker] = one
+            else:
+                own = (entry.value for entry in one if (entry.name, entry.source) == (LOG_DIRS_RATE, OF_BROKER))
+                found[broker] = next(own, None)
+        return found
+
+    def _change(self, values: dict[int, str | None]) -> dict[int, KafkaError]:
+        changes = {(BROKER, str(broker)): {LOG_DIRS_RATE: value} for broker, value in values.items()}
+        results = self.cluster.client.change_configs(changes)
+        return {int(name): error for (_, name), error in results.items() if error is not None}
+
+    def _read(self) -> _Former:
+        file = self.plan / FILE
+        try:
+            return msgspec.json.decode(file.read_bytes(), type=_Former)
+        except FileNotFoundError:
+            return _Former([], {})
+        except (OSError, msgspec.MsgspecError) as error:
+            raise BadInput(
+                f"{file}: {error}; set {LOG_DIRS_RATE} of the plan's brokers by hand, and remove it"
+            ) from None
+
+    def _write(self, known: _Former) -> None:
+        if known.before:
+            write_file(self.plan / FILE, msgspec.json.encode(known), sync=True)
+        else:
+            (self.plan / FILE).unlink(missing_ok=True)

@@ -1,0 +1,227 @@
+"""`submit` of a plan between log dirs: begins copies as others end, and follows them by what brokers show.
+
+Each broker is asked by itself: one that gives no answer, or refuses, holds up no other.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from kafka_reassign_rpc.client import KafkaError, Progress, ReassignmentClient, Replica
+from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
+from kafka_reassign_rpc.client.reassignment_calls import by_topic
+from kafka_reassign_rpc.client.text_format import amounts, bar, first_lines
+from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskSummary, read_disk_summary
+from kafka_reassign_rpc.pipeline.disks.disk_plan_files import ANY, read_dir_batches, read_dir_moves
+from kafka_reassign_rpc.pipeline.disks.disk_queue import DiskQueue
+from kafka_reassign_rpc.pipeline.disks.disk_state import DirMove, MoveState, SeenReplica, state_of
+from kafka_reassign_rpc.pipeline.disks.disk_throttle import DiskThrottle
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.pipeline.submission.first_health import first_health
+from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
+from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
+from kafka_reassign_rpc.pipeline.submission.stop_conditions import ClusterHealth, StopConditions, SubmitStopped
+from kafka_reassign_rpc.pipeline.submission.submit_plan import JOURNAL, JOURNAL_OF_UNDO
+from kafka_reassign_rpc.pipeline.submission.submit_settings import (
+    BAR_WIDTH,
+    PlanDoesNotFit,
+    PollIntervals,
+    ProgressOutput,
+)
+from kafka_reassign_rpc.support.counted import counted, first_of, plural
+
+AT_ONCE = 1000
+"""Replicas in one question to a broker."""
+Looked = dict[int, BrokerLogDirs | KafkaError]
+
+
+@dataclass
+class DiskSubmission:
+    """One run of `submit`. Its methods raise BadInput, SubmitStopped, PlanDoesNotFit, KafkaError.
+
+    throttle     bytes/s that each broker copies between its log dirs; 0: none; None: as an earlier run has set it
+    at_a_time    moves of a broker; None: as the plan says
+    undo         the way back: replicas go to where they were, and copies in flight end
+    """
+
+    client: ReassignmentClient
+    path: StorePath
+    output: ProgressOutput
+    intervals: PollIntervals = field(default_factory=PollIntervals)
+    throttle: int | None = None
+    at_a_time: int | None = None
+    undo: bool = False
+    _silent_since: dict[int, float] = field(default_factory=dict)
+
+    @cached_property
+    def summary(self) -> DiskSummary:
+        return read_disk_summary(self.path)
+
+    @cached_property
+    def queue(self) -> DiskQueue:
+        return DiskQueue(self.at_a_time or self.summary.requested.moves_per_broker)
+
+    @cached_property
+    def _cluster(self) -> PatientCluster:
+        return PatientCluster(self.client, self.output, self.intervals)
+
+    @cached_property
+    def _throttle(self) -> DiskThrottle:
+        return DiskThrottle(self._cluster, self.path)
+
+    @cached_property
+    def moves(self) -> list[DirMove]:
+        return list(self._read_moves())
+
+    def _read_moves(self) -> Iterator[DirMove]:
+        sizes = {move.replica: move.bytes for move in read_dir_moves(self.path)}
+        for _, batch in read_dir_batches(self.path, undo=self.undo):
+            for entry in batch.partitions:
+                for broker, present, target in zip(
+                    entry.replicas, entry.expected_log_dirs, entry.log_dirs, strict=True
+                ):
+                    replica = Replica(broker, entry.topic, entry.partition)
+                    if target != ANY:
+                        yield DirMove(replica, present, target, sizes.get(replica, 0))
+
+    def dry_run(self) -> int:
+        """Show how far each broker is; return the number of moves that are left to begin."""
+        self._check_cluster()
+        gone = self._recreated()
+        by_broker: dict[int, list[DirMove]] = {}
+        for move in self.moves:
+            by_broker.setdefault(move.replica.broker, []).append(move)
+        left, refused = 0, [f"{one}: {why}" for one, why in gone.items()]
+        for broker, some in sorted(by_broker.items()):
+            counts: dict[MoveState, int] = dict.fromkeys(MoveState, 0)
+            asked = [move for move in some if move.replica not in gone]
+            for start in range(0, len(asked), AT_ONCE):
+                found = self._look({broker: asked[start : start + AT_ONCE]})[broker]
+                if isinstance(found, KafkaError):
+                    refused.append(f"broker {broker}: {found.message}")
+                    break
+                shown = shown_replicas(broker, found)
+                for move in asked[start : start + AT_ONCE]:
+                    state, why = state_of(move, shown.get(move.replica, SeenReplica()))
+                    counts[state] += 1
+                    refused += [f"{move.replica}: {why}"] if why else []
+            left += counts[MoveState.TO_BEGIN]
+            self.output.line(f"broker {broker}: {', '.join(f'{counts[state]} {state}' for state in MoveState)}")
+        if refused:
+            raise PlanDoesNotFit("\n".join(["the cluster has changed since the plan was made:", *first_lines(refused)]))
+        return left
+
+    def execute(self, *, accept_health: bool = False) -> int:
+        """Returns the number of moves that this run began."""
+        health = self._check_cluster()
+        file = self.path / (JOURNAL_OF_UNDO if self.undo else JOURNAL)
+        first = first_health(file, self.summary.cluster_id, health, accept_health=accept_health)
+        watch = HealthWatch(self._cluster, StopConditions(first, health.live), health.live)
+        gone = self._recreated()
+        self.queue.left_out |= gone
+        self.queue.add(move for move in self.moves if move.replica not in gone)
+        self._set_throttle()
+        began = time.monotonic()
+        while self.queue.unfinished:
+            watch.is_healthy(frozenset(self.queue.brokers))
+            self._step()
+            self.output.status(self._text(time.monotonic() - began))
+            if self.queue.unfinished:
+                time.sleep(self.intervals.poll)
+        self._throttle.restore()
+        if self.queue.given_up:
+            lines = [f"broker {broker}: {why}" for broker, why in sorted(self.queue.given_up.items())]
+            raise SubmitStopped("\n".join(["brokers do not answer; what they copy goes on:", *lines]))
+        if self.queue.left_out:
+            lines = [f"{replica}: {why}" for replica, why in sorted(self.queue.left_out.items())]
+            left = counted(len(lines), "replica", "are")
+            raise PlanDoesNotFit("\n".join([f"{left} not where the plan has {'it' if len(lines) == 1 else 'them'}:",
+                                            *first_lines(lines)]))  # fmt: skip
+        return self.queue.begun
+
+    def _step(self) -> None:
+        """Look at each broker once, and begin what has a place there."""
+        asked = self.queue.to_look_at()
+        for broker, found in self._look(asked).items():
+            if isinstance(found, KafkaError):
+                self._silent(broker, found)
+                continue
+            self._silent_since.pop(broker, None)
+            shown = shown_replicas(broker, found)
+            self.queue.see(broker, asked[broker], shown)
+            chosen = self.queue.next(broker, shown, {one.path: one.usable_bytes for one in found.log_dirs})
+            if chosen:
+                results = self.client.alter_replica_log_dirs({move.replica: move.target for move in chosen})
+                for move in reversed(chosen):  # those that wait on go back to the front one by one
+                    self.queue.answered(move, results.get(move.replica))
+
+    def _silent(self, broker: int, error: KafkaError) -> None:
+        since = self._silent_since.setdefault(broker, time.monotonic())
+        if not error.retriable or time.monotonic() - since > self.intervals.patience:
+            self.queue.give_up(broker, error.message)
+            self.output.line(f"broker {broker} is given up: {error.message}")
+
+    def _look(self, asked: Mapping[int, Sequence[DirMove]]) -> Looked:
+        names = {broker: by_topic(move.replica.topic_partition for move in some) for broker, some in asked.items()}
+        return self.client.describe_brokers(names)
+
+    def _set_throttle(self) -> None:
+        """Set before the first copy, so that none runs without it."""
+        if self.throttle == 0:
+            self._throttle.restore()
+        elif self.throttle is not None and self.queue.unfinished:
+            for broker, error in sorted(self._throttle.set(self.queue.brokers, self.throttle).items()):
+                why = f"its throttle cannot be set: {error.message}"
+                self.output.line(f"broker {broker} is given up: {why}")
+                self.queue.give_up(broker, why)
+
+    def _recreated(self) -> dict[Replica, str]:
+        """Replicas of topics that were deleted and made again since the snapshot."""
+        ids: dict[str, str] = {}
+        for _, batch in read_dir_batches(self.path, undo=self.undo):
+            ids |= batch.topic_ids
+        topics = self._cluster.ask(lambda: self.client.find_topics(ids, of_controller=True)) if ids else {}
+        found = {}
+        for move in self.moves:
+            planned, now = ids.get(move.replica.topic), topics.get(move.replica.topic)
+            if planned and now is not None and now.topic_id and now.topic_id != planned:
+                found[move.replica] = f"the topic was deleted and made again: its id is {now.topic_id}, not {planned}"
+        return found
+
+    def _check_cluster(self) -> ClusterHealth:
+        """Raises BadInput for another cluster."""
+        cluster_id, health = self._cluster.health()
+        if cluster_id != self.summary.cluster_id:
+            raise BadInput(f"{self.path}: is for cluster {self.summary.cluster_id}, this is cluster {cluster_id}")
+        return health
+
+    def _text(self, seconds: float) -> str:
+        queue = self.queue
+        done = sum(move.size for move in queue.done) + sum(queue.copied.values())
+        total = sum(move.size for move in self.moves if move.replica not in queue.left_out)
+        self._first_done = min(done, getattr(self, "_first_done", done))
+        rate = (done - self._first_done) / seconds if seconds > 0 else None
+        left = (total - done) / rate if rate else None
+        known = counted(len(self.moves), "move")
+        text = (
+            f"{len(queue.done)} of {known}, {len(queue.flying)} moving, {queue.unfinished - len(queue.flying)} waiting"
+        )
+        if self._silent_since:
+            silent = sorted(self._silent_since)
+            text += f", broker{plural(len(silent))} {first_of(silent, 5)} silent"
+        progress = Progress(min(done, total), total, rate, left)
+        return f"plan |{bar(progress.share, BAR_WIDTH)}| {text}, {amounts(progress)}"
+
+
+def shown_replicas(broker: int, found: BrokerLogDirs) -> dict[Replica, SeenReplica]:
+    shown: dict[Replica, SeenReplica] = {}
+    for one in found.replicas:
+        replica = Replica(broker, one.topic, one.partition)
+        seen = shown.get(replica, SeenReplica())
+        if one.future:
+            shown[replica] = seen._replace(future=one.log_dir, copied=one.size)
+        else:
+            shown[replica] = seen._replace(current=one.log_dir, size=one.size)
+    return shown
