@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -9,6 +10,7 @@ import pytest_asyncio
 from tests.interop.clusters import TOPIC as TOPIC_CONFIGS
 from tests.interop.clusters import Ours
 from tests.reassign_command.run_command import Command, Files, kafka_reassign
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package")]
 
@@ -18,6 +20,13 @@ async def command(ours: Ours) -> Command:
     host, port = await ours.address(3)
     await ours.set_rates()
     return Command(f"{host}:{port}")
+
+
+async def sizes_known(command: Command) -> list[Any]:
+    found: list[Any] = (await command.json("--describe"))["reassignments"]
+    assert found
+    assert all(one["total_bytes"] is not None for one in found)
+    return found
 
 
 async def test_236_12_cancel_without_a_file_cancels_everything_and_takes_the_throttles_away(
@@ -56,10 +65,14 @@ async def test_240_6_describe_shows_identity_start_leader_throttles_and_bytes(
     await ours.create_topic("described", {0: [1, 2]}, held=True)
     plan = files.plan("described", (0, [3, 1]))
     await command("--execute", "--throttle", "2", "--reassignment-json-file", plan)
-    while True:  # the controller learns of the throttles a moment after they are stored
-        [found] = (await command.json("--describe"))["reassignments"]
-        if found["new_assigned"][0]["throttle"] == 2:
-            break
+
+    async def described() -> Any:
+        """The controller learns of throttles a moment after they are stored, and of bytes when brokers tell them."""
+        [found] = await sizes_known(command)
+        assert found["new_assigned"][0]["throttle"] == 2
+        return found
+
+    found = await eventually(described)
     assert found["leader"] == 1
     assert found["id"] > 0
     assert found["total_bytes"] == 2_000_000
@@ -76,6 +89,7 @@ async def test_240_6_watch_follows_moves_to_their_end(command: Command, ours: Ou
     await ours.create_topic("watched", {0: [1, 2], 1: [2, 3]}, held=True)
     plan = files.plan("watched", (0, [3, 4]), (1, [4, 5]))
     await command("--execute", "--reassignment-json-file", plan)
+    await eventually(lambda: sizes_known(command))
     shown = [asyncio.Event(), asyncio.Event()]
     watching = asyncio.create_task(command("--watch", "--reassignment-json-file", plan, first_line=shown[0]))
     looking = asyncio.create_task(command("--watch", "--json", first_line=shown[1]))
@@ -87,8 +101,7 @@ async def test_240_6_watch_follows_moves_to_their_end(command: Command, ours: Ou
     assert " of 8.0 MB (0 %)" in output.lines[0]
     assert output.lines[-1].startswith("Nothing moves any more: 2 partitions, 8.0 MB, ")
     documents = [json.loads(line) for line in (await looking).lines]
-    known = {document["total"]["total_bytes"] for document in documents if document["moves"]}
-    assert known <= {8_000_000, None}, "unknown until the server has sampled the moves"
+    assert {document["total"]["total_bytes"] for document in documents if document["moves"]} <= {8_000_000, None}
     assert [move["partition"] for move in documents[0]["moves"]] == [0, 1]
     assert documents[-1]["moves"] == []
     assert documents[-1]["finished"] == 2
