@@ -1,18 +1,25 @@
 """The wheel has all of the package, and each part of it runs without what only other parts need."""
 
+import asyncio
+import json
+import re
 import signal
 import subprocess
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 
 from kafka_reassign_rpc.cli.extras import EXTRA_OF_COMMAND, MODULES_OF_EXTRA
+from tests.http_client import get
 from tests.packaging.conftest import CHECKOUT, EXTRAS, Environment
 from tests.requirements import PROJECT, needed, of_extra
+from tests.waiting import eventually
+from tests.watch.moving_nodes import TWO_MOVE, moving_nodes
 
 SERVER = ("aiozk", "aiohttp", "uvloop", "jinja2", "joserfc")
 PIPELINE = ("pyarrow", "matplotlib", "numpy")
@@ -52,6 +59,9 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "pipeline": (*CLIENT, "pipeline", "planner"),
 }
 """The folders of the package whose modules an extra is for."""
+BASE, OWN = CHECKOUT / "Dockerfile", CHECKOUT / "deploy/watch/Dockerfile"
+VARIABLE = "KAFKA_REASSIGN_BOOTSTRAP_SERVER"
+PORT = "8090"
 
 
 def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
@@ -212,6 +222,75 @@ def test_hm_8_the_demo_serves_a_zookeeper_and_six_simulated_brokers_of_its_own(
     with ready(environments["demo"], "--data-dir", tmp_path) as line:
         assert line.startswith("ready bootstrap=127.0.0.1:")
         assert line.endswith("brokers=1,2,3,4,5,6\n")
+
+
+def instructions(file: Path) -> list[tuple[str, str]]:
+    """Those of the last stage, which is what runs."""
+    text = re.sub(r"^#.*\n", "", file.read_text(), flags=re.MULTILINE).replace("\\\n", " ")
+    found = [(name, rest) for name, _, rest in (line.partition(" ") for line in text.splitlines() if line.strip())]
+    last = max(place for place, (name, _) in enumerate(found) if name == "FROM")
+    return found[last:]
+
+
+def words(file: Path, instruction: str) -> list[str]:
+    [found] = [rest for name, rest in instructions(file) if name == instruction]
+    made: list[str] = json.loads(found[found.index("[") :])
+    return made
+
+
+@asynccontextmanager
+async def container(environment: Environment, program: Path, variables: Mapping[str, str]) -> AsyncIterator[str]:
+    """What runs in the container of `watch`, on any port; gives what it prints when it is ready. It has to end well on SIGTERM."""
+    command = [*words(BASE, "ENTRYPOINT"), *words(OWN, "CMD")]
+    assert command[0] == program.name
+    arguments = [word.replace(f":{PORT}", ":0") for word in command[1:]]
+    process = await asyncio.create_subprocess_exec(
+        environment.python, program, *arguments, stdin=DEVNULL, stdout=PIPE, env=variables, cwd=environment.packages
+    )
+    try:
+        assert process.stdout is not None
+        yield (await process.stdout.readline()).decode()
+        process.terminate()
+        assert await process.wait() == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+def test_kr_4_the_image_of_watch_adds_words_alone_to_that_of_the_server() -> None:
+    assert [name for name, _ in instructions(OWN)] == ["FROM", "EXPOSE", "HEALTHCHECK", "CMD"]
+    assert instructions(OWN)[0] == ("FROM", "kafka-reassign-rpc")
+    assert [rest for name, rest in instructions(BASE) if name == "ENV"] == ["PATH=/opt/kafka-reassign-rpc/bin:$PATH"]
+    assert not re.search(r"java|jre|jdk|spark", BASE.read_text() + OWN.read_text(), re.IGNORECASE)
+
+
+async def test_kr_4_the_container_watches_a_cluster_by_one_variable_without_java_and_without_spark(
+    environments: Mapping[str, Environment],
+) -> None:
+    environment, program = environments["server"], environments[""].python.parent / "kafka-reassign-rpc"
+    lacks = "from importlib.util import find_spec; from shutil import which; print(find_spec('pyspark'), which('java'))"
+    path = {"PATH": str(environment.python.parent)}
+    async with moving_nodes() as (first, _):
+        variables = {**path, VARIABLE: f"127.0.0.1:{first.port}"}
+        async with container(environment, program, variables) as line:
+            ready = re.fullmatch(r"ready metrics=0\.0\.0\.0:(\d+) page=\S+\n", line)
+            assert ready is not None, line
+            address = f"127.0.0.1:{ready[1]}"
+
+            async def are_seen() -> bool:
+                totals = json.loads((await get(address, "/api/v1/status")).body)["totals"]
+                return totals is not None and totals["in_flight"] == len(TWO_MOVE)
+
+            await eventually(are_seen, within=60)
+            assert (await get(address, "/ready")).status == 200
+            for code, said in (
+                (words(OWN, "HEALTHCHECK")[2].replace(f":{PORT}", f":{ready[1]}"), ""),
+                (lacks, "None None\n"),
+            ):
+                asked = await asyncio.create_subprocess_exec(environment.python, "-c", code, stdout=PIPE, env=path)
+                out, _ = await asked.communicate()
+                assert (asked.returncode, out.decode()) == (0, said)
 
 
 def test_all_is_made_of_each_extra_that_is_not_compiled() -> None:

@@ -1,0 +1,43 @@
+"""kr-2: the page of a watch in a browser, with moves in flight on stock Kafka in KRaft mode. `python -m benchmarks watch`
+has 5,000 of them."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.held_moves import held_moves
+from tests.status_page.browser import IN_BROWSER, browser
+from tests.stock.jars import require
+from tests.stock.kraft import VERSION
+from tests.waiting import eventually
+from tests.watch.watching import watching
+
+pytestmark = [*IN_BROWSER, pytest.mark.stock, pytest.mark.timeout(300)]
+
+MOVES = 300
+MOST_NODES = 5_000
+
+
+async def test_kr_2_the_page_shows_many_moves_of_a_cluster_in_kraft_mode_in_few_rows(tmp_path: Path) -> None:
+    require(VERSION)
+    async with (
+        held_moves(tmp_path / "nodes", MOVES) as nodes,
+        watching(f"127.0.0.1:{nodes[0].port}", tmp_path / "events") as watch,
+        browser(tmp_path / "profile") as tab,
+    ):
+
+        async def all_are_measured() -> bool:
+            totals = (await watch.document("status"))["totals"]
+            return totals is not None and totals["in_flight"] > 0.9 * MOVES and not totals["moves_without_size"]
+
+        await eventually(all_are_measured, within=60)
+        await tab.open(f"http://{watch.served.address}/")
+        await eventually(lambda: tab.shows("#role", "watch"))
+        await eventually(lambda: tab.shows("#moves-page", "50 of "))
+        await eventually(lambda: tab.shows("#moves", "held-0-0", "[1] → [2]"))
+        await eventually(lambda: tab.shows("#brokers", "1 B/s"), within=60)
+        assert len(await tab.rows("#moves")) == 50
+        assert await tab.value("document.querySelectorAll('*').length") < MOST_NODES
+        assert await tab.fits()
+        await tab.picture("watch-kraft")
+        assert tab.problems == []
