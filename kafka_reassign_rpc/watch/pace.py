@@ -1,13 +1,20 @@
 """How often to ask: every second while something moves, slower at rest, and never so often that a question costs more
-than its budget: `SHARE` of the time of whoever answers, `REQUESTS_PER_S` and `BYTES_PER_S`. What an answer takes stands
-for what it costs: it costs no more. One that takes longer than `SHARE` of `LONGEST_S` has waited behind others."""
+than its budget: `SHARE` of the time of whoever answers, `REQUESTS_PER_S` and `BYTES_PER_S`.
 
+The time of the quickest of the last answers stands for what one costs: it costs no more, and a slower one has waited
+behind others.
+"""
+
+from collections import deque
 from enum import Enum
 
 from kafka_reassign_rpc.client.traffic import Traffic
 
 SHARE = 0.01
-LONGEST_S = 60.0
+LAST = 5
+"""Of so many answers the quickest counts."""
+LONGEST_S, SOON_S = 60.0, 5.0
+"""The longest pause for slow answers, once there were so many, and before."""
 REQUESTS_PER_S = 4
 BYTES_PER_S = 250_000
 
@@ -37,10 +44,15 @@ class Pace:
 
     def __init__(self) -> None:
         self._asked: dict[Ask, tuple[float, float]] = {}
+        self._took: dict[Ask, deque[float]] = {}
 
     def asked(self, what: Ask, now: float, cost: Traffic) -> None:
         """The last answer came at `now`, at this cost."""
-        self._asked[what] = now, _pause_s(cost)
+        took = self._took.setdefault(what, deque(maxlen=LAST))
+        took.append(cost.answer_s)
+        longest_s = LONGEST_S if len(took) == LAST else SOON_S
+        pause_s = max(min(longest_s, min(took) / SHARE), cost.requests / REQUESTS_PER_S, cost.bytes / BYTES_PER_S)
+        self._asked[what] = now, pause_s
 
     def due_in_s(self, what: Ask, now: float, *, moving: bool) -> float:
         """0: now."""
@@ -50,8 +62,3 @@ class Pace:
         at, pause_s = known
         moves_s, rest_s = PAUSES_S[what]
         return max(0.0, at + max(moves_s if moving else rest_s, pause_s) - now)
-
-
-def _pause_s(cost: Traffic) -> float:
-    """How long this much lasts in the budget."""
-    return max(min(LONGEST_S, cost.answer_s / SHARE), cost.requests / REQUESTS_PER_S, cost.bytes / BYTES_PER_S)

@@ -190,7 +190,8 @@ def test_hm_8_serve_without_a_zookeeper_and_without_the_demo_says_what_to_give_o
 
 @contextmanager
 def ready(environment: Environment, *arguments: str | Path) -> Iterator[str]:
-    """`serve` with these arguments; its line when it can be used. It has to end well on SIGTERM."""
+    """`serve` with these arguments; its line when it can be used. It has to end
+    well on SIGTERM."""
     with subprocess.Popen(
         [environment.python, "-m", "kafka_reassign_rpc.cli.main", "serve", *ANY_PORT, *arguments],
         stdout=subprocess.PIPE,
@@ -240,7 +241,8 @@ def words(file: Path, instruction: str) -> list[str]:
 
 @asynccontextmanager
 async def container(environment: Environment, program: Path, variables: Mapping[str, str]) -> AsyncIterator[str]:
-    """What runs in the container of `watch`, on any port; gives what it prints when it is ready. It has to end well on SIGTERM."""
+    """What runs in the container of `watch`, on any port; gives what it prints when it is ready. It has to end
+    well on SIGTERM."""
     command = [*words(BASE, "ENTRYPOINT"), *words(OWN, "CMD")]
     assert command[0] == program.name
     arguments = [word.replace(f":{PORT}", ":0") for word in command[1:]]
