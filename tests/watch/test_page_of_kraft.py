@@ -1,5 +1,6 @@
-"""kr-2: the page of a watch in a browser, with moves in flight on stock Kafka in KRaft mode. `python -m benchmarks watch`
-has 5,000 of them."""
+"""kr-2: the page of a watch in a browser, with moves in flight on stock Kafka in KRaft mode.
+
+`python -m benchmarks watch` has 5,000 of them."""
 
 from pathlib import Path
 
