@@ -11,6 +11,7 @@
     set_and_clear_throttles  the throttles of --execute, --verify and --cancel
     execute_warnings         lost racks and throttles under the produce rate, at --execute
     leader_sizes             how large partitions are
+    present_log_dirs         where replicas lie, for the way back
     dry_run                  what --dry-run shows
     log_dir_moves            moves between the log dirs of a broker
     watch_screen             the progress bars of --watch on a terminal

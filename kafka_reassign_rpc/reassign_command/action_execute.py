@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, TopicPartition, throttle_configs
+from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, Replica, TopicPartition, throttle_configs
 from kafka_reassign_rpc.client.reassignment_calls import (
     NO_EXPECTATIONS,
     NO_LEASES,
@@ -25,6 +25,7 @@ from kafka_reassign_rpc.reassign_command.execute_warnings import (
 )
 from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
 from kafka_reassign_rpc.reassign_command.output import partition_fields
+from kafka_reassign_rpc.reassign_command.present_log_dirs import present_log_dirs
 from kafka_reassign_rpc.reassign_command.reassignment_json import (
     Assignment,
     ReassignmentFile,
@@ -95,11 +96,7 @@ def execute(context: ActionContext, reassignment: ReassignmentFile, *, queue: bo
     concerned = {broker for name, target in targets.items() for broker in (*target, *current[name])}
     is_dry = options.has("dry-run")
     if not is_dry:
-        output.line(
-            f"Current partition replica assignment\n\n{format_assignment(current)}\n\n"
-            "Save this to use as the --reassignment-json-file option during rollback"
-        )
-        output.note(current=assignment_document(current))
+        _say_current(context, current, {} if queue else present_log_dirs(client, current, racks))
     # This comes before the throttles: a reassignment that the controller cannot do must leave nothing behind.
     unsupported = _unsupported_option(client, terms)
     if unsupported is not None:
@@ -130,6 +127,15 @@ def execute(context: ActionContext, reassignment: ReassignmentFile, *, queue: bo
         log_dir_moves.start(context, reassignment.log_dirs, timeout_ms)
     if options.has("watch"):
         action_watch.follow(context, list(targets))
+
+
+def _say_current(context: ActionContext, current: Assignment, log_dirs: Mapping[Replica, str]) -> None:
+    """`log_dirs`: where replicas lie; none for the queue, through which no way back can name them."""
+    context.output.line(
+        f"Current partition replica assignment\n\n{format_assignment(current, log_dirs)}\n\n"
+        "Save this to use as the --reassignment-json-file option during rollback"
+    )
+    context.output.note(current=assignment_document(current, log_dirs))
 
 
 def _terms(context: ActionContext, reassignment: ReassignmentFile, *, queue: bool) -> Terms:

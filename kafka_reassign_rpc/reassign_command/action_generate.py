@@ -10,6 +10,7 @@ from kafka_reassign_rpc.core.state.cluster import Broker
 from kafka_reassign_rpc.core.topics.replica_placement import placements
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
+from kafka_reassign_rpc.reassign_command.present_log_dirs import present_log_dirs
 from kafka_reassign_rpc.reassign_command.reassignment_json import (
     Assignment,
     assignment_document,
@@ -47,9 +48,11 @@ def generate(context: ActionContext, coming: Assignment) -> None:
     foreseen = {partition: coming.get(partition, replicas) for partition, replicas in current.items()}
     proposed = propose(foreseen, nodes, rack_aware=not options.has("disable-rack-aware"))
     output = context.output
-    output.line(f"Current partition replica assignment\n{format_assignment(current)}\n")
+    live = {node.id for node in context.client.describe_cluster()}
+    lie = present_log_dirs(context.client, current, live)
+    output.line(f"Current partition replica assignment\n{format_assignment(current, lie)}\n")
     output.line(f"Proposed partition reassignment configuration\n{format_assignment(proposed)}")
-    output.note(current=assignment_document(current), proposed=assignment_document(proposed))
+    output.note(current=assignment_document(current, lie), proposed=assignment_document(proposed))
 
 
 def _brokers(client: ReassignmentClient, wanted: Collection[int]) -> list[ClusterNode]:

@@ -147,12 +147,18 @@ def parse_brokers(text: str) -> list[int]:
     return brokers
 
 
-def format_assignment(assignment: Mapping[TopicPartition, Sequence[int]]) -> str:
+def format_assignment(
+    assignment: Mapping[TopicPartition, Sequence[int]], log_dirs: Mapping[Replica, str] | None = None
+) -> str:
     """The assignment as one line of JSON, in the form of --reassignment-json-file."""
-    return compact(assignment_document(assignment))
+    return compact(assignment_document(assignment, log_dirs))
 
 
-def assignment_document(assignment: Mapping[TopicPartition, Sequence[int]]) -> dict[str, Any]:
+def assignment_document(
+    assignment: Mapping[TopicPartition, Sequence[int]], log_dirs: Mapping[Replica, str] | None = None
+) -> dict[str, Any]:
+    """`log_dirs`: where replicas lie; of all others any log dir will do."""
+    known = log_dirs or {}
     return {
         "version": 1,
         "partitions": [
@@ -160,7 +166,7 @@ def assignment_document(assignment: Mapping[TopicPartition, Sequence[int]]) -> d
                 "topic": partition.topic,
                 "partition": partition.partition,
                 "replicas": list(replicas),
-                "log_dirs": [ANY_LOG_DIR] * len(replicas),
+                "log_dirs": [known.get(Replica(broker, *partition), ANY_LOG_DIR) for broker in replicas],
             }
             for partition, replicas in sorted(assignment.items())
         ],
