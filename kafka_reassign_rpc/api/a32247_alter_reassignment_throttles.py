@@ -20,6 +20,7 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     RequestContext,
 )
+from kafka_reassign_rpc.api.broker_policies import check_lease
 from kafka_reassign_rpc.api.large_requests import existing
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
@@ -32,10 +33,12 @@ _Topic = AlterReassignmentThrottlesRequest.ThrottledTopic
 def handle(
     node: Node, request: AlterReassignmentThrottlesRequest, ctx: RequestContext
 ) -> Work[AlterReassignmentThrottlesResponse]:
-    controller = required_controller(node)
+    required_controller(node)
     if request.throttle < 0:
         raise InvalidRequest(f"A throttle cannot be {request.throttle} bytes/s: give a rate, or 0 for none")
+    yield from waited(check_lease(node, request.throttle))
     wanted = None if request.topics is None else (yield from _wanted(node, request.topics))
+    controller = required_controller(node)  # since it may have waited
     found = yield from waited(controller.change_rates(wanted, request.throttle, ctx))
     return AlterReassignmentThrottlesResponse(
         version=0,

@@ -29,6 +29,7 @@ from kafka_reassign_rpc.api.api_definition import (
     Handled,
     RequestContext,
 )
+from kafka_reassign_rpc.api.broker_policies import check_lease
 from kafka_reassign_rpc.api.large_requests import NUMBERS, answer_with, in_pieces, replicas
 from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult, Node, TargetItem
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
@@ -60,7 +61,7 @@ Targets = dict[int, TargetItem]
 def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: RequestContext) -> Work[Encoded]:
     if request.throttle != AS_IT_IS:
         ctx.access.check_cluster(AclOperation.ALTER_CONFIGS, API.name)
-    controller = required_controller(node)
+    required_controller(node)
     reason = request.reason or ""
     if len(reason) > REASON_LENGTH:
         raise InvalidRequest(f"A reason has at most {REASON_LENGTH} characters, this one has {len(reason)}.")
@@ -70,7 +71,9 @@ def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: Request
         raise InvalidRequest("LiftStricter is for a throttle above 0")
     if request.moves_per_broker != NO_CAP and (request.moves_per_broker < 1 or not request.queue):
         raise InvalidRequest("MovesPerBroker is 1 or more, and only for the queue")
+    yield from waited(check_lease(node, request.throttle))
     wanted = yield from _wanted(request.topics)
+    controller = required_controller(node)  # since it may have waited
     allow = request.allow_replication_factor_change if ctx.api_version >= 1 else True
     results = yield from waited(
         controller.alter_reassignments(

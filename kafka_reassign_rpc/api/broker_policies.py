@@ -1,4 +1,5 @@
-"""Policies of the brokers (KIP-108, KIP-133): Java classes that check what clients want to create or to change.
+"""What brokers have to tell before something is done for clients: their policies (KIP-108, KIP-133), Java classes that
+check what clients want to create or to change, and whether they migrate to KRaft.
 
 This product cannot run them. A node whose configuration names a policy refuses what the policy would have to check, as
 Kafka does where the policy refuses: POLICY_VIOLATION. Source: ZkAdminManager.validateTopicCreatePolicy (CreateTopics;
@@ -8,7 +9,7 @@ not CreatePartitions) and validateConfigPolicy (configs of topics and of brokers
 from collections.abc import Collection
 
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.broker_settings import ALTER_CONFIG_POLICY, CREATE_TOPIC_POLICY, POLICIES
+from kafka_reassign_rpc.core.broker_settings import ALTER_CONFIG_POLICY, CREATE_TOPIC_POLICY, MIGRATION, POLICIES
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation, RequestTimedOut
 
 
@@ -22,6 +23,15 @@ async def check_alter_config(node: Node) -> None:
     refuse to say."""
     check_known(await node.unknown_settings([ALTER_CONFIG_POLICY]))
     _check(node, ALTER_CONFIG_POLICY, "changes of configs")
+
+
+async def check_lease(node: Node, throttle: int) -> None:
+    """Raises RequestTimedOut where it is not known in time whether brokers migrate to KRaft, which keeps leases."""
+    if throttle > 0 and await node.unknown_settings([MIGRATION]):
+        raise RequestTimedOut(
+            "No throttle lease is given: it is not known whether the brokers migrate to KRaft, which would leave it in"
+            " place, since most of them have not told this server. Try again, or move without a lease."
+        )
 
 
 def check_known(unknown: Collection[str]) -> None:

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.zookeeper.operations import Create, Op, SetData
 from kafka_reassign_rpc.zookeeper.znode_contents import LAST_MS, MAX_INT32
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NoNode
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NoAuth, NoNode
 
 log = logging.getLogger(__name__)
 
@@ -52,14 +52,14 @@ def write(last: LastControl, *, exists: bool) -> Op:
 
 
 async def read(zk: ZooKeeper) -> LastControl | str | None:
-    """Returns None if no server of ours has left a mark, and a text if it cannot be decoded. Raises ZkError."""
+    """Returns None if no server of ours has left a mark, and a text if it cannot be read. Raises ZkError."""
     try:
         return decode_last_control((await zk.get(PATH))[0])
     except NoNode:
         return None
-    except BadZnode as error:
+    except (BadZnode, NoAuth) as error:
         log.error("whatever waits in the queue is held until it is released: %s", error)
-        return error.reason
+        return str(error)
 
 
 async def note_kraft(zk: ZooKeeper) -> None:
@@ -67,8 +67,12 @@ async def note_kraft(zk: ZooKeeper) -> None:
 
     A server of ours that was elected meanwhile has written the mark: then its write counts.
     """
-    with suppress(NoNode, BadVersion, BadZnode):
-        data, stat = await zk.get(PATH)
-        last = decode_last_control(data)
-        if not last.kraft:
-            await zk.set(PATH, encode_last_control(LastControl(last.epoch, last.until, kraft=True)), stat.version)
+    try:
+        with suppress(NoNode, BadVersion, BadZnode):
+            data, stat = await zk.get(PATH)
+            last = decode_last_control(data)
+            if not last.kraft:
+                await zk.set(PATH, encode_last_control(LastControl(last.epoch, last.until, kraft=True)), stat.version)
+    except NoAuth as error:
+        log.warning("after a rollback what waits is held only if that was long: that KRaft controls the cluster is not"
+                    " noted (%s)", error)  # fmt: skip

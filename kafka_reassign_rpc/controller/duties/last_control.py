@@ -5,21 +5,31 @@ waiting moves to the next one; and then from time to time: one small write.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 
+from kafka_reassign_rpc.controller.store import ReloadNeeded
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
 from kafka_reassign_rpc.core.absence import LastControl
 from kafka_reassign_rpc.zookeeper import last_control_znode, znode_paths
+
+log = logging.getLogger(__name__)
 
 EVERY_S = 60.0
 """So long may the mark be older than the end of a term."""
 
 
 async def mark(store: FencedZooKeeper, epoch: int, now_ms: int) -> None:
-    """Raises ControllerMoved, ReloadNeeded."""
-    await store.ensure([znode_paths.ADMIN])
-    (found,) = await store.read([last_control_znode.PATH])
-    await store.write([last_control_znode.write(LastControl(epoch, now_ms), exists=found is not None)])
+    """One that ZooKeeper refuses costs no term. Raises ControllerMoved, ReloadNeeded."""
+    try:
+        await store.ensure([znode_paths.ADMIN])
+        (found,) = await store.read([last_control_znode.PATH])
+        await store.write([last_control_znode.write(LastControl(epoch, now_ms), exists=found is not None)])
+    except ReloadNeeded as error:
+        if error.is_unknown:
+            raise
+        log.warning("the controller after this one may hold whatever waits then: the mark of the last control is not"
+                    " written (%s)", error)  # fmt: skip
 
 
 async def keep_marking(store: FencedZooKeeper, epoch: int, now_ms: Callable[[], int]) -> None:

@@ -30,6 +30,8 @@ class LearntSettings:
         self._record = record
         self._changed = changed
         self._due = asyncio.Event()
+        self._migrating: frozenset[int] = frozenset()
+        """Of these the loop was told in this term: it ends leases then."""
         self._asked: Mapping[int, Broker] | None = None
         self._note_deletion()
         self.ask_new_brokers()
@@ -51,7 +53,8 @@ class LearntSettings:
                 self._record([Event(catalogue.BROKER_SETTINGS_DIFFER, reason=text) for text in news])
             soft = self._loop.cluster.soft
             before, migrating = soft.broker_settings, self._survey.migrating
-            if self._survey.settings != before or migrating != soft.migrating:
+            if self._survey.settings != before or migrating != soft.migrating or migrating - self._migrating:
+                self._migrating = migrating
                 with suppress(KafkaError):  # of one that fails the loop tells
                     await self._loop.submit(BrokerSettingsLearnt(self._survey.settings, migrating))
                 self._changed(before.delete_topic_enable)

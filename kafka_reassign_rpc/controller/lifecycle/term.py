@@ -95,6 +95,7 @@ class Term:
             if not self._store.is_in_a_copy:
                 await Pace().through(note_put_back(loaded.cluster))
             self._cluster = loaded.cluster
+            self._cluster.soft.migrating = self._around.survey.migrating  # before anything gets a lease
             held = await self._held_after_absence()
             duties = self._duties = TermDuties(self._around, self._store, self._sender, loaded, self._tasks, held)
             await duties.removals.tidy_up(loaded.orphans)

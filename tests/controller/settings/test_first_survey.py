@@ -10,7 +10,11 @@ import pytest
 from kafka_reassign_rpc.controller.duties import broker_survey
 from kafka_reassign_rpc.core.broker_settings import ALTER_CONFIG_POLICY, CREATE_TOPIC_POLICY
 from kafka_reassign_rpc.core.kafka_errors import NotController, PolicyViolation, RequestTimedOut
-from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, IncrementalAlterConfigsRequest
+from kafka_reassign_rpc.protocol.messages import (
+    AlterReassignmentThrottlesRequest,
+    CreateTopicsRequest,
+    IncrementalAlterConfigsRequest,
+)
 from kafka_reassign_rpc.transport.broker_configs import ConfigEntry, ConfigsRefused, broker_configs
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -161,6 +165,35 @@ async def test_sv_10_brokers_that_are_silent_keep_nobody_from_creating_topics_an
     assert [name in one for name, one in zip((CREATE_TOPIC_POLICY, ALTER_CONFIG_POLICY), told, strict=True)] == [
         True
     ] * 2
+
+
+async def throttle(here: Cluster, client: RpcClient, rate: int = 1_000) -> tuple[int, str | None]:
+    """A lease for whatever moves."""
+    request = AlterReassignmentThrottlesRequest(topics=None, throttle=rate)
+    answer = await client.call(AlterReassignmentThrottlesRequest, request, 0)
+    return answer.error_code, answer.error_message
+
+
+async def test_mg_3_no_lease_is_given_before_the_brokers_have_said_whether_they_migrate_to_kraft(
+    zk_connect: str, survey: Survey
+) -> None:
+    migrates = {"zookeeper.metadata.migration.enable": "true"}
+    async with cluster(zk_connect, refuses_without_authorizer=False, brokers=(1, 2), broker_configs=migrates) as here:
+        code, _ = await held(here, survey, lambda client: throttle(here, client))
+        assert code == PolicyViolation.code
+
+
+async def test_mg_3_where_brokers_do_not_say_whether_they_migrate_a_lease_is_refused_and_its_end_is_not(
+    zk_connect: str, survey: Survey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broker_survey, "PATIENCE_S", 0.0)
+    async with cluster(zk_connect, refuses_without_authorizer=False, brokers=(1, 2)) as here:
+        client = await here.client()
+        code, message = await throttle(here, client)
+        assert code == RequestTimedOut.code
+        assert "it is not known whether the brokers migrate to KRaft" in (message or "")
+        assert await throttle(here, client, 0) == (0, None)
+        client.close()
 
 
 async def test_sv_10_a_request_that_waits_ends_with_the_term(zk_connect: str, survey: Survey) -> None:

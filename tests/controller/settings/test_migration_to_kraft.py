@@ -15,8 +15,10 @@ from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import DescribeClusterRequest, HoldMovesRequest, MetadataRequest
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import last_control_znode, znode_paths
-from kafka_reassign_rpc.zookeeper.operations import Create, Delete, SetData
+from kafka_reassign_rpc.zookeeper.access import Access
+from kafka_reassign_rpc.zookeeper.operations import AclEntry, Create, Delete, SetData
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import encode_move_record
+from kafka_reassign_rpc.zookeeper.znode_acls import always
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_controller
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.cli.test_processes import MIGRATION
@@ -263,3 +265,42 @@ async def test_dh_7_an_open_window_starts_nothing_before_the_hold_is_durable(zk:
         (why,) = await reasons_of_holds(zk)
         assert (why or "").startswith("others have controlled this cluster since ")
         assert not await is_moving(zk)
+
+
+async def close_mark(zk: ZooKeeper, permissions: int) -> None:
+    """The world may do this alone with the mark of the last control."""
+    data, _ = await zk.get(znode_paths.LAST_CONTROL)
+    await zk.delete(znode_paths.LAST_CONTROL)
+    closed = Access(acl_of=always((AclEntry(permissions, "world", "anyone"),)))
+    async with ZooKeeper(zk.connect, access=closed) as author:
+        await author.create(znode_paths.LAST_CONTROL, data)
+
+
+@pytest.mark.parametrize("permissions", [1, 16], ids=["may be read alone", "may not even be read"])
+async def test_dh_7_a_mark_that_the_acl_closes_costs_no_term_and_its_consequence_is_logged(
+    zk: ZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture, permissions: int
+) -> None:
+    await queued(zk, zk_connect)
+    await close_mark(zk, permissions)
+    async with served(zk_connect, None) as here:
+        await eventually(lambda: "may hold whatever waits then" in caplog.text)
+        assert await is_controlled_by(zk, 1000)
+        assert (await zk.get(znode_paths.CONTROLLER_EPOCH))[0] == b"3", "it is the only term"
+        if permissions == 1:
+            await eventually(lambda: is_moving(zk))
+            return
+        assert "held until it is released" in caplog.text
+        assert not await is_moving(zk)
+        await here.ask(HoldMovesRequest(hold=False, all=True), 0)
+        await eventually(lambda: is_moving(zk))
+
+
+async def test_mg_3_a_standby_that_may_not_note_that_kraft_controls_the_cluster_stands_by_all_the_same(
+    zk: ZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await queued(zk, zk_connect)
+    await close_mark(zk, 1)
+    await others_elected(zk, KRAFT, ephemeral=False)
+    async with served(zk_connect, None) as here:
+        await eventually(lambda: "that KRaft controls the cluster is not noted" in caplog.text)
+        await eventually(lambda: names(here, 1))
