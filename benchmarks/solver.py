@@ -63,6 +63,7 @@ def optimum(
         (leads, dict.fromkeys(parts, 1), [1] * len(parts)),
         (holds, {name: one.produce for name, one in parts.items()}, factors),
         (leads, {name: one.fetch for name, one in parts.items()}, [1] * len(parts)),
+        (leads, {name: one.produce for name, one in parts.items()}, [1] * len(parts)),
     ):
         target = sum(weight * factor for weight, factor in zip(weights.values(), times, strict=True)) / len(brokers)
         for broker in brokers if target else ():

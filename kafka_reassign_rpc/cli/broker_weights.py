@@ -8,7 +8,8 @@ from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import share, whole
 
 _FLAG = "--broker-weights"
-_MEASURES = ("bytes", "replicas", "leaders", "produce", "fetch")
+MEASURES = ("bytes", "replicas", "leaders", "produce", "fetch", "bytes_in", "potential_out", "messages_in")
+"""What brokers hold, in the order of the planner, which takes long to import."""
 _LEAST, _MOST = 0.000001, 1_000_000.0
 
 
@@ -17,7 +18,7 @@ def add_broker_weights(parser: argparse._ActionsContainer) -> None:
         _FLAG,
         metavar="FILE",
         help="CSV with the columns broker,weight: how much each broker should hold beside the others; a column bytes, "
-        "replicas, leaders, produce or fetch is for that measure alone (default: by the size of disks where all "
+        "replicas, leaders or of a rate is for that measure alone (default: by the size of disks where all "
         "brokers tell it, equally where not)",
     )
 
@@ -41,11 +42,11 @@ def read_broker_weights(path: str | None) -> dict[int, dict[str, float]]:
 
 
 def _check_columns(columns: list[str]) -> None:
-    wrong = sorted({*columns} - {"broker", "weight", *_MEASURES})
+    wrong = sorted({*columns} - {"broker", "weight", *MEASURES})
     if wrong or "broker" not in columns or len(columns) < 2 or len({*columns}) < len(columns):
         raise UsageError(
             f"{_FLAG}: expected a first line of broker,weight (weight is for all measures; a column of "
-            f"{', '.join(_MEASURES)} is for that one), got {','.join(columns)!r}"
+            f"{', '.join(MEASURES)} is for that one), got {','.join(columns)!r}"
         )
 
 
@@ -69,5 +70,5 @@ def _weights(rows: "csv.DictReader[str]", columns: list[str]) -> dict[int, dict[
 
 
 def _of_all_measures(given: Mapping[str, float]) -> dict[str, float]:
-    of_all = dict.fromkeys(_MEASURES, given["weight"]) if "weight" in given else {}
+    of_all = dict.fromkeys(MEASURES, given["weight"]) if "weight" in given else {}
     return of_all | {name: value for name, value in given.items() if name != "weight"}

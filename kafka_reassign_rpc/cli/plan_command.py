@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from kafka_reassign_rpc.cli import plan_disks_command, plan_show_command
-from kafka_reassign_rpc.cli.broker_weights import add_broker_weights, read_broker_weights
+from kafka_reassign_rpc.cli.broker_weights import MEASURES, add_broker_weights, read_broker_weights
 from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
@@ -66,7 +66,7 @@ _GOALS = {
     "set-rf": "change the replication factor",
     "racks": "put partitions onto more racks that are on fewer than possible",
 }
-_WEIGHTS = ("bytes", "replicas", "leaders", "produce", "fetch", "topic", "time")
+_WEIGHTS = (*MEASURES, "topic", "time")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -315,7 +315,7 @@ def _weights(given: list[str]) -> Any:
             raise UsageError(f"--weight: expected one of {', '.join(_WEIGHTS)} and a number, as bytes=2, got {text!r}")
         chosen[name] = _checked("--weight", share(0.0, 1000.0), value)
     weights = GoalWeights(**chosen)
-    if not any((weights.bytes, weights.replicas, weights.leaders, weights.produce, weights.fetch)):
+    if not any(weights.by_measure()):
         raise UsageError("--weight: nothing is left to even out; topic alone moves nothing")
     return weights
 

@@ -49,7 +49,8 @@ class Goal(msgspec.Struct, frozen=True):
 
 
 class GoalWeights(msgspec.Struct, frozen=True):
-    """How much each soft goal counts; 0 disables it. `topic` and `time` start no move of their own.
+    """How much each soft goal counts; 0 disables it. `topic` and `time` start no move of their own. The others even out
+    what `broker_load.Load` explains.
 
     topic    replicas of one topic on one broker: influences destinations
     time     the copying ends soon, if a goal forces changes: a broker that gets twice its part (by bandwidth) of all
@@ -61,12 +62,16 @@ class GoalWeights(msgspec.Struct, frozen=True):
     leaders: float = 0.5
     produce: float = 0.25
     fetch: float = 0.25
+    bytes_in: float = 0.25
+    potential_out: float = 0.0
+    messages_in: float = 0.0
     topic: float = 0.1
     time: float = 30.0
 
     def by_measure(self) -> tuple[float, ...]:
         """In the order of `broker_load.MEASURES`."""
-        return self.bytes, self.replicas, self.leaders, self.produce, self.fetch
+        of_leaders_and_rates = (self.leaders, self.produce, self.fetch, self.bytes_in, self.potential_out)
+        return self.bytes, self.replicas, *of_leaders_and_rates, self.messages_in
 
 
 class PlanOptions(msgspec.Struct, frozen=True):

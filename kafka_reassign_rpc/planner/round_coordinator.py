@@ -15,6 +15,8 @@ import math
 from collections.abc import Generator, Iterable
 from functools import partial
 
+import msgspec
+
 from kafka_reassign_rpc.core.rack_evenness import count_by_rack
 from kafka_reassign_rpc.planner.brokers.broker_choice import BrokerChoice, WeightedBrokers
 from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES, MEASURES, Load
@@ -25,7 +27,7 @@ from kafka_reassign_rpc.planner.brokers.lower_bound import lower_bound
 from kafka_reassign_rpc.planner.brokers.rack_rule import NO_RACK, RackRule, live_racks, racks_by_broker
 from kafka_reassign_rpc.planner.brokers.reachable_targets import reachable_targets
 from kafka_reassign_rpc.planner.goal_check import check_goal
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import (
     threshold_at_bytes,
     threshold_within,
@@ -97,9 +99,7 @@ class RoundCoordinator:
         weights = self.options.weights
         if not known and survey.partitions:
             self.notes.append("no size is known: replicas are counted instead of bytes")
-            weights = GoalWeights(
-                0.0, weights.replicas, weights.leaders, weights.produce, weights.fetch, weights.topic, weights.time
-            )
+            weights = msgspec.structs.replace(weights, bytes=0.0)
         elif survey.unknown_sizes:
             self.notes.append(
                 f"{survey.unknown_sizes} of {survey.partitions} partitions have no known size: "

@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.cli.broker_weights import read_broker_weights
+from kafka_reassign_rpc.cli.broker_weights import MEASURES, read_broker_weights
 from kafka_reassign_rpc.cli.usage_error import UsageError
-
-ALL = ("bytes", "replicas", "leaders", "produce", "fetch")
 
 
 def written(directory: Path, text: str) -> str:
@@ -17,7 +15,10 @@ def written(directory: Path, text: str) -> str:
 
 def test_dp_12_a_weight_is_for_all_measures_and_a_column_of_a_measure_for_that_one(tmp_path: Path) -> None:
     found = read_broker_weights(written(tmp_path, "broker,weight,leaders\n1,4,2\n2, 0.5, 1\n"))
-    assert found == {1: dict.fromkeys(ALL, 4.0) | {"leaders": 2.0}, 2: dict.fromkeys(ALL, 0.5) | {"leaders": 1.0}}
+    assert found == {
+        1: dict.fromkeys(MEASURES, 4.0) | {"leaders": 2.0},
+        2: dict.fromkeys(MEASURES, 0.5) | {"leaders": 1.0},
+    }
 
 
 @pytest.mark.parametrize(

@@ -151,6 +151,23 @@ def test_dp_12_an_audit_knows_what_disks_can_hold(tmp_path: Path, spark: SparkSe
     assert [(row["capacity"], row["holdable"]) for row in rows] == [(100, 100), (200, 200), (None, None), (None, None)]
 
 
+def test_dp_13_an_audit_shows_the_rates_that_are_known(tmp_path: Path, spark: SparkSession) -> None:
+    """What producers send counts at the leader, what consumers would read at each replica; nobody tells messages."""
+    with SnapshotWriter(tmp_path / "s") as writer:
+        writer.brokers.extend((n, None, "h", 1, None, None, True) for n in (1, 2, 3))
+        writer.partitions.add(("t", 0, [1, 2], 1, [1, 2], [], [], 40, 30.0, 8.0))
+        writer.partitions.add(("t", 1, [2, 1], 2, [2, 1], [], [], 40, 10.0, None))
+        writer.finish(SnapshotMeta("c1", 1))
+    rows = row_dicts(audit_job.audit_tables(spark, snapshot_series.find_snapshots(tmp_path / "s"), None)["brokers"])
+    told = [[row[name] for name in ("produce", "fetch", "bytes_in", "potential_out", "messages_in")] for row in rows]
+    assert told == [[40, 8, 30, 8, None], [40, None, 10, 8, None], [None] * 5]
+    spread = {one.measure: one for one in spread_of_loads(rows)}
+    assert spread.keys() == {*MEASURES} - {"messages_in"}
+    assert (spread["bytes_in"].fullest, spread["bytes_in"].worst) == (1, pytest.approx(30 / (40 / 3)))
+    table = result_tables.TableExcerpt(spread["bytes_in"]._fields, [tuple(spread["bytes_in"])], 1)
+    assert "30 B/s" in "\n".join(result_tables.text_lines("spread", table, empty=""))
+
+
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """No audit is small."""

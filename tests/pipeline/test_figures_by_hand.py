@@ -97,27 +97,29 @@ def test_dp_3_the_load_of_each_broker_before_and_after_the_drain_and_its_share(d
     """Produce counts for each replica, fetch only for the preferred leader. A drained broker has no share.
 
     Bytes: 440 in all, 220 for each of the two brokers that stay. Replicas: 8, so 4. Leaders: 4, so 2. Produce: 24, so
-    12. Fetch: 8, so 4.
+    12. Fetch: 8, so 4. Leaders get 12 bytes, so 6 each; all replicas could send 16, so 8.
     """
-    share = LoadFigures(bytes=220, replicas=4, leaders=2, produce=12, fetch=4)
-    one_before = LoadFigures(bytes=100 + 20, replicas=2, leaders=1, produce=8, fetch=2)
-    one_after = LoadFigures(bytes=120 + 60 + 40, replicas=4, leaders=2, produce=12, fetch=2 + 6)
-    two = LoadFigures(bytes=100 + 60 + 40 + 20, replicas=4, leaders=2, produce=12, fetch=0)
-    three = LoadFigures(bytes=60 + 40, replicas=2, leaders=1, produce=4, fetch=6)
+    share = LoadFigures(bytes=220, replicas=4, leaders=2, produce=12, fetch=4, bytes_in=6, potential_out=8)
+    one_before = LoadFigures(bytes=100 + 20, replicas=2, leaders=1, produce=8, fetch=2, bytes_in=8, potential_out=2)
+    one_after = LoadFigures(
+        bytes=120 + 60 + 40, replicas=4, leaders=2, produce=12, fetch=2 + 6, bytes_in=12, potential_out=8
+    )
+    two = LoadFigures(bytes=100 + 60 + 40 + 20, replicas=4, leaders=2, produce=12, potential_out=2 + 6)
+    three = LoadFigures(bytes=60 + 40, replicas=2, leaders=1, produce=4, fetch=6, bytes_in=4, potential_out=6)
     nothing = LoadFigures()
     assert drain.summary.brokers == [
         BrokerFigures(1, "a", True, None, one_before, one_after, share),
         BrokerFigures(2, "b", True, None, two, two, share),
         BrokerFigures(3, "a", True, None, three, nothing, nothing),
     ]
-    rack_a = LoadFigures(bytes=120 + 100, replicas=4, leaders=2, produce=12, fetch=8)
+    rack_a = LoadFigures(bytes=120 + 100, replicas=4, leaders=2, produce=12, fetch=8, bytes_in=12, potential_out=8)
     assert drain.summary.racks == [RackFigures("a", 2, rack_a, one_after), RackFigures("b", 1, two, two)]
 
 
 def test_dp_3_how_far_the_worst_broker_is_from_its_share(drain: PlannedByHand) -> None:
     """Of the brokers that stay, in what they hold. Before, brokers 1 and 2 have 120 and 220 bytes, so broker 1 lacks 50
-    of 170; 2 and 4 replicas; 1 and 2 leaders; 8 and 12 of the produce rate; 2 and 0 of the fetch rate. After, broker 1
-    has 8 of 4 of the last one.
+    of 170; 2 and 4 replicas; 1 and 2 leaders; 8 and 12 of the produce rate; 2 and 0 of the fetch rate; 8 and 0 of what
+    producers send; 2 and 8 of what replicas could send. After, broker 1 has all that producers and consumers send.
     """
     before, after = drain.summary.imbalance_before, drain.summary.imbalance_after
     third, fifth = pytest.approx(1 / 3), pytest.approx(1 / 5)
@@ -127,11 +129,23 @@ def test_dp_3_how_far_the_worst_broker_is_from_its_share(drain: PlannedByHand) -
         "leaders": third,
         "produce": fifth,
         "fetch": 1,
+        "bytes_in": 1,
+        "potential_out": pytest.approx(3 / 5),
+        "messages_in": 0,
     }
     assert set(drain.summary.furthest_before.values()) == {1}
-    assert drain.summary.furthest_after == {"fetch": 1}
+    assert drain.summary.furthest_after == {"fetch": 1, "bytes_in": 1}
     assert imbalance_texts(drain.summary, "bytes") == ("29.4 % (broker 1)", "0.0 %")
-    assert after == {"bytes": 0, "replicas": 0, "leaders": 0, "produce": 0, "fetch": 1}
+    assert after == {
+        "bytes": 0,
+        "replicas": 0,
+        "leaders": 0,
+        "produce": 0,
+        "fetch": 1,
+        "bytes_in": 1,
+        "potential_out": 0,
+        "messages_in": 0,
+    }
 
 
 def test_dp_3_the_costs_of_the_drain(drain: PlannedByHand) -> None:
@@ -237,7 +251,7 @@ def rebalanced(**options: Any) -> Any:
     """Broker 1 holds twelve partitions of 25 bytes and has 100 bytes free; broker 2 is empty and has 1200 free."""
     brokers = [PlannerBroker(1, None, True, 400, 100), PlannerBroker(2, None, True, 1200, 1200)]
     cluster = PlannerCluster(brokers, [topic("t", *[partition(n, 1, size=25) for n in range(12)])])
-    chosen = PlanOptions(tolerance=0.01, weights=GoalWeights(1, 0, 0, 0, 0, 0), **options)
+    chosen = PlanOptions(tolerance=0.01, weights=GoalWeights(1, *[0] * 8), **options)
     return make_plan(cluster, Goal(GoalKind.REBALANCE), chosen).summary
 
 

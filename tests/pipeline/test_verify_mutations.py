@@ -24,6 +24,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     PlanSummary,
     RackFigures,
 )
+from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES
 from tests.pipeline.plans import SUMMARY
 
 DOCS = Path(__file__).parents[2] / "docs" / "pipeline.md"
@@ -179,7 +180,7 @@ def test_dp_3_a_partition_left_out_for_lack_of_room_is_found_where_there_is_room
     assert ("left-out" in found) == (room != 9)
 
 
-LOADS = {1: BrokerDelta(20, 2, 2, 4, 6), 2: BrokerDelta(20, 2, 0, 4, 0), 3: BrokerDelta()}
+LOADS = {1: BrokerDelta(20, 2, 2, 4, 6, 4, 6, 8), 2: BrokerDelta(20, 2, 0, 4, 0, 0, 6), 3: BrokerDelta()}
 SUMS = SnapshotSums(2, 0, 20, 2, 10, LOADS)
 THREE = [ListedBroker(1, "a", True), ListedBroker(2, "b", True), ListedBroker(3, "a", True)]
 THREE_FACTS = PlanFacts.of("set-rf", THREE, (), 2, ())._replace(typical=10, first_places={1: 1})
@@ -187,22 +188,23 @@ THREE_FACTS = PlanFacts.of("set-rf", THREE, (), 2, ())._replace(typical=10, firs
 
 def of_three() -> tuple[CheckedRows, PlanSummary]:
     """t-0 moves from [1, 2] to [3, 2]; t-1 is left out. By hand."""
-    moved = row([1, 2], [3, 2], produce=2, fetch=3)
+    moved = row([1, 2], [3, 2], produce=2, fetch=3, messages=4)
     left = row([1, 2], None, partition=1, left_out=[([1, 2], FLIGHT)], in_flight=True)
     checked = check_rows([tuple(moved.values()), tuple(left.values())], THREE_FACTS)
-    target = LoadFigures(40 / 3, 4 / 3, 2 / 3, 8 / 3, 2)
-    before = [LoadFigures(20, 2, 2, 4, 6), LoadFigures(20, 2, 0, 4, 0), LoadFigures()]
-    after = [LoadFigures(10, 1, 1, 2, 3), LoadFigures(20, 2, 0, 4, 0), LoadFigures(10, 1, 1, 2, 3)]
+    target = LoadFigures(40 / 3, 4 / 3, 2 / 3, 8 / 3, 2, 4 / 3, 4, 8 / 3)
+    before = [LoadFigures(20, 2, 2, 4, 6, 4, 6, 8), LoadFigures(20, 2, 0, 4, 0, 0, 6), LoadFigures()]
+    after = [LoadFigures(10, 1, 1, 2, 3, 2, 3, 4), before[1], LoadFigures(10, 1, 1, 2, 3, 2, 3, 4)]
     brokers = [
         BrokerFigures(one.id, one.rack, True, None, *of, target)
         for one, of in zip(THREE, zip(before, after, strict=True), strict=True)
     ]
-    far = {"bytes": 1.0, "replicas": 1.0, "leaders": 2.0, "produce": 1.0, "fetch": 2.0}
+    of_leaders = ("leaders", "fetch", "bytes_in", "messages_in")
+    far = dict.fromkeys(MEASURES, 1.0) | dict.fromkeys(of_leaders, 2.0)
     return checked, msgspec.structs.replace(
         SUMMARY, kind="set-rf", partitions=2, moves=1, bytes=10, lower_bound=10, brokers=brokers, complete=True,
-        racks=[RackFigures("a", 2, before[0], LoadFigures(20, 2, 2, 4, 6)), RackFigures("b", 1, before[1], after[1])],
-        imbalance_before=far, furthest_before=dict.fromkeys(far, 3) | {"leaders": 1, "fetch": 1},
-        imbalance_after={"bytes": 0.5, "replicas": 0.5, "leaders": 1.0, "produce": 0.5, "fetch": 1.0},
+        racks=[RackFigures("a", 2, before[0], before[0]), RackFigures("b", 1, before[1], after[1])],
+        imbalance_before=far, furthest_before=dict.fromkeys(far, 3) | dict.fromkeys(of_leaders, 1),
+        imbalance_after=dict.fromkeys(far, 0.5) | dict.fromkeys(of_leaders, 1.0),
         furthest_after=dict.fromkeys(far, 2), batches=[BatchFigures(1, 2, 1, 10, 0.0, 1.0, 1, 10)], bandwidth=10,
         expected_seconds=1.0, batches_seconds=1.0, bound_seconds=1.0, bottleneck=BottleneckFigures(1, True, 10, 10),
         left_out=[LeftOutFigures(FLIGHT, 1, ["t-1"])], impact=ImpactFigures(leader_leaves=1),
@@ -231,6 +233,12 @@ OF_FIGURES: list[tuple[str, str, Callable[[PlanSummary], dict[str, Any]]]] = [
     ("summary", "a broker held other bytes", lambda one: {"brokers": second(one, before=LoadFigures(21, 2, 0, 4, 0))}),
     ("summary", "a broker will lead other partitions",
      lambda one: {"brokers": second(one, after=LoadFigures(20, 2, 1, 4, 0))}),
+    ("summary", "a broker's leaders will get other bytes from producers",
+     lambda one: {"brokers": second(one, after=LoadFigures(20, 2, 0, 4, 0, 1, 6))}),
+    ("summary", "a broker could send other bytes if all its replicas led",
+     lambda one: {"brokers": second(one, after=LoadFigures(20, 2, 0, 4, 0, 0, 7))}),
+    ("summary", "a broker's leaders will get other messages",
+     lambda one: {"brokers": second(one, after=LoadFigures(20, 2, 0, 4, 0, 0, 6, 1))}),
     ("summary", "a broker is said to be lost", lambda one: {"brokers": second(one, live=False)}),
     ("summary", "a broker is said to be cordoned", lambda one: {"brokers": second(one, cordoned=True)}),
     ("summary", "a broker is missing", lambda one: {"brokers": one.brokers[:2]}),
@@ -268,7 +276,7 @@ def test_dp_12_targets_that_do_not_follow_the_disks_are_found() -> None:
     unlike = THREE_FACTS._replace(disk_sizes={1: 30, 2: 10, 3: 10})
     found = list(faults_of_figures(SUMS, checked, THREE, unlike, fine))
     assert {(one.rule, one.name) for one in found} == {("summary", "targets")}
-    assert [one.detail.split()[1] for one in found] == ["replicas", "leaders", "produce", "fetch"]
+    assert [one.detail.split()[1] for one in found] == [*MEASURES[1:]]
 
 
 def test_dp_3_the_table_of_changes_in_the_docs_has_every_change_that_is_tried() -> None:

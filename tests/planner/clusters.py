@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.planner.chunk_round import accept, apply_accepted, collect_moves, propose
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
-from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
+from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove, PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import (
     PlannerBroker,
     PlannerCluster,
@@ -125,6 +125,11 @@ def goals(draw: st.DrawFn, cluster: PlannerCluster, kinds: Sequence[GoalKind] = 
     if kind in (GoalKind.DRAIN, GoalKind.EXPAND):
         return Goal(kind, tuple(draw(st.lists(st.sampled_from(live), unique=True, min_size=1, max_size=2))))
     return Goal(kind, factor=draw(st.integers(1, len(live))) if kind is GoalKind.SET_FACTOR else 0)
+
+
+def worst(summary: PlannerSummary) -> float:
+    """The worst broker's distance from its target after the plan, by measures that count unless asked otherwise."""
+    return max(far for name, far in summary.imbalance_after.items() if getattr(GoalWeights(), name))
 
 
 def plan_in_chunks(cluster: PlannerCluster, goal: Goal, options: PlanOptions, chunks: list[list[PlannerTopic]]) -> Plan:

@@ -18,14 +18,17 @@ from pyspark.sql import functions as F  # noqa: N812 (as every Spark program doe
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.pipeline.auditing.ending_configs import ending_configs
+from kafka_reassign_rpc.pipeline.auditing.load_spread import RATE_MEASURES
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import RATES
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_series import FoundSnapshot
 from kafka_reassign_rpc.pipeline.spark_session import is_small
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 PARTITION = ("topic", "partition")
 _BROKER = ("at", "broker", "rack", "live", "capacity_bytes", "free_bytes")
+_OF_LEADERS = {"fetch": "fetch_rate", "bytes_in": "produce_rate", "messages_in": "message_rate"}
 _TARGET_EVENTS = (catalogue.MOVE_STARTED, catalogue.MOVE_RETARGETED)
 """They give a partition a target."""
 
@@ -63,6 +66,7 @@ def _partitions(rows: DataFrame) -> DataFrame:
         "leader",
         "isr",
         "bytes",
+        *RATES,
     )
 
 
@@ -70,16 +74,22 @@ def _loads(partitions: DataFrame, brokers: DataFrame, sizes: DataFrame) -> DataF
     """unknown     the number of replicas of unknown size
     capacity    bytes of its disks
     holdable    bytes of replicas that these can hold: those that are there, and what is free; both null: not known
+    produce …   rates as plans have them; null: none is known
     """
-    assigned = partitions.select("at", *PARTITION, F.explode("replicas").alias("broker"), "adding", "leader", "bytes")
+    replicas = F.explode("replicas").alias("broker")
+    assigned = partitions.select("at", *PARTITION, replicas, "adding", "leader", "bytes", *RATES)
     replica_sizes = sizes.select("at", *PARTITION, "broker", F.col("bytes").alias("replica_bytes"))
+    leads = F.col("leader") == F.col("broker")
     to_come = F.array_contains("adding", F.col("broker")) & F.col("replica_bytes").isNull()
     held = assigned.join(replica_sizes, ["at", *PARTITION, "broker"], "left").select(
         "at",
         "broker",
         F.coalesce("replica_bytes", "bytes").alias("size"),
-        (F.col("leader") == F.col("broker")).cast("long").alias("leads"),
+        leads.cast("long").alias("leads"),
         F.when(to_come, F.col("bytes")).alias("comes"),
+        F.col("produce_rate").alias("produce"),
+        F.col("fetch_rate").alias("potential_out"),
+        *(F.when(leads, F.col(rate)).alias(name) for name, rate in _OF_LEADERS.items()),
     )
     sums = held.groupBy("at", "broker").agg(
         F.coalesce(F.sum("size"), F.lit(0)).alias("bytes"),
@@ -87,6 +97,7 @@ def _loads(partitions: DataFrame, brokers: DataFrame, sizes: DataFrame) -> DataF
         F.sum("leads").alias("leaders"),
         F.sum(F.col("size").isNull().cast("long")).alias("unknown"),
         F.coalesce(F.sum("comes"), F.lit(0)).alias("comes"),
+        *(F.sum(name).alias(name) for name in RATE_MEASURES),
     )
     every = brokers.join(sums, ["at", "broker"], "left")
     every = every.na.fill(0, ["bytes", "replicas", "leaders", "unknown", "comes"])
@@ -97,6 +108,7 @@ def _loads(partitions: DataFrame, brokers: DataFrame, sizes: DataFrame) -> DataF
         *("at", "broker", "rack", "live", "bytes", "replicas", "leaders", "unknown"),
         F.when(is_disk, capacity).alias("capacity"),
         F.when(is_disk, F.coalesce(F.col("bytes") - F.col("comes") + free, capacity)).alias("holdable"),
+        *RATE_MEASURES,
     ).orderBy("at", "broker")
 
 

@@ -15,7 +15,9 @@ from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES as PLANNED
 from kafka_reassign_rpc.planner.brokers.broker_shares import broker_shares
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
 
-MEASURES = ("bytes", "leaders", "replicas")
+RATE_MEASURES = ("produce", "fetch", "bytes_in", "potential_out", "messages_in")
+MEASURES = ("bytes", "leaders", "replicas", *RATE_MEASURES)
+"""Rates often are not known."""
 
 BrokerWeights = Mapping[int, Mapping[str, float]]
 """By broker and measure: how much it should hold beside the others (`plan --broker-weights`)."""
@@ -56,16 +58,16 @@ def spread_of_loads(brokers: Iterable[Any], weights: BrokerWeights | None = None
     """`brokers`: rows of the table of `audit_job`, by time."""
     live = [row for row in brokers if row["live"]]
     return [
-        _of_measure(at, measure, {row["broker"]: row[measure] for row in rows}, targets[measure])
+        _of_measure(at, measure, {row["broker"]: row[measure] or 0 for row in rows}, targets[measure])
         for at, of_snapshot in groupby(live, itemgetter("at"))
         for rows in [list(of_snapshot)]
         for targets in [targets_of(rows, weights)]
-        for measure in MEASURES
+        for measure in targets
     ]
 
 
 def targets_of(live: Sequence[Any], weights: BrokerWeights | None = None) -> dict[str, dict[int, float]]:
-    """By measure and broker: the share that a plan would aim at, as far as racks allow it.
+    """By known measure and broker: the share that a plan would aim at, as far as racks allow it.
 
     `live`: the rows of the live brokers of one snapshot.
     """
@@ -74,7 +76,9 @@ def targets_of(live: Sequence[Any], weights: BrokerWeights | None = None) -> dic
     shares = dict(zip(PLANNED, broker_shares(brokers, holdable, weights or {}), strict=True))
     targets = {}
     for name in MEASURES:
-        load, whole = sum(row[name] for row in live), sum(shares[name].values())
+        if all(row[name] is None for row in live):
+            continue
+        load, whole = sum(row[name] or 0 for row in live), sum(shares[name].values())
         targets[name] = {broker: load * share / whole for broker, share in shares[name].items()}
     return targets
 
@@ -83,7 +87,7 @@ def _or_unknown(size: int | None) -> int:
     return UNKNOWN if size is None else size
 
 
-def _of_measure(at: int, measure: str, loads: Mapping[int, int], targets: Mapping[int, float]) -> Spread:
+def _of_measure(at: int, measure: str, loads: Mapping[int, float], targets: Mapping[int, float]) -> Spread:
     values = sorted(loads.values())
     mean = sum(values) / len(values)
     parts = {broker: loads[broker] / target if target else 1.0 for broker, target in targets.items()}

@@ -15,6 +15,7 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import (
     SnapshotSurvey,
     surveyed_chunks,
 )
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import RATES
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
 
 PackedChunk = tuple[bytes, SnapshotSurvey]
@@ -28,7 +29,7 @@ def read_chunks(partitions: DataFrame, facts: ClusterFacts, tasks: int) -> RDD[P
         *("topic", "partition", "replicas", "leader", "isr"),
         ((f.size("adding") + f.size("removing") > 0) | f.coalesce("waiting", f.lit(False))).alias("moving"),
         f.coalesce("bytes", f.lit(UNKNOWN)).alias("bytes"),
-        *(_whole_number(name) for name in ("produce_rate", "fetch_rate")),
+        *(_whole_number(name) for name in RATES),
         f.array_except(f.array_union("replicas", "adding"), "removing").alias("destination"),
     )
     piece = f.floor(f.col("partition") / PIECE_PARTITIONS)

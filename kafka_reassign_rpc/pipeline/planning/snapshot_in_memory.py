@@ -12,6 +12,7 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import (
 )
 from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import Arriving, FoundMoves
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import RATES
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.chunk_round import accept, apply_accepted, collect_moves, propose
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
@@ -114,5 +115,5 @@ def _planner_row(row: dict[str, Any]) -> tuple[Any, ...]:
     moving = bool(adding or removing or row["waiting"])
     destination = [broker for broker in dict.fromkeys((*replicas, *adding)) if broker not in removing]
     size = UNKNOWN if row["bytes"] is None else row["bytes"]
-    rates = (whole_rate(row[name]) for name in ("produce_rate", "fetch_rate"))
+    rates = (whole_rate(row[name]) for name in RATES)
     return (row["topic"], row["partition"], replicas, row["leader"], row["isr"], moving, size, *rates, destination)

@@ -62,7 +62,7 @@ class PlannedPartition(NamedTuple):
     left_out        its rows in the table of partitions left out, as values of `LeftOutRow`
     concerned       the goal forces a change of it, or it is one that a balancing plan must name, since it cannot move
     destination     the replicas that it has when its reassignment ends
-    produce, fetch  whole bytes per second
+    produce, fetch  whole bytes per second; messages: per second
     topic_id        in the snapshot; None: unknown
     others          as in `MovedPartition`
 
@@ -85,6 +85,7 @@ class PlannedPartition(NamedTuple):
     produce: int | None = 0
     fetch: int | None = 0
     topic_id: str | None = None
+    messages: int | None = 0
 
 
 @dataclass(slots=True)
@@ -128,6 +129,9 @@ class BrokerDelta(NamedTuple):
     leaders: int = 0
     produce: int = 0
     fetch: int = 0
+    bytes_in: int = 0
+    potential_out: int = 0
+    messages_in: int = 0
     unknown: int = 0
 
 
@@ -184,7 +188,8 @@ class CheckedRows:
             for place, broker in enumerate(dict.fromkeys(replicas)):
                 size, produce, fetch = one.size or 0, one.produce or 0, one.fetch or 0
                 leads, unknown = int(place == 0), int(one.size is None)
-                delta = (size, 1, leads, produce, fetch * leads, unknown)
+                of_leader = (fetch * leads, produce * leads)
+                delta = (size, 1, leads, produce, *of_leader, fetch, (one.messages or 0) * leads, unknown)
                 self._change(broker, BrokerDelta._make(sign * value for value in delta))
 
     def count_left_out(self, one: PlannedPartition, reason: str, facts: PlanFacts) -> None:

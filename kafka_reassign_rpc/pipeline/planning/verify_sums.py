@@ -6,6 +6,10 @@ from pyspark.sql import functions as f
 from kafka_reassign_rpc.pipeline.planning.verify_figures import SnapshotSums
 from kafka_reassign_rpc.pipeline.planning.verify_rows import BrokerDelta
 
+_RATES = {"produce": "produce_rate", "fetch": "fetch_rate", "messages": "message_rate"}
+_OF_LEADERS = {"fetch": "fetch", "bytes_in": "produce", "messages_in": "messages"}
+"""Figures of the leader alone, and the rates of which they are sums."""
+
 
 def sums_of(partitions: DataFrame) -> SnapshotSums:
     """In one pass: a row for each broker, and one without a broker for all partitions."""
@@ -21,7 +25,8 @@ def sums_of(partitions: DataFrame) -> SnapshotSums:
         f.count("*").alias("replicas"),
         f.count_if(leads).alias("leaders"),
         f.sum("produce").alias("produce"),
-        f.sum(f.when(leads, f.col("fetch")).otherwise(zero)).alias("fetch"),
+        *(f.sum(f.when(leads, f.col(rate)).otherwise(zero)).alias(name) for name, rate in _OF_LEADERS.items()),
+        f.sum("fetch").alias("potential_out"),
         f.count_if(usable & f.col("bytes").isNull()).alias("unknown"),
         f.count_if(known).alias("known"),
         f.max(f.when(alone & (f.col("bytes") > 0), f.col("bytes"))).alias("largest"),
@@ -44,9 +49,6 @@ def is_usable() -> Column:
     return (f.size("replicas") > 0) & distinct & (f.size(strangers) == 0)
 
 
-def whole_rates() -> tuple[Column, Column]:
-    """Whole bytes per second; 0: not measured."""
-    produce, fetch = (
-        f.coalesce(f.col(f"{name}_rate"), f.lit(0.0)).cast("bigint").alias(name) for name in ("produce", "fetch")
-    )
-    return produce, fetch
+def whole_rates() -> list[Column]:
+    """Whole bytes and messages per second; 0: not measured."""
+    return [f.coalesce(f.col(of), f.lit(0.0)).cast("bigint").alias(name) for name, of in _RATES.items()]

@@ -4,14 +4,16 @@ import msgspec
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
 
 VERSION = 1
 SUMMARY, BATCHES, ROLLBACK = "summary.json", "batches", "rollback"
 
 
 class LoadFigures(msgspec.Struct, frozen=True):
-    """The load of a broker: `bytes` and `produce` of all its replicas, `leaders` and `fetch` of the partitions whose
-    preferred leader it is; `produce` and `fetch` in bytes/s.
+    """The load of a broker. Of all its replicas: `bytes`, `produce` and `potential_out`, which consumers would read if
+    all of them led. Of the partitions whose preferred leader it is: `leaders`, `fetch`, `bytes_in` and `messages_in`.
+    Rates are in bytes/s, and in messages/s.
     """
 
     bytes: float = 0
@@ -19,6 +21,9 @@ class LoadFigures(msgspec.Struct, frozen=True):
     leaders: float = 0
     produce: float = 0
     fetch: float = 0
+    bytes_in: float = 0
+    potential_out: float = 0
+    messages_in: float = 0
 
 
 class BrokerFigures(msgspec.Struct, frozen=True):
@@ -231,11 +236,13 @@ def imbalance_texts(summary: PlanSummary, name: str) -> tuple[str, str]:
 
 
 def known_imbalance(summary: PlanSummary) -> dict[str, float]:
-    """imbalance_before of known measures: rates often are unknown."""
+    """imbalance_before of known measures: rates often are unknown. Without those that nobody has asked for."""
+    weights, defaults = summary.requested.weights, GoalWeights()
     return {
         name: before
         for name, before in summary.imbalance_before.items()
         if any(getattr(broker.before, name) for broker in summary.brokers)
+        and (weights.get(name) or getattr(defaults, name))
     }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, PlanSummary, ShortfallFigures, known_imbalance
+from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES
 from kafka_reassign_rpc.support.human_units import size
 
 _BALANCING = ("expand", "rebalance")
@@ -113,7 +114,7 @@ def _rack(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
     Leaders can: they change places with another replica of their partition.
     """
     rack = worst.broker.rack
-    if worst.measure in ("leaders", "fetch"):
+    if worst.measure in LEADER_MEASURES:
         return
     if len({one.rack for one in summary.brokers if _counts(one, worst.measure)}) < 2:
         return

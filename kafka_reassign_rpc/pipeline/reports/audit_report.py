@@ -1,16 +1,23 @@
 """The page of an audit: skew over time, the brokers now, and every finding."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from kafka_reassign_rpc.pipeline.reports import svg_plots
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
 from kafka_reassign_rpc.pipeline.reports.page_sections import add_table, number_text, time_format
-from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt
+from kafka_reassign_rpc.pipeline.reports.result_tables import (
+    RATE_COLUMNS,
+    SIZE_COLUMNS,
+    TableExcerpt,
+    cell_text,
+    column_title,
+)
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
-from kafka_reassign_rpc.support.human_units import size, utc_time
+from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES
+from kafka_reassign_rpc.support.human_units import utc_time
 
-_MEASURES = ("bytes", "replicas", "leaders")
 _LEAST_FOR_A_TREND = 3
 """A line through fewer snapshots shows no trend."""
 
@@ -40,7 +47,7 @@ def audit_page(
     page.heading("Skew over time", "The fullest live broker beside its target: 1.0 is even.")
     _add_skew(page, spread)
     page.heading("Brokers now", "The load of each live broker; the line is its target: its share of all load.")
-    panels = [_bars(name, now, targets[name]) for name in _MEASURES]
+    panels = [_bars(name, now, targets[name]) for name in _in_order(targets)]
     page.figure(svg_plots.bar_plots([str(row["broker"]) for row in now], panels, "broker"), "brokers")
     for name, label in zip(findings, labels, strict=True):
         add_table(page, label.capitalize(), shown[name])
@@ -48,21 +55,26 @@ def audit_page(
 
 
 def _add_skew(page: HtmlPage, spread: Sequence[Mapping[str, Any]]) -> None:
-    """A plot; a table if there are too few snapshots for a trend."""
+    """A plot; a table if there are too few snapshots for a trend. Of measures that all snapshots know."""
     times = sorted({row["at"] for row in spread})
     worst = {(row["at"], row["measure"]): row["worst"] for row in spread}
+    measures = _in_order({name for name in MEASURES if all((at, name) in worst for at in times)})
     if len(times) < _LEAST_FOR_A_TREND:
-        rows = [[utc_time(at), *(f"{worst[at, name]:.2f}" for name in _MEASURES)] for at in times]
-        page.table(["snapshot", *_MEASURES], rows)
+        rows = [[utc_time(at), *(f"{worst[at, name]:.2f}" for name in measures)] for at in times]
+        page.table(["snapshot", *map(column_title, measures)], rows)
         return
-    series = [svg_plots.Line(name, [worst[at, name] for at in times]) for name in _MEASURES]
+    series = [svg_plots.Line(column_title(name), [worst[at, name] for at in times]) for name in measures]
     page.figure(
         svg_plots.line_plot(times, series, "Fullest broker, times its target", "{:.2f}".format, time_format(times)),
         "skew over time",
     )
 
 
+def _in_order(known: Collection[str]) -> list[str]:
+    return [name for name in MEASURES if name in known]
+
+
 def _bars(name: str, now: Sequence[Mapping[str, Any]], targets: Mapping[int, float]) -> svg_plots.Bars:
-    write = size if name == "bytes" else number_text
+    write = partial(cell_text, name) if name in (*SIZE_COLUMNS, *RATE_COLUMNS) else number_text
     fair = [targets[row["broker"]] for row in now]
-    return svg_plots.Bars(name.capitalize(), None, [row[name] for row in now], fair, write)
+    return svg_plots.Bars(column_title(name).capitalize(), None, [row[name] or 0 for row in now], fair, write)

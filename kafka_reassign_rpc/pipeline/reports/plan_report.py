@@ -3,7 +3,8 @@ each batch runs, the moves and their reasons."""
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.plans import plan_writer
@@ -25,6 +26,7 @@ from kafka_reassign_rpc.pipeline.plans.time_texts import network_text, pace_text
 from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfall_lines
 from kafka_reassign_rpc.pipeline.reports import svg_plots
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage, TableFilter
+from kafka_reassign_rpc.pipeline.reports.result_tables import RATE_COLUMNS, SIZE_COLUMNS, cell_text, column_title
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
 from kafka_reassign_rpc.support.bounded_text import abridged
 from kafka_reassign_rpc.support.human_units import duration, size, utc_time
@@ -59,16 +61,18 @@ def _page(plan: StorePath, summary: PlanSummary) -> HtmlPage:
         page.heading("To carry it out, and to undo it", "With the address of a broker or server as HOST:PORT.")
         page.table(["what", "command"], [*_commands(plan, summary)], text=(0, 1))
     page.heading("Brokers", "The load of each broker before and after; the line is its fair share.")
-    brokers = summary.brokers
-    page.figure(svg_plots.bar_plots([str(one.broker) for one in brokers], _load_panels(brokers), "broker"), "brokers")
+    brokers, names = summary.brokers, [*known_imbalance(summary)]
+    page.figure(
+        svg_plots.bar_plots([str(one.broker) for one in brokers], _load_panels(brokers, names), "broker"), "brokers"
+    )
     page.table(*_imbalance(summary))
     if summary.why_not_better:
         page.heading("Why not better", "The broker furthest from its target after the plan, and what keeps it there.")
         page.notes(shortfall_lines(summary))
     if len(summary.racks) > 1:
         page.heading("Racks")
-        names = [one.rack or "no rack" for one in summary.racks]
-        page.figure(svg_plots.bar_plots(names, _load_panels(summary.racks), "rack"), "racks")
+        racks = [one.rack or "no rack" for one in summary.racks]
+        page.figure(svg_plots.bar_plots(racks, _load_panels(summary.racks, names), "rack"), "racks")
     _add_time(page, summary)
     page.heading("Batches", f"At {network_text(summary)}, one batch after the other.")
     if summary.batches:
@@ -129,7 +133,7 @@ def _tiles(summary: PlanSummary) -> list[tuple[str, str]]:
     ]
 
 
-def _load_panels(rows: list[BrokerFigures] | list[RackFigures]) -> list[svg_plots.Bars]:
+def _load_panels(rows: list[BrokerFigures] | list[RackFigures], known: Sequence[str]) -> list[svg_plots.Bars]:
     def values(name: str, loads: list[LoadFigures]) -> list[float]:
         return [getattr(load, name) for load in loads]
 
@@ -137,13 +141,13 @@ def _load_panels(rows: list[BrokerFigures] | list[RackFigures]) -> list[svg_plot
     targets = [one.target for one in rows if isinstance(one, BrokerFigures)] or None
     return [
         svg_plots.Bars(
-            name.capitalize(),
+            column_title(name).capitalize(),
             values(name, before),
             values(name, after),
             None if targets is None else values(name, targets),
-            size if name == "bytes" else _count,
+            partial(cell_text, name) if name in (*SIZE_COLUMNS, *RATE_COLUMNS) else _count,
         )
-        for name in ("bytes", "replicas", "leaders")
+        for name in known
     ]
 
 

@@ -78,7 +78,12 @@ def json_line(value: Any) -> str:
 
 
 SIZE_COLUMNS = frozenset({"bytes"})
-RATE_COLUMNS = frozenset({"rate", "bytes_per_second", "median_bytes_per_second"})
+RATE_COLUMNS = frozenset(
+    {
+        *("rate", "bytes_per_second", "median_bytes_per_second"),
+        *("produce", "fetch", "bytes_in", "potential_out"),
+    }
+)
 TIME_COLUMNS = frozenset({"at", "seen", "seen_before", "when", "since", "started", "ended"})
 
 
@@ -96,9 +101,10 @@ def column_title(column: str) -> str:
 
 
 def row_texts(columns: Sequence[str], row: Sequence[Any]) -> list[str]:
-    in_bytes = "measure" in columns and row[list(columns).index("measure")] in SIZE_COLUMNS
+    measure = row[list(columns).index("measure")] if "measure" in columns else ""
+    in_bytes = measure in SIZE_COLUMNS or measure in RATE_COLUMNS
     return [
-        size(value) if in_bytes and column in OF_MEASURE and value is not None else cell_text(column, value)
+        cell_text(measure if in_bytes and column in OF_MEASURE else column, value)
         for column, value in zip(columns, row, strict=True)
     ]
 

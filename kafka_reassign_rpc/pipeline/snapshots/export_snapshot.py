@@ -179,7 +179,7 @@ class _Export:
                 size = max(
                     (sizes[key] for b in partition.isr if (key := (topic.name, index, b)) in sizes), default=None
                 )
-            produced, fetched = told.get(index, (None, None))
+            produced, fetched, messages = told.get(index, (None, None, None))
             if produced is None and self._earlier is not None:
                 produced = self._earlier.rate(topic.name, index, size, self._at)
             self._writer.partitions.add(
@@ -195,6 +195,7 @@ class _Export:
                     produced,
                     fetched,
                     is_waiting,
+                    messages,
                 )
             )
         self.exported.partitions = self._writer.partitions.rows

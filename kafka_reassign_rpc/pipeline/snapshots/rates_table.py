@@ -1,7 +1,7 @@
 """The file of `export --rates`: what clients write and read, of partitions or of whole topics, as an operator knows it.
 
-Columns: topic, partition, bytes_in, bytes_out; rates are bytes per second. A row without a partition is of its whole
-topic, whose partitions share it equally. A rate that is left out is not known. Nothing here imports PySpark.
+Columns: topic, partition, bytes_in, bytes_out, messages_in; rates are per second. A row without a partition is of its
+whole topic, whose partitions share it equally. A rate that is left out is not known. Nothing here imports PySpark.
 """
 
 import io
@@ -17,12 +17,13 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.support.counted import first_of
 
-_COLUMNS = {"topic": pa.string(), "partition": pa.int32(), "bytes_in": pa.float64(), "bytes_out": pa.float64()}
+_RATES = ("bytes_in", "bytes_out", "messages_in")
+_COLUMNS = {"topic": pa.string(), "partition": pa.int32(), **dict.fromkeys(_RATES, pa.float64())}
 _MOST = 2.0**53
 _NAMED = 20
 
-Rates = tuple[float | None, float | None]
-"""Bytes in and bytes out, per second; None: not known."""
+Rates = tuple[float | None, float | None, float | None]
+"""Bytes in, bytes out and messages in, per second; None: not known."""
 
 
 class RatesTable:
@@ -49,15 +50,15 @@ class RatesTable:
                 yield topic, "has a rate of its own and rates of partitions: give one or the others"
             elif any(one is not None and not (math.isfinite(one) and 0 <= one <= _MOST) for one in rates):
                 yield name, "has a rate that is negative, too large or no number"
-            of_topic[index] = (rates[0], rates[1])
+            of_topic[index] = (rates[0], rates[1], rates[2])
 
     def take(self, topic: str, partitions: Collection[int]) -> dict[int, Rates]:
         """Of the partitions of a topic of the cluster; those that the file does not name are missing."""
         given = self._rates.get(topic, {})
         if None in given and partitions:
             self._unseen.discard((topic, None))
-            each = tuple(None if one is None else one / len(partitions) for one in given[None])
-            return dict.fromkeys(partitions, (each[0], each[1]))
+            each = [None if one is None else one / len(partitions) for one in given[None]]
+            return dict.fromkeys(partitions, (each[0], each[1], each[2]))
         found = {index: given[index] for index in partitions if index in given}
         self._unseen -= {(topic, index) for index in found}
         return found
@@ -81,7 +82,7 @@ def _columns(path: StorePath) -> list[list[Any]]:
         odd = [name for name in table.column_names if name not in _COLUMNS]
         if odd or "topic" not in table.column_names or len({*table.column_names}) < len(table.column_names):
             names = ",".join(table.column_names)
-            raise BadInput(f"{path}: expected the columns topic, partition, bytes_in, bytes_out, got {names!r}")
+            raise BadInput(f"{path}: expected columns of {', '.join(_COLUMNS)}, got {names!r}")
         missing: list[Any] = [None] * table.num_rows
         return [
             table.column(name).cast(kind).to_pylist() if name in table.column_names else missing

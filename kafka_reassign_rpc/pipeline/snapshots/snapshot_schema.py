@@ -76,14 +76,16 @@ PARTITIONS = pa.schema(
         pa.field("produce_rate", pa.float64()),
         pa.field("fetch_rate", pa.float64()),
         pa.field("waiting", pa.bool_()),
+        pa.field("message_rate", pa.float64()),
     ]
 )
 """`replicas` as Kafka lists them: during a move the target, then the removing replicas.
 
 `waiting`: the move waits in a server's queue; then `replicas` are the present ones, `adding` and `removing` those that
 the move will add and remove. `leader` is -1 for none. `bytes` is the size of the leader's replica; rates are bytes per
-second.
+second, `message_rate` messages per second.
 """
+RATES = ("produce_rate", "fetch_rate", "message_rate")
 
 REPLICAS = pa.schema(
     [
@@ -120,7 +122,7 @@ TABLES = {
     "replicas": REPLICAS,
     "configs": CONFIGS,
 }
-ADDED = ("waiting", "source", "cordoned")
+ADDED = ("waiting", "source", "cordoned", "message_rate")
 """Older snapshots lack these columns: nulls."""
 IN_EVERY_SNAPSHOT = {
     name: pa.schema([field for field in schema if field.name not in ADDED]) for name, schema in TABLES.items()

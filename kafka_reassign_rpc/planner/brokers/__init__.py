@@ -1,6 +1,6 @@
 """What brokers hold, should hold, and have room for.
 
-broker_load.py      what a replica brings to a broker: bytes, replicas, leaders, produce and fetch rates
+broker_load.py      what a replica brings to a broker: bytes, replicas, leaders and rates
 broker_shares.py    how much each broker should hold beside the others
 broker_targets.py   what each broker should hold
 reachable_targets.py  targets that racks allow

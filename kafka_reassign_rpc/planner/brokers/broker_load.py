@@ -1,4 +1,4 @@
-"""What lies on a broker: bytes, replicas, leaders, produce and fetch rates, with exact sums."""
+"""What lies on a broker: bytes, replicas, leaders and rates, with exact sums."""
 
 from collections.abc import Iterable, Iterator
 from operator import add, sub
@@ -8,13 +8,23 @@ from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
 
 
 class Load(NamedTuple):
-    """Whole numbers, so that sums do not depend on their order. Only preferred leaders have `leaders` and `fetch`."""
+    """Whole numbers, so that sums do not depend on their order. Only preferred leaders have LEADER_MEASURES.
+
+    produce          bytes/s that are written to all its replicas
+    fetch            bytes/s that its leaders send to consumers
+    bytes_in         bytes/s that producers send to its leaders
+    potential_out    bytes/s that it would send to consumers if all its replicas led
+    messages_in      messages/s that producers send to its leaders
+    """
 
     bytes: int = 0
     replicas: int = 0
     leaders: int = 0
     produce: int = 0
     fetch: int = 0
+    bytes_in: int = 0
+    potential_out: int = 0
+    messages_in: int = 0
 
     def plus(self, other: "Load") -> "Load":
         return Load._make(map(add, self, other))
@@ -28,13 +38,21 @@ def total(loads: Iterable[Load]) -> Load:
 
 
 MEASURES = Load._fields
-LEADER_MEASURES = ("leaders", "fetch")
+LEADER_MEASURES = ("leaders", "fetch", "bytes_in", "messages_in")
 """Measures that follow the preferred leader."""
 
 
 def replica_load(partition: PlannerPartition, size: int, *, leads: bool) -> Load:
     """`size`: its bytes, estimated if unknown."""
-    return Load(size, 1, int(leads), partition.produce, partition.fetch if leads else 0)
+    produce, fetch = partition.produce, partition.fetch
+    if leads:
+        return Load(size, 1, 1, produce, fetch, produce, fetch, partition.messages)
+    return Load(size, 1, 0, produce, potential_out=fetch)
+
+
+def leadership_load(partition: PlannerPartition) -> Load:
+    """What comes to a broker that has a replica already, and leads now."""
+    return Load(leaders=1, fetch=partition.fetch, bytes_in=partition.produce, messages_in=partition.messages)
 
 
 class LoadSums:
@@ -51,17 +69,20 @@ class LoadSums:
 
     def add_replicas(self, partition: PlannerPartition, size: int) -> None:
         """Written out for speed: a cluster has many replicas."""
-        sums, produce, leads = self._sums, partition.produce, 1
+        sums, produce, fetch, leads = self._sums, partition.produce, partition.fetch, 1
         for broker in partition.replicas:
             found = sums.get(broker)
             if found is None:
-                found = sums[broker] = [0, 0, 0, 0, 0]
+                found = sums[broker] = [0] * len(MEASURES)
             found[0] += size
             found[1] += 1
             found[3] += produce
+            found[6] += fetch
             if leads:
                 found[2] += 1
-                found[4] += partition.fetch
+                found[4] += fetch
+                found[5] += produce
+                found[7] += partition.messages
                 leads = 0
 
     def merge(self, other: "LoadSums") -> "LoadSums":

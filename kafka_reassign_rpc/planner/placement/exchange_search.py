@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 
 import msgspec
 
-from kafka_reassign_rpc.planner.brokers.broker_load import Load, replica_load
+from kafka_reassign_rpc.planner.brokers.broker_load import Load, leadership_load, replica_load
 from kafka_reassign_rpc.planner.brokers.broker_room import BrokerRoom
 from kafka_reassign_rpc.planner.brokers.rack_rule import RackRule
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
@@ -70,7 +70,7 @@ class ExchangeSearch:
         counts = [any(scales[place] for scales in limits.scale.values()) for place in range(len(Load._fields))]
         self._follows = [_parts(replica_load(one, one.bytes, leads=False), counts) for one in partitions]
         self._leads = [_parts(replica_load(one, one.bytes, leads=True), counts) for one in partitions]
-        self._leadership = [_parts(Load(leaders=1, fetch=one.fetch), counts) for one in partitions]
+        self._leadership = [_parts(leadership_load(one), counts) for one in partitions]
         self._evenness: list[dict[tuple[str, ...], bool]] = [{} for _ in partitions]
         self._arrived, self._copied = dict.fromkeys(self._brokers, 0), 0
         for place, one in enumerate(partitions):

@@ -6,7 +6,7 @@ A proposal's gain is exact for its partition alone; the coordinator keeps many c
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load, replica_load
+from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load, leadership_load, replica_load
 from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE, random_bits
 from kafka_reassign_rpc.planner.goals_and_options import GoalKind
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
@@ -96,7 +96,7 @@ def _candidates(
     if old[0] in sources:
         for place in range(1, len(old)):
             if old[place] in partition.isr and (old[0] in choice.free_bytes or old[place] in choice.free_bytes):
-                yield _Candidate(old[0], old[place], Load(leaders=1, fetch=partition.fetch), _with_leader(old, place))
+                yield _Candidate(old[0], old[place], leadership_load(partition), _with_leader(old, place))
     for turn, source in enumerate(sources):
         if params.kind is GoalKind.EXPAND and source in choice.free_bytes:
             continue

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafka_reassign_rpc.planner.brokers.broker_load import Load, replica_load
+from kafka_reassign_rpc.planner.brokers.broker_load import Load, leadership_load, replica_load
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
 
 OUT, IN = 0, 1
@@ -110,7 +110,7 @@ def load_changes(partition: PlannerPartition, size: int, target: tuple[int, ...]
 def _load_changes(
     partition: PlannerPartition, size: int, old: tuple[int, ...], new: tuple[int, ...]
 ) -> Iterator[LoadChange]:
-    leadership = Load(leaders=1, fetch=partition.fetch)
+    leadership = leadership_load(partition)
     for place, broker in enumerate(old):
         if broker not in new:
             yield LoadChange(broker, OUT, replica_load(partition, size, leads=place == 0))

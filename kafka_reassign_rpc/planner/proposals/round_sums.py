@@ -75,8 +75,9 @@ class Survey:
         self.loads.add_replicas(partition, size)
         if self._racks is not None:
             spread = self._spread(partition.replicas, self._racks)
-            found = self.spreads.setdefault(spread, [0, 0, 0, 0])
-            for place, value in enumerate((size, 1, partition.produce, int(partition.bytes == UNKNOWN))):
+            found = self.spreads.setdefault(spread, [0] * 5)
+            unknown = int(partition.bytes == UNKNOWN)
+            for place, value in enumerate((size, 1, partition.produce, partition.fetch, unknown)):
                 found[place] += value
 
     def _spread(self, replicas: Sequence[int], racks: Mapping[int, str]) -> tuple[int, int]:
@@ -93,8 +94,8 @@ class Survey:
     def one_of_each(self, typical_size: int) -> dict[tuple[int, int], Load]:
         """`spreads` as loads; `typical_size` stands in for unknown sizes."""
         return {
-            spread: Load(size + unknown * typical_size, count, produce=produce)
-            for spread, (size, count, produce, unknown) in self.spreads.items()
+            spread: Load(size + unknown * typical_size, count, produce=produce, potential_out=fetch)
+            for spread, (size, count, produce, fetch, unknown) in self.spreads.items()
         }
 
     def merge(self, other: "Survey") -> "Survey":
@@ -104,7 +105,7 @@ class Survey:
         for broker, sends in other.client_sends.items():
             self.client_sends[broker] = self.client_sends.get(broker, 0) + sends
         for spread, sums in other.spreads.items():
-            found = self.spreads.setdefault(spread, [0, 0, 0, 0])
+            found = self.spreads.setdefault(spread, [0] * 5)
             for place, value in enumerate(sums):
                 found[place] += value
         self.partitions += other.partitions
@@ -132,7 +133,7 @@ class ProposedSums:
         for change in proposal.load_changes:
             self._add((change.broker, change.side, proposal.bucket), (*change.load, proposal.gain))
             copied += change.load.bytes if change.side == IN else 0
-        self._add((*TOTAL_COPIED, proposal.bucket), (copied, 0, 0, 0, 0, 0))
+        self._add((*TOTAL_COPIED, proposal.bucket), (*Load(copied), 0))
 
     def _add(self, key: tuple[int, int, int], load: Iterable[int]) -> None:
         found = self.sums.get(key)
