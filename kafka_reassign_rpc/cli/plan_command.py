@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
         goal.formatter_class = argparse.RawDescriptionHelpFormatter
         _add_goal_arguments(goal, name)
-        _add_plan_arguments(goal)
+        _add_plan_arguments(goal, name)
         add_spark_arguments(goal)
     disks = goals.add_parser(
         "disks",
@@ -110,119 +110,139 @@ def _example(goal: str) -> str:
 
 
 def _add_goal_arguments(parser: argparse.ArgumentParser, name: str) -> None:
+    moves = parser.add_argument_group("what moves")
     if name == "heal":
-        parser.add_argument("--brokers", metavar="4,5", help="only these lost brokers (default: all lost brokers)")
+        moves.add_argument("--brokers", metavar="4,5", help="only these lost brokers (default: all lost brokers)")
     if name in ("drain", "expand"):
-        parser.add_argument(
+        moves.add_argument(
             "--brokers",
             required=True,
             metavar="4,5",
             help=f"the ids of the brokers to {name if name == 'drain' else 'fill'}",
         )
+    if name in ("heal", "drain", "set-rf"):
+        moves.add_argument(
+            "--to",
+            metavar="7,8",
+            help="new replicas go to these brokers alone (default: to any); what fits on none of them, or would be "
+            "less even over racks there, is left out",
+        )
     if name == "set-rf":
-        parser.add_argument(
+        moves.add_argument(
             "--replication-factor", required=True, metavar="N", help="the number of replicas that each partition gets"
         )
     if name == "rebalance":
-        parser.add_argument(
+        moves.add_argument(
             "--racks",
             action="store_true",
             help="also mend partitions that are uneven over racks, as `racks`",
         )
-    parser.add_argument(
+    moves.add_argument(
         "--topics",
         metavar="a,b",
         required=name == "set-rf",
         help="only these topics, with patterns such as 'orders-*'"
         + ("; '*' for all topics" if name == "set-rf" else " (default: all topics)"),
     )
-    parser.add_argument(
+    moves.add_argument(
         "--exclude-topics", metavar="a,b", help="not these topics; patterns as of --topics: '__*,*-test'"
     )
-    if name in ("expand", "rebalance"):
-        parser.add_argument(
-            "--max-bytes",
-            default=-1,
-            metavar="BYTES",
-            help="copy at most so many bytes in all, such as 500GB (default: no limit)",
-        )
-        parser.add_argument(
-            "--tolerance",
-            default=0.1,
-            metavar="SHARE",
-            help="how far a broker may be from its target, as a share of it (default: %(default)s)",
-        )
-    if name == "rebalance":
-        parser.add_argument(
-            "--until",
-            metavar="SHARE",
-            help="as --tolerance; where a broker stays further from its target, the exit code is 5",
-        )
 
 
-def _add_plan_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--snapshot", required=True, metavar="DIR", help="a snapshot that `export` wrote")
-    parser.add_argument(
-        "--out", required=True, metavar="DIR", help="the directory of the plan; it must be new or empty"
-    )
-    parser.add_argument(
-        "--seed", default=0, metavar="N", help="another number gives another plan that is as good (default: 0)"
-    )
-    parser.add_argument(
-        "--headroom",
-        default=0.05,
-        metavar="SHARE",
-        help="the share of each broker's capacity that the plan leaves free (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--weight",
-        action="append",
-        default=[],
-        metavar="GOAL=WEIGHT",
-        help=f"how much an even spread of GOAL counts ({', '.join(_WEIGHTS)}); 0: not at all; may be repeated",
-    )
-    add_broker_weights(parser)
-    parser.add_argument(
-        "--leaders-stay",
-        action="store_true",
-        help="no other replica leads first where a broker would send much more than others",
-    )
-    parser.add_argument(
-        "--max-moves-per-broker",
-        metavar="N",
-        help="the most moves at a time that copy to one broker, and as many that copy from it; of a batch, both "
-        "together (default: 10; at a time more or fewer, where the plan is done sooner)",
-    )
-    parser.add_argument(
-        "--max-moves-per-batch", default=1000, metavar="N", help="the most moves of a batch (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--max-bytes-per-broker",
-        metavar="BYTES",
-        help="the most bytes that a batch copies to one broker, or from it (default: no limit)",
-    )
-    parser.add_argument(
-        "--max-bytes-per-batch",
-        metavar="BYTES",
-        help="the most bytes that a batch copies, such as 2TiB (default: no limit)",
-    )
-    parser.add_argument(
+def _add_plan_arguments(parser: argparse.ArgumentParser, name: str) -> None:
+    files = parser.add_argument_group("snapshot and plan")
+    files.add_argument("--snapshot", required=True, metavar="DIR", help="a snapshot that `export` wrote")
+    files.add_argument("--out", required=True, metavar="DIR", help="the directory of the plan; it must be new or empty")
+    _add_soft_goals(parser, name)
+    _add_limits(parser, name)
+    network = parser.add_argument_group("network and time")
+    network.add_argument(
         "--bandwidth",
         default=100_000_000,
         metavar="BYTES/S",
         help="bytes per second of each broker in each direction, such as 50MB (default: %(default)s)",
     )
-    parser.add_argument(
+    network.add_argument(
         "--broker-bandwidth",
         action="append",
         default=[],
         metavar="ID=BYTES/S",
         help="the bandwidth of a broker that differs, such as 4=25MB: a slow one gets and sends less; may be repeated",
     )
-    parser.add_argument(
+    network.add_argument(
         "--throttle",
         metavar="BYTES/S",
         help="the throttle with which the plan will be submitted, to estimate its duration (default: none)",
+    )
+
+    network.add_argument(
+        "--leaders-stay",
+        action="store_true",
+        help="no other replica leads first where a broker would send much more than others",
+    )
+
+
+def _add_soft_goals(parser: argparse.ArgumentParser, name: str) -> None:
+    even = parser.add_argument_group("how even")
+    if name in ("expand", "rebalance"):
+        even.add_argument(
+            "--tolerance",
+            default=0.1,
+            metavar="SHARE",
+            help="how far a broker may be from its target, as a share of it (default: %(default)s)",
+        )
+    if name == "rebalance":
+        even.add_argument(
+            "--until",
+            metavar="SHARE",
+            help="as --tolerance; where a broker stays further from its target, the exit code is 5",
+        )
+    even.add_argument(
+        "--weight",
+        action="append",
+        default=[],
+        metavar="GOAL=WEIGHT",
+        help=f"how much an even spread of GOAL counts ({', '.join(_WEIGHTS)}); 0: not at all; may be repeated",
+    )
+    add_broker_weights(even)
+    even.add_argument(
+        "--seed", default=0, metavar="N", help="another number gives another plan that is as good (default: 0)"
+    )
+
+
+def _add_limits(parser: argparse.ArgumentParser, name: str) -> None:
+    limits = parser.add_argument_group("limits")
+    if name in ("expand", "rebalance"):
+        limits.add_argument(
+            "--max-bytes",
+            default=-1,
+            metavar="BYTES",
+            help="copy at most so many bytes in all, such as 500GB (default: no limit)",
+        )
+    limits.add_argument(
+        "--headroom",
+        default=0.05,
+        metavar="SHARE",
+        help="the share of each broker's capacity that the plan leaves free (default: %(default)s)",
+    )
+    limits.add_argument(
+        "--max-moves-per-broker",
+        metavar="N",
+        help="the most moves at a time that copy to one broker, and as many that copy from it; of a batch, both "
+        "together (default: 10; at a time more or fewer, where the plan is done sooner)",
+    )
+    limits.add_argument(
+        "--max-moves-per-batch", default=1000, metavar="N", help="the most moves of a batch (default: %(default)s)"
+    )
+    limits.add_argument(
+        "--max-bytes-per-broker",
+        metavar="BYTES",
+        help="the most bytes that a batch copies to one broker, or from it (default: no limit)",
+    )
+    limits.add_argument(
+        "--max-bytes-per-batch",
+        metavar="BYTES",
+        help="the most bytes that a batch copies, such as 2TiB (default: no limit)",
     )
 
 
@@ -245,17 +265,15 @@ def _job(arguments: argparse.Namespace) -> "PlanJob":
     from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 
     kind = GoalKind(arguments.goal)
-    brokers = getattr(arguments, "brokers", None)
     topics = "" if arguments.topics in (None, "*") else arguments.topics
     factor = _checked("--replication-factor", whole(1, 1000), getattr(arguments, "replication_factor", 1))
     goal = Goal(
         kind,
-        tuple(sorted({_checked("--brokers", whole(0, 2**31 - 1), one) for one in brokers.split(",")}))
-        if brokers
-        else (),
+        _broker_ids("--brokers", getattr(arguments, "brokers", None)),
         factor if kind is GoalKind.SET_FACTOR else 0,
         _names(topics),
         racks=getattr(arguments, "racks", False),
+        to=_broker_ids("--to", getattr(arguments, "to", None)),
     )
     defaults = PlanOptions()
     network = NetworkLimits(
@@ -289,6 +307,10 @@ def _tolerance(arguments: argparse.Namespace, default: float) -> float:
     if until is not None:
         return _checked("--until", share(0.001), until)
     return _checked("--tolerance", share(0.001), getattr(arguments, "tolerance", default))
+
+
+def _broker_ids(flag: str, text: str | None) -> tuple[int, ...]:
+    return tuple(sorted({_checked(flag, whole(0, 2**31 - 1), one) for one in text.split(",")})) if text else ()
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -24,23 +24,24 @@ _LEAST_MEMORY = 512 * 2**20
 
 
 def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    spark = parser.add_argument_group("Spark")
+    spark.add_argument(
         "--master", default="local[*]", metavar="URL", help="the Spark master (default: %(default)s, this machine)"
     )
-    parser.add_argument(
+    spark.add_argument(
         "--driver-memory",
         default="2g",
         metavar="SIZE",
         help="memory of the Spark driver here (default: %(default)s)",
     )
-    parser.add_argument(
+    spark.add_argument(
         "--conf",
         action="append",
         default=[],
         metavar="KEY=VALUE",
         help="a property of Spark, such as spark.jars.packages=org.apache.hadoop:hadoop-aws:3.5.0; may be repeated",
     )
-    parser.add_argument(
+    spark.add_argument(
         "--executor-packages",
         choices=("sent", "installed"),
         default="sent",

@@ -20,7 +20,13 @@ from kafka_reassign_rpc.planner.proposals.change_proposal import (
     forced_bucket,
     load_changes,
 )
-from kafka_reassign_rpc.planner.proposals.forced_proposals import NO_SOURCE, forced_change, is_forced, others_cordoned
+from kafka_reassign_rpc.planner.proposals.forced_proposals import (
+    NO_SOURCE,
+    NONE_OF_SOME,
+    forced_change,
+    is_forced,
+    others_cordoned,
+)
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import ACCEPT_NOTHING, Thresholds
 from kafka_reassign_rpc.planner.proposals.unneeded_copies import without_a_copy
@@ -220,4 +226,6 @@ def _reason_left_out(topic: str, partition: PlannerPartition, params: RoundParam
         return ""
     if isinstance(forced, str):
         return forced
+    if params.to_some:
+        return NONE_OF_SOME
     return f"no broker has room for {params.size(partition)} more bytes" + others_cordoned(partition.replicas, params)

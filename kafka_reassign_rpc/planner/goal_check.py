@@ -17,6 +17,8 @@ def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOp
         raise PlanError(f"{goal.kind}: the other live brokers {_why_closed(brokers, live.difference(leaving))}")
     if goal.kind in (GoalKind.DRAIN, GoalKind.EXPAND):
         _check_named(goal, brokers, live)
+    if goal.to:
+        _check_receivers(goal, brokers)
     if goal.kind is GoalKind.HEAL:
         alive = [broker for broker in goal.brokers if broker in live]
         if alive:
@@ -51,6 +53,18 @@ def _check_named(goal: Goal, brokers: Mapping[int, PlannerBroker], live: frozens
         )
     if goal.kind is GoalKind.DRAIN and live.issubset(goal.brokers):
         raise PlanError("drain: no live broker would be left")
+
+
+def _check_receivers(goal: Goal, brokers: Mapping[int, PlannerBroker]) -> None:
+    for broker in goal.to:
+        found = brokers.get(broker)
+        why = "the snapshot does not have it" if found is None else "it is not live" if not found.live else ""
+        if not why and broker in goal.brokers:
+            why = "it is to be emptied"
+        if not why and found is not None and found.cordoned:
+            why = "it is cordoned: `kafka-reassign cordon --uncordon`"
+        if why:
+            raise PlanError(f"{goal.kind} --to: broker {broker} gets no replica, {why}")
 
 
 def _check_factor(factor: int, live: int) -> None:

@@ -34,6 +34,7 @@ class Goal(msgspec.Struct, frozen=True):
     factor     SET_FACTOR: the replication factor
     topics     plan only these topics (empty: all)
     racks      REBALANCE: first mend all rack violations, as RACKS does
+    to         HEAL, DRAIN, SET_FACTOR: new replicas go to these brokers alone (empty: to any)
     """
 
     kind: GoalKind
@@ -41,6 +42,12 @@ class Goal(msgspec.Struct, frozen=True):
     factor: int = 0
     topics: tuple[str, ...] = ()
     racks: bool = False
+    to: tuple[int, ...] = ()
+
+    def receivers(self, remaining: frozenset[int]) -> frozenset[int]:
+        """Those of the brokers that stay that get replicas, unless they are cordoned."""
+        named = self.brokers if self.kind is GoalKind.EXPAND else self.to
+        return frozenset(named) or remaining
 
     @property
     def mends_racks(self) -> bool:

@@ -53,6 +53,7 @@ class PlannerSummary(msgspec.Struct, frozen=True):
     targets                by broker, in the order of MEASURES: its share of the cluster's load after the plan
     imbalance_…            by measure: the worst broker's distance from its target, as a share of the target
     unknown_sizes          partitions whose size was estimated or not counted
+    tried                  changes that balancing rounds have proposed and the search has tried
     notes                  what the reader of the plan must know
     """
 
@@ -70,6 +71,7 @@ class PlannerSummary(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     furthest_before: dict[str, int] = {}
     furthest_after: dict[str, int] = {}
+    tried: int = 0
 
 
 class Plan(msgspec.Struct, frozen=True):

@@ -78,7 +78,7 @@ class RoundCoordinator:
         self._measures_to_give = LEADER_MEASURES if goal.kind is GoalKind.EXPAND else MEASURES
         """Where a broker above its target gives load away. EXPAND: new brokers keep replicas, they may lead fewer."""
         self._both_sides = goal.kind is GoalKind.REBALANCE
-        self._proposals = 0
+        self._proposals = self._tried = 0
         self._round = 0
         self._idle = 0
         self._over = False
@@ -113,8 +113,7 @@ class RoundCoordinator:
         self.loads = dict(self.before)
         self._leaving = self._find_leaving()
         self._remaining = self._live - self._leaving
-        chosen = self._remaining if self.goal.kind is not GoalKind.EXPAND else frozenset(self.goal.brokers)
-        self._eligible = sorted(chosen - self._cordoned)
+        self._eligible = sorted(self.goal.receivers(self._remaining) - self._cordoned)
         self._set_racks()
         self._holdable = {
             broker: holdable_bytes(self._brokers[broker], self.before[broker].bytes, self._typical_size)
@@ -248,6 +247,7 @@ class RoundCoordinator:
             weights=self._weights,
             even_bytes=self._forced.even_bytes(),
             mends_racks=self.goal.mends_racks,
+            to_some=bool(self.goal.to),
             collects=self._collects(),
             balance=self._balance_parameters() if self._balances and self._spare is None else None,
             spare=self._spare,
@@ -283,6 +283,8 @@ class RoundCoordinator:
         """`decide` in slices."""
         self._round += 1
         self._proposals = proposed.proposals
+        if self._balances and self._spare is None and self._search is None and self._leading is None:
+            self._tried += proposed.proposals
         if not proposed.proposals and self._leading is None and self._search is None:
             self._idle += 1
             self._over = self._idle >= _IDLE_ROUNDS if self._balances else not self._begin_balancing()
@@ -481,6 +483,7 @@ class RoundCoordinator:
             ),
             left_out=left_out,
             rounds=self._round,
+            tried=self._tried + (0 if self._search is None else self._search.tried),
             before=self.before,
             after=self.loads,
             targets=targets.targets,

@@ -198,7 +198,9 @@ def test_dp_3_the_summary_as_text_and_the_page_show_these_figures(drain: Planned
         "  leaders   furthest from its target 33.3 % (broker 1), then 0.0 %",
         "  produce   furthest from its target 20.0 % (broker 1), then 0.0 %",
         "  fetch     furthest from its target 100.0 % (broker 1), then 100.0 % (broker 1)",
-        "  why       fetch: broker 1 has 200% of its target: drain moves only what has to move: "
+        "  bytes_in  furthest from its target 100.0 % (broker 1), then 100.0 % (broker 1)",
+        "  why       fetch: broker 1 has 200% of its target, bytes_in: broker 1 has 200% of its target: "
+        "drain moves only what has to move: "
         "`plan rebalance` evens out the rest",
     ]
     assert drain.summary.largest == LargestFigures("t-0", 100)

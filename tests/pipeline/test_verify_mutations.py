@@ -107,6 +107,8 @@ OF_ROWS = [
     Mutation("leaves-brokers", "drain brings a replica to a drained broker", DRAIN, DRAINED, row([2, 3, 1], [2, 3, 1])),
     Mutation("only-to-new-brokers", "expand brings a replica to an old broker", EXPAND, row([1, 2, 3], [1, 2, 6]),
              row([1, 2, 3], [4, 2, 3])),
+    Mutation("only-to-named-brokers", "a replica goes to another broker than --to names",
+             DRAIN._replace(to=frozenset({4})), DRAINED, row([1, 2, 3], [7, 2, 3])),
     Mutation("leader", "set-rf down takes the leader away", DOWN, row([1, 2, 3], [1, 2]), row([1, 2, 3], [2, 3])),
     Mutation("source", "no live replica is in sync", REBALANCE, MOVE, MOVE | {"isr": []}),
     Mutation("in-flight", "the partition has a reassignment", REBALANCE, MOVE, MOVE | {"in_flight": True}),
@@ -183,7 +185,9 @@ def test_dp_3_a_partition_left_out_for_lack_of_room_is_found_where_there_is_room
 LOADS = {1: BrokerDelta(20, 2, 2, 4, 6, 4, 6, 8), 2: BrokerDelta(20, 2, 0, 4, 0, 0, 6), 3: BrokerDelta()}
 SUMS = SnapshotSums(2, 0, 20, 2, 10, LOADS)
 THREE = [ListedBroker(1, "a", True), ListedBroker(2, "b", True), ListedBroker(3, "a", True)]
-THREE_FACTS = PlanFacts.of("set-rf", THREE, (), 2, ())._replace(typical=10, first_places={1: 1})
+THREE_FACTS = PlanFacts.of("set-rf", THREE, (), 2, ())._replace(
+    typical=10, first_places={1: 1}, holdable={1: 90, 2: 90, 3: 90}
+)
 
 
 def of_three() -> tuple[CheckedRows, PlanSummary]:
@@ -220,6 +224,10 @@ def second(summary: PlanSummary, **figures: Any) -> list[BrokerFigures]:
     return [one, msgspec.structs.replace(two, **figures), three]
 
 
+def with_target(one: BrokerFigures, size: float) -> BrokerFigures:
+    return msgspec.structs.replace(one, target=msgspec.structs.replace(one.target, bytes=size))
+
+
 OF_FIGURES: list[tuple[str, str, Callable[[PlanSummary], dict[str, Any]]]] = [
     ("complete", "`complete` is turned round", lambda one: {"complete": not one.complete}),
     ("summary", "the number of partitions differs", lambda _: {"partitions": 3}),
@@ -244,6 +252,8 @@ OF_FIGURES: list[tuple[str, str, Callable[[PlanSummary], dict[str, Any]]]] = [
     ("summary", "a broker is missing", lambda one: {"brokers": one.brokers[:2]}),
     ("summary", "a broker has another target",
      lambda one: {"brokers": second(one, target=LoadFigures(40 / 3, 2, 2 / 3, 8 / 3, 2))}),
+    ("summary", "targets of bytes are not by what the disks can hold",
+     lambda one: {"brokers": [*map(with_target, one.brokers, (40 / 3 + 2, 40 / 3 - 2, 40 / 3))]}),
     ("summary", "targets are not by the weights of brokers that were asked for",
      lambda one: {"requested": msgspec.structs.replace(one.requested, broker_weights=FIRST_IS_LARGER)}),
     ("summary", "a rack is not the sum of its brokers",
@@ -273,10 +283,10 @@ def test_dp_3_each_change_by_hand_of_a_figure_is_found(
 
 def test_dp_12_targets_that_do_not_follow_the_disks_are_found() -> None:
     checked, fine = of_three()
-    unlike = THREE_FACTS._replace(disk_sizes={1: 30, 2: 10, 3: 10})
+    unlike = THREE_FACTS._replace(disk_sizes={1: 30, 2: 10, 3: 10}, holdable={1: 30, 2: 10, 3: 10})
     found = list(faults_of_figures(SUMS, checked, THREE, unlike, fine))
     assert {(one.rule, one.name) for one in found} == {("summary", "targets")}
-    assert [one.detail.split()[1] for one in found] == [*MEASURES[1:]]
+    assert [one.detail.split()[1] for one in found] == [*MEASURES]
 
 
 def test_dp_3_the_table_of_changes_in_the_docs_has_every_change_that_is_tried() -> None:

@@ -40,6 +40,7 @@ def summary(
         brokers=list(brokers),
         bytes=copied,
         imbalance_before={"bytes": 1.0},
+        tried=7,
         largest=LargestFigures("orders-0", largest) if largest else None,
     )
 
@@ -49,8 +50,8 @@ def lines(given: PlanSummary) -> list[str]:
 
 
 NOTHING_FOUND = (
-    "no change that was found makes the cluster more even by all weights together: --weight bytes=… lets this measure "
-    "count more, another --seed tries other changes"
+    "of 7 changes tried none is left that makes the cluster more even by all weights together: --weight bytes=… lets "
+    "this measure count more, another --seed tries other changes"
 )
 
 
@@ -100,7 +101,13 @@ NOTHING_FOUND = (
         ),
         (
             summary(broker(1, 40), broker(2, 130), broker(3, 130), kind="expand", brokers=[2, 3]),
-            "expand gives replicas to brokers 2, 3 alone",
+            "expand stops when brokers 2, 3 hold what they should, and leaves the other brokers as they are: "
+            "`plan rebalance` evens them out",
+        ),
+        (
+            summary(broker(1, 160), broker(2, 70), broker(3, 70), kind="expand", brokers=[3]),
+            "expand stops when broker 3 holds what it should, and leaves the other brokers as they are: "
+            "`plan rebalance` evens them out",
         ),
         (
             summary(broker(1, 150), broker(2, 50), kind="drain"),

@@ -71,6 +71,8 @@ class PlanFacts(NamedTuple):
     typical                bytes that count for a partition of unknown size: the mean of the others; None: unsaid
     first_places           by batch: the place of its first move in the order of the plan
     disk_sizes             by broker: bytes of its disks, if it tells them
+    holdable               by broker: bytes of replicas that its disks can hold, if known; None: that cannot be said
+    to                     the brokers that alone get replicas; empty: any
     """
 
     kind: str
@@ -88,6 +90,8 @@ class PlanFacts(NamedTuple):
     first_places: Mapping[int, int] = {}
     cordoned: frozenset[int] = frozenset()
     disk_sizes: Mapping[int, int] = {}
+    to: frozenset[int] = frozenset()
+    holdable: Mapping[int, int] | None = None
 
     @classmethod
     def of(
@@ -114,6 +118,11 @@ class PlanFacts(NamedTuple):
     def places(self, replicas: Iterable[int]) -> frozenset[int]:
         """The brokers that may have a replica of the partition with these: a cordoned one keeps what it has."""
         return self.staying - (self.cordoned - frozenset(replicas))
+
+    @property
+    def receivers(self) -> frozenset[int]:
+        """Brokers that may get replicas."""
+        return (self.staying & self.to if self.to else self.staying) - self.cordoned
 
     def min_isr(self, topic: str) -> int:
         return self.min_isrs.get(topic, self.least_isr)
@@ -159,6 +168,7 @@ def broken_rules(move: MovedPartition, facts: PlanFacts) -> list[str]:
         "leaders-stay": facts.leaders_stay and move.first_leader is not None,
         "mends-racks": facts.kind == RACKS and not mends_racks(move.original, move.target, facts),
         "leaves-brokers": facts.kind in (DRAIN, HEAL) and not facts.named.isdisjoint(move.target),
+        "only-to-named-brokers": bool(facts.to) and not facts.to.issuperset(added),
         "only-to-new-brokers": facts.kind == EXPAND and not facts.named.issuperset(added),
     }
     return [rule for rule, broken in checks.items() if broken]

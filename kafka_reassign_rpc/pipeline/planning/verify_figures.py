@@ -36,6 +36,10 @@ class SnapshotSums:
         """What counts for an unknown size: the mean of the others."""
         return self.known_bytes // self.known if self.known else 0
 
+    def held(self) -> dict[int, int]:
+        """Bytes by broker."""
+        return {broker: load.bytes + load.unknown * self.typical for broker, load in self.loads.items()}
+
 
 class _Loads(NamedTuple):
     before: Mapping[int, Mapping[str, float]]
@@ -177,12 +181,15 @@ def _of_targets(facts: PlanFacts, summary: PlanSummary) -> Iterator[tuple[str, s
 
 def _shares(name: str, staying: Collection[int], facts: PlanFacts, summary: PlanSummary) -> Mapping[int, int | float]:
     """What brokers weigh beside each other: as the request says; otherwise by the size of their disks where all tell,
-    and equally where not. Bytes follow what brokers can hold, which is not looked at here: then empty."""
+    and equally where not. Bytes follow what the disks can hold where all tell; empty where that cannot be said."""
     given = {broker: summary.requested.broker_weights.get(broker, {}).get(name, 0.0) for broker in staying}
     if given and all(given.values()):
         return given
     if name == "bytes":
-        return {}
+        if facts.holdable is None:
+            return {}
+        room = {broker: facts.holdable.get(broker, -1) for broker in staying}
+        return room if any(room.values()) and min(room.values()) >= 0 else dict.fromkeys(staying, 1)
     sizes = {broker: facts.disk_sizes.get(broker, 0) for broker in staying}
     return sizes if all(sizes.values()) else dict.fromkeys(staying, 1)
 

@@ -25,7 +25,13 @@ from kafka_reassign_rpc.pipeline.planning.plan_rules import (
 )
 from kafka_reassign_rpc.pipeline.planning.verify_figures import faults_of_figures
 from kafka_reassign_rpc.pipeline.planning.verify_limits import brokers_over_limits, faults_of_batches
-from kafka_reassign_rpc.pipeline.planning.verify_room import broker_spaces, certain_rooms, disk_sizes, overfull_brokers
+from kafka_reassign_rpc.pipeline.planning.verify_room import (
+    broker_spaces,
+    certain_rooms,
+    disk_sizes,
+    holdable_bytes,
+    overfull_brokers,
+)
 from kafka_reassign_rpc.pipeline.planning.verify_rows import (
     NAMED_ROWS,
     CheckedRows,
@@ -60,16 +66,14 @@ def verify(spark: SparkSession, path: StorePath, plan: StorePath) -> list[RuleVi
     facts = _facts(path, summary, listed)
     partitions = snapshot_files.data_frame(spark, path, "partitions")
     sums = sums_of(partitions)
-    facts = facts._replace(typical=sums.typical)
+    facts = facts._replace(typical=sums.typical, holdable=holdable_bytes(path, sums.held()))
     concerned = _concerned(facts, listed)
     few = max(summary.moves, sums.partitions) <= SMALL_ROWS
     rows = _planned_partitions(spark, path, plan, concerned)
     checked = _check_rows(rows, partial(check_rows, facts=facts), few=few)
     spaces = broker_spaces(path, requested.headroom)
     if checked.no_room:
-        rooms = certain_rooms(
-            spaces, checked.arriving, facts.staying - facts.cordoned, all_known=not sums.unknown_sizes
-        )
+        rooms = certain_rooms(spaces, checked.arriving, facts.receivers, all_known=not sums.unknown_sizes)
         left_out = rows.where("left_out is not null")
         checked.add(_check_rows(left_out, partial(check_room, facts=facts, rooms=rooms), few=few))
     found = [
@@ -98,6 +102,7 @@ def _facts(path: StorePath, summary: PlanSummary, listed: Sequence[ListedBroker]
         mends=facts.mends or requested.racks,
         leaders_stay=requested.leaders_stay,
         disk_sizes=disk_sizes(path),
+        to=frozenset(requested.to),
         first_places={one.batch: first for one, first in zip(summary.batches, before, strict=False)},
     )
 

@@ -98,6 +98,24 @@ def disk_sizes(path: StorePath) -> dict[int, int]:
     return {row["broker"]: row["capacity_bytes"] for row in rows if row["capacity_bytes"]}
 
 
+def holdable_bytes(path: StorePath, held: Mapping[int, int]) -> dict[int, int] | None:
+    """By broker that tells it: what its replicas have (`held`) and what is free, less what moves have yet to bring; its
+    size, if it does not tell what is free. None: a replica of unknown size is on its way.
+    """
+    for batch in snapshot_files.record_batches(path, "partitions"):
+        comes = pc.greater(pc.list_value_length(batch["adding"]), 0)
+        if pc.any(pc.and_(comes, pc.is_null(batch["bytes"]))).as_py():
+            return None
+    coming, found = _still_coming(path), {}
+    for row in map(_without_contradiction, snapshot_files.read(path, "brokers").to_pylist()):
+        broker, size, free = row["broker"], row["capacity_bytes"], row["free_bytes"]
+        if free is not None:
+            found[broker] = max(0, free + held.get(broker, 0) - coming.get(broker, 0))
+        elif size is not None:
+            found[broker] = size
+    return found
+
+
 def _without_contradiction(row: dict[str, Any]) -> dict[str, Any]:
     """Of a broker that tells more bytes free than it has, or fewer than none, nothing is known."""
     size, free = row["capacity_bytes"], row["free_bytes"]

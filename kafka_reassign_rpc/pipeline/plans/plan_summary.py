@@ -101,6 +101,8 @@ class ImpactFigures(msgspec.Struct, frozen=True):
 class PlanRequest(msgspec.Struct, frozen=True):
     """`racks`: a rebalance also mends racks. `leaders_stay`: no other leader before a copy.
 
+    `to`: new replicas go to these brokers alone; empty: to any.
+
     `broker_weights`: by broker and measure: how much it should hold beside the others; empty: by the disks.
     """
 
@@ -119,6 +121,7 @@ class PlanRequest(msgspec.Struct, frozen=True):
     racks: bool = False
     leaders_stay: bool = False
     broker_weights: dict[int, dict[str, float]] = {}
+    to: list[int] = []
 
 
 class GainFigures(msgspec.Struct, frozen=True):
@@ -186,6 +189,7 @@ class PlanSummary(msgspec.Struct, frozen=True):
     complete          false: the goal forces changes of partitions that the plan leaves out (heal, drain, set-rf,
                       racks), and that no reassignment makes either
     largest           None: no size is known
+    tried             changes of a partition that were tried for a more even cluster
     impact            None: a plan of an earlier version
     """
 
@@ -223,6 +227,7 @@ class PlanSummary(msgspec.Struct, frozen=True):
     version: int = VERSION
     furthest_before: dict[str, int] = {}
     furthest_after: dict[str, int] = {}
+    tried: int = 0
 
 
 def imbalance_texts(summary: PlanSummary, name: str) -> tuple[str, str]:

@@ -49,6 +49,8 @@ def changed_flags(summary: PlanSummary) -> Iterator[str]:
         yield "--topics " + (
             shlex.quote(",".join(requested.topics)) if few else first_of(requested.topics, _MOST_NAMED)
         )
+    if requested.to:
+        yield f"--to {','.join(map(str, requested.to))}"
     if requested.racks:
         yield "--racks"
     if requested.leaders_stay:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, PlanSummary, ShortfallFigures, known_imbalance
 from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES
+from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.human_units import size
 
 _BALANCING = ("expand", "rebalance")
@@ -83,7 +84,8 @@ def _reasons(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
         yield f"{summary.kind} moves only what has to move: `plan rebalance` evens out the rest"
     elif not found:
         yield (
-            "no change that was found makes the cluster more even by all weights together: "
+            f"of {counted(summary.tried, 'change')} tried none is left that makes the cluster more even by all weights "
+            "together: "
             f"--weight {worst.measure}=… lets this measure count more, another --seed tries other changes"
         )
 
@@ -149,10 +151,14 @@ def _is_full(broker: BrokerFigures, summary: PlanSummary) -> bool:
 
 
 def _receivers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
-    """`expand` gives replicas only to the new brokers."""
+    """`expand` gives replicas only to the new brokers, and takes no more than these need."""
     new = summary.requested.brokers
-    if summary.kind == "expand" and worst.broker.broker not in new and not worst.is_above:
-        yield f"expand gives replicas to {_names(new, verb=False)} alone"
+    if summary.kind == "expand" and worst.broker.broker not in new:
+        hold = "holds what it" if len(new) == 1 else "hold what they"
+        yield (
+            f"expand stops when {_names(new, verb=False)} {hold} should, and leaves the other brokers as they "
+            "are: `plan rebalance` evens them out"
+        )
 
 
 def _cordoned(summary: PlanSummary, worst: _Worst) -> Iterator[str]:

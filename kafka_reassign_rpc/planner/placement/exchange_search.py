@@ -62,7 +62,7 @@ class ExchangeSearch:
     """`partitions` may all move, and have known sizes; `loads` are those of the whole cluster with them."""
 
     def __init__(self, partitions: Sequence[PlannerPartition], loads: Mapping[int, Load], limits: SearchLimits) -> None:
-        self._partitions, self._limits = partitions, limits
+        self._partitions, self._limits, self.tried = partitions, limits, 0
         self._now = [list(one.replicas) for one in partitions]
         self._stood = [one.original or one.replicas for one in partitions]
         self._loads = {broker: list(loads[broker]) for broker in sorted(limits.least)}
@@ -93,6 +93,7 @@ class ExchangeSearch:
             was_outside = turn > 0 and self._best_outside > 0.0
             if turn >= passes and not was_outside:
                 break
+            self.tried += steps
             self._penalty = _OUTSIDE[int(was_outside)]
             yield from self._anneal(steps, random.Random(turn))  # noqa: S311
             if was_outside and self._best_outside > 0.0:

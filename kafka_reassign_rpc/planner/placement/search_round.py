@@ -16,10 +16,11 @@ _STEPS_PER_REPLICA, _MOST_STEPS = 200, 120_000
 
 
 class SearchRound:
-    """`one_in`: of so many partitions the search sees one."""
+    """`one_in`: of so many partitions the search sees one. `tried`: how many changes."""
 
     def __init__(self, one_in: int) -> None:
         self.one_in = one_in
+        self.tried = 0
 
     def deciding(
         self,
@@ -36,7 +37,7 @@ class SearchRound:
         search = ExchangeSearch(partitions, loads, limits)
         replicas = sum(len(one.replicas) for one in partitions)
         found = yield from search.finding(min(_MOST_STEPS, replicas * _STEPS_PER_REPLICA))
-        searched = {}
+        self.tried, searched = search.tried, {}
         for one, partition, target in zip(ordered, partitions, found, strict=True):
             if target != partition.replicas and one.name is not None:
                 stood = partition.original or partition.replicas

@@ -15,6 +15,7 @@ NO_SOURCE = "no live replica is in sync: there is nothing to copy from"
 """No live broker has all data."""
 ON_ITS_WAY = "its reassignment, in flight or waiting, does that already"
 """The goal will be reached without the plan."""
+NONE_OF_SOME = "no broker of --to has room for it and leaves it as even over racks as it was"
 
 
 class ForcedChange(NamedTuple):
@@ -181,6 +182,8 @@ def _broken_rule(before: Sequence[int], after: Sequence[int], params: RoundParam
     if absent and not params.heals_only_some:
         return _heal_first(absent)
     if not params.choice.rack_rule.allows(before, after):
+        if params.to_some:
+            return NONE_OF_SOME
         return "no broker has room that leaves the partition as even over racks as it was" + others_cordoned(
             before, params
         )
@@ -189,6 +192,8 @@ def _broken_rule(before: Sequence[int], after: Sequence[int], params: RoundParam
 
 def _no_broker_chosen(partition: PlannerPartition, params: RoundParameters, kept: Sequence[int]) -> str:
     """Why no broker can take one more replica: too few brokers, or too little room."""
+    if params.to_some:
+        return NONE_OF_SOME
     candidates = [broker for weighted in params.choice.by_rack.values() for broker in weighted.brokers]
     wanted = params.factor or len(partition.replicas)
     if len(candidates) < wanted and all(broker in kept for broker in candidates):

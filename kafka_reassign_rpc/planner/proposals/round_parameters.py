@@ -37,6 +37,7 @@ class RoundParameters(msgspec.Struct, frozen=True):
     sources          brokers that replicas can be copied from: all that are live
     heals_only_some  the plan heals some of the lost brokers: replicas may stay on the others
     typical_size     stands in for unknown sizes
+    to_some          new replicas go to some brokers alone, by name
     even_bytes       what forced changes copy to each broker at best; 0.0: not known yet
     leading_seconds  how long the copies take, in the rounds that choose first leaders; None before
     searched         the last round: one in so many partitions shows itself to the search; 0: no search
@@ -59,6 +60,7 @@ class RoundParameters(msgspec.Struct, frozen=True):
     weights: GoalWeights
     even_bytes: float = 0.0
     mends_racks: bool = False
+    to_some: bool = False
     collects: Collects | None = None
     balance: BalanceParameters | None = None
     spare: dict[tuple[int, int], Load] | None = None
