@@ -21,7 +21,7 @@ def cluster(racks: list[str | None]) -> PlannerCluster:
     ],
     ids=lambda goal: str(goal.kind),
 )
-def test_dp_14_new_replicas_go_to_the_named_brokers_alone(goal: Goal) -> None:
+def test_dp_2_new_replicas_go_to_the_named_brokers_alone(goal: Goal) -> None:
     found = cluster([None] * 7)
     made = make_plan(found, goal)
     added = [broker for move in made.moves for broker in move.target if broker not in move.original]
@@ -38,7 +38,7 @@ def one_lost() -> PlannerCluster:
     return PlannerCluster([*others, PlannerBroker(last.id, last.rack, False)], list(found.topics))
 
 
-def test_dp_14_heal_puts_replicas_onto_the_named_brokers_in_chunks_too() -> None:
+def test_dp_2_heal_puts_replicas_onto_the_named_brokers_in_chunks_too() -> None:
     lost = one_lost()
     in_rack = tuple(one.id for one in lost.brokers if one.live and one.rack == lost.brokers[-1].rack)
     goal = Goal(GoalKind.HEAL, to=in_rack)
@@ -48,7 +48,7 @@ def test_dp_14_heal_puts_replicas_onto_the_named_brokers_in_chunks_too() -> None
     assert broken_rules(one_lost(), goal, made, 0.05) == []
 
 
-def test_dp_14_what_no_named_broker_can_take_as_even_over_racks_is_left_out_with_the_reason() -> None:
+def test_dp_2_what_no_named_broker_can_take_as_even_over_racks_is_left_out_with_the_reason() -> None:
     """Broker 4 is alone in rack b beside 7: on 5 or 6 both replicas would share rack a."""
     found = cluster([*"aaabaab"])
     made = make_plan(found, Goal(GoalKind.DRAIN, (4,), to=(5, 6)))
@@ -61,7 +61,7 @@ def test_dp_14_what_no_named_broker_can_take_as_even_over_racks_is_left_out_with
 @pytest.mark.parametrize(("to", "why"), [
     (4, "it is to be emptied"), (8, "the snapshot does not have it"), (6, "it is not live"), (7, "it is cordoned"),
 ])  # fmt: skip
-def test_dp_14_a_broker_that_can_get_nothing_is_refused_with_the_reason(to: int, why: str) -> None:
+def test_dp_2_a_broker_that_can_get_nothing_is_refused_with_the_reason(to: int, why: str) -> None:
     listed = [PlannerBroker(n, None, n != 6, cordoned=n == 7) for n in range(1, 8)]
     with pytest.raises(PlanError, match=rf"^drain --to: broker {to} gets no replica, {why}"):
         make_plan(PlannerCluster(listed, []), Goal(GoalKind.DRAIN, (4,), to=(5, to)))
