@@ -2,12 +2,12 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Self
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from tests.campaign import record_checks
 from tests.campaign.batches import Sender, senders
@@ -59,7 +59,7 @@ class Clients:
             for _ in range(2):
                 self._readers.append(Reader(self._configs, f"^({'|'.join(TOPICS)})$", self._read))
             await eventually(lambda: all(self._read[topic] for topic in TOPICS), within=PATIENCE_S)
-            await asyncio.to_thread(self._commit_once)
+            await eventually(lambda: asyncio.to_thread(self._commit_once), within=PATIENCE_S)
         except BaseException:
             await self._abandon()
             raise
@@ -80,7 +80,7 @@ class Clients:
         for journal in journals:
             written = {i: found[journal.topic, i] for i in PARTITIONS}
             read = {i: list(records.values()) for i, records in written.items()}
-            wrote = {i: await asyncio.to_thread(self._senders, (journal.topic, i), written[i]) for i in PARTITIONS}
+            wrote = {i: await self._senders((journal.topic, i), written[i]) for i in PARTITIONS}
             assert record_checks.refused(journal) + record_checks.delivered(journal, read, wrote) == []
         ends = {name: max(records) + 1 for name, records in found.items()}
 
@@ -91,7 +91,8 @@ class Clients:
         await eventually(has_read_all, within=PATIENCE_S)
         for journal in journals:
             assert record_checks.consumed(journal, self._read[journal.topic]) == []
-        assert await asyncio.to_thread(self._committed, _STANDING) == dict.fromkeys(NAMES, _OFFSET)
+        standing = await eventually(lambda: asyncio.to_thread(self._committed, _STANDING), within=PATIENCE_S)
+        assert standing == dict.fromkeys(NAMES, _OFFSET)
 
     def _found(self) -> dict[Name, dict[int, Record]]:
         """What can be read, by offset."""
@@ -100,27 +101,39 @@ class Clients:
             found[str(one.topic()), one.partition()][one.offset()] = Record.decode(one.value())
         return found
 
-    def _senders(self, name: Name, offsets: Iterable[int]) -> list[Sender]:
+    async def _senders(self, name: Name, offsets: Iterable[int]) -> list[Sender]:
         """Of these records, as the partition's leader has them."""
-        topic, index = name
-        with closing(self._consumer("none")) as consumer:
-            leader = consumer.list_topics(topic, timeout=30).topics[topic].partitions[index].leader
-        known = senders(self._folder / str(leader) / "data" / f"{topic}-{index}")
-        return [known[offset] for offset in offsets]
+
+        def known() -> list[Sender]:
+            topic, index = name
+            with self._consumer("none") as consumer:
+                leader = consumer.list_topics(topic, timeout=30).topics[topic].partitions[index].leader
+            found = senders(self._folder / str(leader) / "data" / f"{topic}-{index}")
+            return [found[offset] for offset in offsets]
+
+        senders_of: list[Sender] = await eventually(lambda: asyncio.to_thread(known), within=PATIENCE_S)
+        return senders_of
 
     # Groups
 
-    def _commit_once(self) -> None:
-        with closing(self._consumer(_STANDING)) as consumer:
-            consumer.commit(offsets=[TopicPartition(*name, _OFFSET) for name in NAMES], asynchronous=False)
+    def _commit_once(self) -> bool:
+        with self._consumer(_STANDING) as consumer:
+            offsets = [TopicPartition(*name, _OFFSET) for name in NAMES]
+            return not any(one.error for one in consumer.commit(offsets=offsets, asynchronous=False))
 
     def _committed(self, group: str) -> dict[Name, int]:
-        with closing(self._consumer(group)) as consumer:
-            asked = [TopicPartition(*name) for name in NAMES]
-            return {(one.topic, one.partition): one.offset for one in consumer.committed(asked, timeout=60)}
+        with self._consumer(group) as consumer:
+            found = consumer.committed([TopicPartition(*name) for name in NAMES], timeout=60)
+            return {(one.topic, one.partition): one.offset for one in found}
 
-    def _consumer(self, group: str) -> Consumer:
-        return Consumer({**self._configs, "group.id": group, "log_level": 0})
+    @contextmanager
+    def _consumer(self, group: str) -> Iterator[Consumer]:
+        """What brokers refuse becomes an OSError: `eventually` asks again."""
+        with closing(Consumer({**self._configs, "group.id": group, "log_level": 0})) as consumer:
+            try:
+                yield consumer
+            except KafkaException as error:
+                raise OSError(str(error)) from error
 
     async def _abandon(self) -> None:
         ends = [one.abandon for one in self._producers] + [one.stop for one in self._readers]

@@ -29,7 +29,7 @@ STOCK_TOOLS = {
 }
 """What Kafka's scripts of these names run, and of which release they are."""
 _END = re.compile(rb"=== (\d+)\n")
-PATIENCE_S = 180
+PATIENCE_S = 300
 
 Done = Callable[[str], Coroutine[Any, Any, None]]
 """What a test does with a block that is not the operator's, from its text."""

@@ -14,7 +14,7 @@ from .clients import INTERNAL_TOPICS, Clients
 from .hosts import Hosts
 from .page import carry_out, section, shell
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(900)]
 
 RATE = 150_000
 
@@ -35,6 +35,10 @@ async def test_mg_5_the_page_takes_a_cluster_under_load_to_kraft_word_for_word_a
         try:
             async with Clients(mixed, tmp_path), shell(tmp_path, hosts.programs) as operator:
                 await carry_out(section("The way"), operator, hosts.replaced, hosts.done)
+                moves = "--reassignment-json-file plan/rollback/rollback-0001.json"
+                undo = f'kafka-reassign --bootstrap-server "$BROKERS" {moves}'
+                assert "Successfully started partition reassignment" in await operator.run(f"{undo} --execute")
+                await operator.run(f"until {undo} --verify | grep 'is completed'; do sleep 1; done")
             kept = json.loads((tmp_path / "left.json").read_bytes())
             assert len(kept["partitions"]) == 1
             assert set(await mixed.zk.children("/admin")) == {"delete_topics"}

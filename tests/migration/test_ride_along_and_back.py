@@ -19,7 +19,7 @@ from .clients import INTERNAL_TOPICS, Clients
 from .hosts import Hosts
 from .page import block, carry_out, section, shell
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(900)]
 
 CREATES_TOPICS = {1: {"auto.create.topics.enable": "true"}}
 TARGETS = {("moves", 0): (2, 3), ("waits", 0): (2, 3)}
