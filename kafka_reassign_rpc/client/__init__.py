@@ -25,6 +25,7 @@ AsyncReassignmentClient has the same calls for asyncio.
     metadata_calls                     nodes and topics
     kraft_calls                        the quorum, fenced brokers, eligible leader replicas
     config_calls, throttle_configs     dynamic configs; those that throttle moves
+    told_configs                       what brokers tell of configs, as a cluster holds it
     log_dir_calls                      sizes of replicas, and moves between log dirs
     rack_loss                          moves that leave partitions on fewer racks, or less even over them
     move_progress, text_format         bytes copied, rate and remaining time; the same as text

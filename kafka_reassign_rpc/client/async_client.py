@@ -46,7 +46,8 @@ from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome,
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.server_settings import MovedSettings
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.status.documents import Brokers, Moves, Status
 from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome
@@ -346,16 +347,12 @@ class AsyncReassignmentClient:
         return await self._run(metadata_calls.describe_some, topics)
 
     async def describe_quorum(self, named: int) -> Quorum:
-        """The quorum of the controllers, where brokers name `named`: in KRaft mode they name any of themselves."""
+        """See ReassignmentClient.describe_quorum."""
         return await self._run(kraft_calls.describe_quorum, named)
 
-    async def fenced_brokers(self) -> frozenset[int]:
-        """Those that are registered and fenced (KRaft); empty before Kafka 4.0, which does not tell."""
-        return await self._run(kraft_calls.fenced_brokers)
-
-    async def eligible_replicas(self, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, ...]]:
-        """The eligible leader replicas (KIP-966) of partitions that have some."""
-        return await self._run(kraft_calls.eligible_replicas, topics)
+    async def kraft_facts(self, cluster: Cluster, quiet_s: Mapping[int, float]) -> tuple[KRaftFacts, str]:
+        """See ReassignmentClient.kraft_facts."""
+        return await self._run(kraft_calls.kraft_facts, cluster, quiet_s)
 
     async def describe_brokers(
         self, partitions_by_broker: Mapping[int, Mapping[str, Sequence[int]]], *, timeout_ms: int | None = None

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.client import (
     event_calls,
     history_calls,
     hold_calls,
+    kraft_calls,
     log_dir_calls,
     metadata_calls,
     reassignment_calls,
@@ -26,6 +27,7 @@ from kafka_reassign_rpc.client import (
 from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.config_calls import Configs
 from kafka_reassign_rpc.client.event_calls import Event, EventPage
+from kafka_reassign_rpc.client.kraft_calls import Quorum
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.loop_thread import LoopThread
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
@@ -45,7 +47,8 @@ from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome,
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.server_settings import MovedSettings
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.status.documents import Brokers, Moves, Status
 from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome
@@ -449,6 +452,15 @@ class ReassignmentClient:
     def describe_everything(self) -> Everything:
         """All nodes and topics. Iterating over the topics decodes the answer step by step, in bounded memory."""
         return metadata_calls.read_everything(self._run(metadata_calls.describe_everything))
+
+    def describe_quorum(self, named: int) -> Quorum:
+        """The quorum of the controllers, where brokers name `named`: in KRaft mode they name any of themselves."""
+        return self._run(kraft_calls.describe_quorum, named)
+
+    def kraft_facts(self, cluster: Cluster, quiet_s: Mapping[int, float]) -> tuple[KRaftFacts, str]:
+        """What KRaft tells of lost brokers and of moving partitions that nobody leads; and what of it cannot be seen.
+        `quiet_s`: as the quorum has told."""
+        return self._run(kraft_calls.kraft_facts, cluster, quiet_s)
 
     def describe_brokers(
         self, partitions_by_broker: Mapping[int, Mapping[str, Sequence[int]]], *, timeout_ms: int | None = None

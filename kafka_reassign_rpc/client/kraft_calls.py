@@ -1,22 +1,26 @@
 """Calls that only a cluster in KRaft mode answers: its quorum, fenced brokers, eligible leader replicas."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, raise_for
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.protocol.messages import (
     DescribeClusterRequest,
     DescribeQuorumRequest,
     DescribeQuorumResponse,
     DescribeTopicPartitionsRequest,
 )
+from kafka_reassign_rpc.support.counted import first_of
 
 _CLUSTER_METADATA = "__cluster_metadata"
 _MOST_PAGES = 20
 """Answers about eligible replicas, of up to 2,000 partitions each (`max.request.partition.size.limit`)."""
+_MOST_TOPICS = 100
+"""Of which eligible replicas are asked for."""
 
 
 class Quorum(NamedTuple):
@@ -55,7 +59,36 @@ def _quiet_s(found: DescribeQuorumResponse.TopicData.PartitionData) -> dict[int,
     return {node: max(0, now - at) / 1000 for node, at in fetched.items() if at >= 0}
 
 
-async def fenced_brokers(router: RequestRouter) -> frozenset[int]:
+async def kraft_facts(router: RequestRouter, cluster: Cluster, quiet_s: Mapping[int, float]) -> tuple[KRaftFacts, str]:
+    """What KRaft tells of lost brokers and of moving partitions that nobody leads, asked where there are some; and what
+    of it cannot be seen ("": nothing). `quiet_s`: as the quorum has told."""
+    why: list[str] = []
+    fenced: frozenset[int] = frozenset()
+    if any(broker not in cluster.brokers for broker in cluster.failed):
+        try:
+            fenced = await _fenced_brokers(router)
+        except KafkaError as error:
+            why.append(f"Which lost brokers are fenced is not seen: {error.message}")
+    led_by_nobody = [topic for topic, _ in zip(_without_leader(cluster), range(_MOST_TOPICS), strict=False)]
+    eligible = {}
+    if led_by_nobody:
+        try:
+            eligible = await _eligible_replicas(router, led_by_nobody)
+        except KafkaError as error:
+            why.append(
+                f"Eligible leader replicas are not seen (the operation DESCRIBE on topics tells them): {error.message}"
+            )
+    return KRaftFacts(fenced, quiet_s, eligible), first_of(why, 2, between="; ")
+
+
+def _without_leader(cluster: Cluster) -> Iterator[str]:
+    for topic, indexes in cluster.moving.items():
+        partitions = cluster.topics[topic].partitions
+        if any(partitions[index].leader == NO_LEADER for index in indexes):
+            yield topic
+
+
+async def _fenced_brokers(router: RequestRouter) -> frozenset[int]:
     """Empty before Kafka 4.0, which does not tell."""
 
     def build(version: int) -> DescribeClusterRequest:
@@ -72,7 +105,7 @@ async def fenced_brokers(router: RequestRouter) -> frozenset[int]:
     return frozenset(one.broker_id for one in answer.brokers if getattr(one, "is_fenced", False))
 
 
-async def eligible_replicas(router: RequestRouter, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, ...]]:
+async def _eligible_replicas(router: RequestRouter, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, ...]]:
     """The eligible leader replicas of partitions that have some (KIP-966, DESCRIBE on the topics); empty where the
     cluster knows none. What comes after the first `_MOST_PAGES` answers is left out."""
     asked = [DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in sorted(topics)]

@@ -3,8 +3,11 @@ document of it."""
 
 from collections.abc import Iterable, Mapping
 
+from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Resource
+from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.client.result_values import ClusterNode, LogDirs, PartitionInfo, PartitionReassignment
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, KafkaStorageError
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, MoveRecord, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
@@ -12,7 +15,7 @@ from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 from kafka_reassign_rpc.support.slices import run_through
 
 UNKNOWN = -1
-"""When a broker was lost: a stock controller tells nobody."""
+"""When a broker was lost (a stock controller tells nobody); bytes."""
 Listed = Mapping[TopicPartition, PartitionReassignment]
 Records = Mapping[TopicPartition, MoveRecord]
 """What whoever has watched the moves knows of them."""
@@ -70,6 +73,36 @@ def answers_of(log_dirs: Iterable[LogDirs]) -> dict[int, list[SampledLogDir] | N
             sizes.setdefault(name.topic, {})[name.partition] = replica.size
         answers[one.broker] = None if one.error is not None else [SampledLogDir("", sizes=sizes)]
     return answers
+
+
+def sampled(answer: BrokerLogDirs | KafkaError | None) -> list[SampledLogDir] | None:
+    """An answer as a sample of progress takes it; None: there is none. What makes no sense is unknown: a size below 0,
+    two sizes of one replica. A copy that moves to another log dir of its broker does not count."""
+    if answer is None or isinstance(answer, KafkaError):
+        return None
+    held: dict[str, dict[str, dict[int, int]]] = {}
+    for one in answer.replicas:
+        if one.future:
+            continue
+        sizes = held.setdefault(one.log_dir, {}).setdefault(one.topic, {})
+        size = max(UNKNOWN, one.size)
+        sizes[one.partition] = size if sizes.get(one.partition, size) == size else UNKNOWN
+    return [
+        SampledLogDir(
+            one.path,
+            0 if one.online else KafkaStorageError.code,
+            UNKNOWN if one.total_bytes is None else one.total_bytes,
+            UNKNOWN if one.usable_bytes is None else one.usable_bytes,
+            held.get(one.path, {}),
+            one.cordoned,
+        )
+        for one in answer.log_dirs
+    ]
+
+
+def others_to_ask(cluster: Cluster) -> list[Resource]:
+    """Whose configs say what throttles a move, beside brokers: all brokers together, and topics that move."""
+    return [(BROKER, ""), *((TOPIC, topic) for topic in sorted(cluster.moving))]
 
 
 def _partition(found: PartitionInfo, move: PartitionReassignment | None, record: MoveRecord | None) -> Partition:

@@ -2,9 +2,7 @@
 
     move_book      which move is which from look to look, and how it ended
     seen_cluster   the cluster as core knows it, from what its nodes tell
-    sizes          what brokers tell of their log dirs, as a sample takes it
-    throttles      what brokers tell of configs
-    lost_brokers   what KRaft tells of lost brokers and of partitions that nobody leads
+    sizes          what brokers' answers about sizes are worth
     pace           how often to ask, so that it costs the cluster little
     watcher        looks again and again, and bears whatever comes
     cluster_watch  one cluster: its watcher, event log, metrics, status page and API

@@ -11,17 +11,18 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, Unauthenticated
-from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Resource
+from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, Unauthenticated, told_configs
+from kafka_reassign_rpc.client.config_calls import Resource
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.reassignment_calls import by_topic
-from kafka_reassign_rpc.client.stock_cluster import Listed
+from kafka_reassign_rpc.client.stock_cluster import Listed, others_to_ask, sampled
 from kafka_reassign_rpc.client.traffic import Traffic, counted
 from kafka_reassign_rpc.core.events.decided_events import ClusterNews, Event
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, ToldSizes
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.core.status.views import UNKNOWN, ServerView, TermView
@@ -33,7 +34,7 @@ from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.support.turns import Pace as Turns
 from kafka_reassign_rpc.support.wall_clock import now_ms
-from kafka_reassign_rpc.watch import lost_brokers, seen_cluster, sizes, throttles
+from kafka_reassign_rpc.watch import seen_cluster, sizes
 from kafka_reassign_rpc.watch.move_book import MoveBook
 from kafka_reassign_rpc.watch.pace import Ask, Pace
 
@@ -55,10 +56,11 @@ Sizes = BrokerLogDirs | KafkaError
 
 
 class _Asked(NamedTuple):
-    """A broker that is asked for sizes. The answer has the time at which it came, and its cost."""
+    """A broker that is asked for sizes of these partitions. The answer has the time at which it came, and its cost."""
 
     task: asyncio.Task[tuple[Sizes, float, Traffic]]
     began: float
+    of: Mapping[str, Sequence[int]]
 
 
 Record = Callable[[Sequence[Event]], None]
@@ -104,6 +106,9 @@ class Watcher:
         self._paces: dict[int, Pace] = {}
         """Of each broker's sizes."""
         self._heard: dict[int, sizes.Heard] = {}
+        self._sizes: dict[int, list[SampledLogDir] | None] = {}
+        self._sizes_told: dict[int, ToldSizes] = {}
+        """What each broker has told last: those that are asked less often have not fallen silent."""
         self._told: frozenset[int] = frozenset()
         """Brokers whose throttles are known."""
         self._unseen: dict[Ask, str] = {}
@@ -301,26 +306,29 @@ class Watcher:
             pace = self._paces.setdefault(broker, Pace())
             if broker not in self._asked and pace.due_in_s(Ask.SIZES, self._now(), moving=True) == 0:
                 begun.append(asyncio.create_task(_sizes(client, broker, some), name=f"sizes-{broker}"))
-                self._asked[broker] = _Asked(begun[-1], self._now())
+                self._asked[broker] = _Asked(begun[-1], self._now(), some)
         if begun:
             await asyncio.wait(begun, timeout=SIZES_WAIT_S)
-        answers: dict[int, BrokerLogDirs | KafkaError] = {}
         for broker, one in list(self._asked.items()):
             if one.task.done():
                 del self._asked[broker]
                 found, at, cost = one.task.result()
                 self._paces.setdefault(broker, Pace()).asked(Ask.SIZES, at, cost)
-                answers[broker] = found
                 self._heard[broker] = sizes.heard(found)
+                self._sizes[broker] = await asyncio.to_thread(sampled, found)
+                self._sizes_told[broker] = ToldSizes(at, {topic: frozenset(some) for topic, some in one.of.items()})
             elif self._now() - one.began > ANSWER_S:
                 self._heard[broker] = sizes.Heard.SILENT
-        self._heard = {broker: one for broker, one in self._heard.items() if broker in wanted}
+                self._sizes[broker], self._sizes_told[broker] = None, ToldSizes(self._now())
+        for known in (self._heard, self._sizes, self._sizes_told):
+            for broker in known.keys() - wanted.keys():
+                del known[broker]
         self._pace.asked(Ask.SIZES, self._now(), Traffic())
         self._note(Ask.SIZES, sizes.lacking(self._heard))
-        samples = await asyncio.to_thread(lambda: {broker: sizes.sampled(one) for broker, one in answers.items()})
         events: list[Event] = []
         fresh: dict[TopicPartition, int | None] = {}
-        await Turns().through(self._progress.update(self._now(), cluster, samples, events, fresh))
+        sample = self._progress.update(self._now(), cluster, self._sizes, events, fresh, told=self._sizes_told)
+        await Turns().through(sample)
         for name, size in fresh.items():
             if size is None:
                 cluster.soft.sizes.pop(name, None)
@@ -330,8 +338,8 @@ class Watcher:
 
     async def _look_at_configs(self, client: AsyncReassignmentClient, cluster: Cluster) -> None:
         """Throttles."""
-        asked = [(BROKER, ""), *((TOPIC, topic) for topic in sorted(cluster.moving))]
-        found: Mapping[Resource, throttles.Answer]
+        asked = others_to_ask(cluster)
+        found: Mapping[Resource, told_configs.Answer]
         with counted() as cost:
             brokers = await client.describe_broker_configs(cluster.brokers, timeout_ms=int(ANSWER_S * 1000))
             try:
@@ -339,7 +347,7 @@ class Watcher:
             except KafkaError as error:  # the moves are seen without them
                 found = dict.fromkeys(asked, error)
         self._pace.asked(Ask.CONFIGS, self._now(), cost)
-        known = await asyncio.to_thread(throttles.told, brokers, found)
+        known = await asyncio.to_thread(told_configs.told, brokers, found)
         cluster.broker_configs, cluster.topic_configs = known.brokers, known.topics
         self._told = known.known
         self._note(Ask.CONFIGS, known.lacking)
@@ -347,7 +355,7 @@ class Watcher:
     async def _look_at_lost_brokers(self, client: AsyncReassignmentClient, cluster: Cluster) -> None:
         """Nothing is asked where no broker is lost and every moving partition has a leader."""
         with counted() as cost:
-            found, lacking = await lost_brokers.facts(client, cluster, self._quiet_s)
+            found, lacking = await client.kraft_facts(cluster, self._quiet_s)
         self._pace.asked(Ask.LOST, self._now(), cost)
         cluster.soft.kraft = found
         self._note(Ask.LOST, lacking)

@@ -16,22 +16,24 @@ import pytest
 from kafka_reassign_rpc.client import (
     ClusterNode,
     KafkaError,
-    LogDirs,
     PartitionInfo,
     PartitionReassignment,
     PastFigures,
     Point,
     ReassignmentClient,
-    ReplicaLogDir,
     TopicPartition,
     text_format,
 )
 from kafka_reassign_rpc.client.config_calls import BROKER, OF_ALL_BROKERS, Config, Configs
+from kafka_reassign_rpc.client.kraft_calls import Quorum
+from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, LogDir
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.partition_health import UnhealthyPartitions
 from kafka_reassign_rpc.core.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.state.cluster import Cluster as State
+from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.status.documents import BrokerStatus, Move, Throttle
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
@@ -77,6 +79,8 @@ class StockClient:
     sizes  of the replicas of t-0, by broker, at each time that they are asked for
     """
 
+    fenced: frozenset[int] = frozenset()
+
     def __init__(self, *sizes: Mapping[int, int]) -> None:
         self.sizes = list(sizes)
 
@@ -89,9 +93,16 @@ class StockClient:
     def list_partition_reassignments(self) -> dict[TopicPartition, PartitionReassignment]:
         return {NAME: MOVE}
 
-    def describe_log_dirs(self, asked: Mapping[int, Any]) -> list[LogDirs]:
+    def describe_brokers(self, asked: Mapping[int, Any]) -> dict[int, BrokerLogDirs | KafkaError]:
         now = self.sizes.pop(0)
-        return [LogDirs(one, {NAME: ReplicaLogDir(size=now[one])} if one in now else {}) for one in asked]
+        held = {one: [HeldReplica(*NAME, now[one], "/d", future=False)] if one in now else [] for one in asked}
+        return {one: BrokerLogDirs(found, [LogDir("/d")]) for one, found in held.items()}
+
+    def describe_quorum(self, named: int) -> Quorum:
+        return Quorum(named, {})
+
+    def kraft_facts(self, cluster: State, quiet_s: Mapping[int, float]) -> tuple[KRaftFacts, str]:
+        return KRaftFacts(self.fenced, quiet_s), ""
 
     def describe_configs(self, asked: Any) -> dict[Any, Configs]:
         return {(BROKER, ""): [Config(LEADER_RATE, "7000", OF_ALL_BROKERS)]}
@@ -125,6 +136,24 @@ def test_sv_11_the_document_of_a_stock_controller_is_made_by_the_same_code(monke
         "1 partition is offline: no replica leads",
         "2 partitions are under-replicated",
     ]
+
+
+def test_kr_3_the_document_of_a_stock_controller_says_at_once_why_moves_stand_still() -> None:
+    class Lost(StockClient):
+        """Broker 4 is fenced, and t-0 moves to it."""
+
+        fenced = frozenset({4})
+
+        def describe_everything(self) -> Everything:
+            found = super().describe_everything()
+            return found._replace(nodes=[one for one in found.nodes if one.id != 4])
+
+    sizes = {1: 100, 2: 90, 3: 40}
+    found = stock_status.read(cast("ReassignmentClient", Lost(sizes, sizes)), lambda _: None)
+    assert [one.stalled for one in found.moves.moves] == ["broker 4 is fenced"]
+    texts = [one.text for one in found.status.problems]
+    assert texts[0] == "3 of 5 brokers live; lost: 4, fenced; 9"
+    assert "1 move is stalled: broker 4 is fenced" in texts
 
 
 def test_sv_11_where_nothing_moves_a_rate_of_all_stock_brokers_is_no_problem() -> None:

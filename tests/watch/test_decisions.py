@@ -5,6 +5,7 @@ import pytest
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, LogDir
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.client.result_values import ClusterNode, PartitionInfo, PartitionReassignment
+from kafka_reassign_rpc.client.stock_cluster import sampled
 from kafka_reassign_rpc.client.traffic import Traffic, counted, note
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
@@ -16,7 +17,7 @@ from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.support.slices import run_through
 from kafka_reassign_rpc.watch import seen_cluster
 from kafka_reassign_rpc.watch.pace import BYTES_PER_S, LAST, LONGEST_S, REQUESTS_PER_S, SHARE, SOON_S, Ask, Pace
-from kafka_reassign_rpc.watch.sizes import Heard, heard, lacking, sampled
+from kafka_reassign_rpc.watch.sizes import Heard, heard, lacking
 
 NODES = [ClusterNode(one, "h", 9092, None) for one in (1, 2, 3)]
 T0 = TopicPartition("t", 0)

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.move_sums import GroupedSums, GroupKey, MoveBytes, group_of
 from kafka_reassign_rpc.core.reassignment.remaining_time import Sample, Samples, SharedLinks
-from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import Answers, replica_size
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import NOT_TOLD, Answers, ToldSizes, replica_size
 from kafka_reassign_rpc.core.reassignment.stall_reason import StallReason, Throttles
 from kafka_reassign_rpc.core.reassignment.tiered_topics import copies_only_untiered
 from kafka_reassign_rpc.core.reassignment.waiting_moves import added_by, bytes_to_copy, waiting_moves
@@ -62,6 +62,7 @@ class ProgressTracker:
     """Follows the moves in flight.
 
     stall_s              a move that has not advanced for so long is stalled
+    at_once              and any move for which a reason shows that needs no time, such as a dead target
     samples              number of samples: figures change only with it
     sampled_at           when the last one was taken, by the clock of `update`
     observed_throughput  observed replication throughput
@@ -74,8 +75,9 @@ class ProgressTracker:
     all_done_s           seconds until waiting moves are done, too, at the present rates; None: not known
     """
 
-    def __init__(self, stall_s: float) -> None:
+    def __init__(self, stall_s: float, *, at_once: bool = False) -> None:
         self._stall_s = stall_s
+        self._at_once = at_once
         self._followed: _Followed = {}
         self._former: _Followed = {}
         """As of the sample before: an end may be told after a sample that has not seen the move any more."""
@@ -209,9 +211,12 @@ class ProgressTracker:
         events: list[Event],
         sizes: dict[TopicPartition, int | None],
         waiting: Collection[TopicPartition] = (),
+        told: Mapping[int, ToldSizes] | None = None,
     ) -> Iterator[None]:
         """Take a sample. `now`: seconds of any clock.
 
+        told     when each broker has told its sizes: a move stays as it was until all of its brokers have told them
+                 anew; None: all have told them just now
         events   gets `move.stalled`, `move.resumed` and `moves.done`
         sizes    gets the changes for `SoftState.sizes`
         waiting  partitions with waiting moves, whose sizes are needed too
@@ -234,7 +239,9 @@ class ProgressTracker:
                 if followed is None or followed.move != partition.move or followed.adding != partition.adding:
                     followed = _TrackedMove(TopicPartition(topic, index), partition, now)
                 name = followed.name
-                self._update_move(followed, partition, cluster, throttles, answers, now, events)
+                if told is None or _is_news(followed, partition, cluster, told):
+                    self._update_move(followed, partition, cluster, throttles, answers, now, events)
+                self._count_lacking(followed)
                 seen.setdefault(topic, {})[index] = followed
                 total = followed.figures.total
                 if total >= 0 and cluster.soft.sizes.get(name) != total:
@@ -333,15 +340,13 @@ class ProgressTracker:
             followed.least = left if followed.least is None else min(left, followed.least)
         followed.in_sync = in_sync
         stalled = None
-        if now - followed.advanced_at >= self._stall_s:
+        is_over = now - followed.advanced_at >= self._stall_s
+        if is_over or self._at_once:
             reason = StallReason(name, partition, cluster, throttles, answers, followed.samples)
-            stalled = reason.found()
+            stalled = reason.found() if is_over else reason.seen_at_once()
         held = dict(zip(partition.adding, copied, strict=True))
         if not all_known:
             held = {**before.copied, **{broker: size for broker, size in held.items() if size >= 0}}
-        for broker in partition.adding:
-            if 0 <= held.get(broker, -1) < sample.total:
-                self._links.lacks(partition.leader, broker, sample.total - held[broker])
         # The remaining time follows once all moves are known: they share their brokers' links.
         figures = MoveProgress(
             sample.total, held, followed.samples.rate, before.remaining_ms, stalled, partition.adding
@@ -352,6 +357,12 @@ class ProgressTracker:
             events.append(_event(catalogue.MOVE_STALLED, name, partition, stalled))
         elif stalled is None and before.stalled is not None:
             events.append(_event(catalogue.MOVE_RESUMED, name, partition, None))
+
+    def _count_lacking(self, followed: _TrackedMove) -> None:
+        total, held = followed.figures.total, followed.figures.copied
+        for broker in followed.adding:
+            if 0 <= held.get(broker, -1) < total:
+                self._links.lacks(followed.leader, broker, total - held[broker])
 
     def _put_remaining_times(self, seen: _Followed, cluster: Cluster) -> Iterator[None]:
         longest, untimed = -1, 0
@@ -373,6 +384,13 @@ class ProgressTracker:
             lacked, lacks = before.gap(place), now.gap(place)
             if lacked is not None and lacks is not None:
                 self._links.grown(partition.leader, broker, lacked - lacks, max(0, copied))
+
+
+def _is_news(followed: _TrackedMove, partition: Partition, cluster: Cluster, told: Mapping[int, ToldSizes]) -> bool:
+    """A broker that is not there tells nothing: nobody waits for it."""
+    since = followed.samples.last.at if followed.samples else float("-inf")
+    asked = (broker for broker in (partition.leader, *partition.adding) if broker in cluster.brokers)
+    return all(told.get(broker, NOT_TOLD).is_news_of(followed.name, since) for broker in asked)
 
 
 def _is_idle(cluster: Cluster) -> bool:
@@ -420,6 +438,8 @@ def _put_sizes(
 def _remaining_ms(followed: _TrackedMove, links: SharedLinks, cluster: Cluster) -> int:
     """Milliseconds until the last copy is complete; -1: unknown. A stalled move gets nothing of a shared link. Nobody
     knows when a dead broker comes back; a client, whose cluster has moves alone, does not know which are dead."""
+    if not followed.samples:
+        return -1
     if followed.samples.complete:
         return 0
     if cluster.brokers and any(broker not in cluster.brokers for broker in followed.adding):

@@ -59,9 +59,13 @@ class Samples:
         self._times.append(sample.at)
         self._bytes.append(sample.total)
         self._bytes.extend(sample.copied)
-        while len(self._times) > 2 and sample.at - self._times[1] >= WINDOW_S:
+        while len(self._times) > 2 and (sample.at - self._times[1] >= WINDOW_S or not self._begins_known()):
             del self._times[0]
             del self._bytes[: 1 + len(sample.copied)]
+
+    def _begins_known(self) -> bool:
+        """A broker that has been silent tells again: what is known since then is compared."""
+        return -1 not in self.first.copied
 
     @property
     def first(self) -> Sample:

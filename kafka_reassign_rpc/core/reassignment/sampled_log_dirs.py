@@ -1,6 +1,7 @@
 """What brokers tell of their log dirs (DescribeLogDirs)."""
 
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,6 +23,20 @@ class SampledLogDir(msgspec.Struct, frozen=True, gc=False):
 
 Answers = Mapping[int, Collection[SampledLogDir] | None]
 """By broker; None: no answer."""
+
+
+class ToldSizes(NamedTuple):
+    """When a broker has told its sizes, by the clock of the samples, and of which partitions, by topic (None: whatever
+    it is asked for)."""
+
+    at: float
+    of: Mapping[str, Collection[int]] | None = None
+
+    def is_news_of(self, name: TopicPartition, since: float) -> bool:
+        return self.at > since and (self.of is None or name.partition in self.of.get(name.topic, ()))
+
+
+NOT_TOLD = ToldSizes(float("-inf"))
 
 
 def replica_size(log_dirs: Collection[SampledLogDir] | None, name: TopicPartition) -> int:

@@ -54,7 +54,7 @@ class StallReason:
 
     def found(self) -> str:
         """The first reason that holds."""
-        reasons: tuple[Callable[[], str | None], ...] = (
+        why = _first(
             self._dead,
             self._cordoned,
             self._log_dir,
@@ -66,9 +66,11 @@ class StallReason:
             self._fetches_nothing,
             self._too_slow,
         )
-        return next(
-            (why for reason in reasons if (why := reason()) is not None), "no progress, for no reason that shows"
-        )
+        return why or "no progress, for no reason that shows"
+
+    def seen_at_once(self) -> str | None:
+        """The first reason that holds of those that need no time to show; None: none of them."""
+        return _first(self._dead, self._cordoned, self._log_dir, self._no_leader, self._no_answer, self._sick_unchanged)
 
     def _dead(self) -> str | None:
         lost = [broker for broker in self._late if broker not in self._cluster.brokers]
@@ -184,6 +186,10 @@ class StallReason:
             before, now = self._first.copied[place], self._last.copied[place]
             if broker in self._late and before >= 0 and 0 <= now < self._last.total:
                 yield broker, (before, now)
+
+
+def _first(*reasons: Callable[[], str | None]) -> str | None:
+    return next((why for reason in reasons if (why := reason()) is not None), None)
 
 
 def _brokers(ids: Collection[int], one: str = "is", many: str = "are") -> str:

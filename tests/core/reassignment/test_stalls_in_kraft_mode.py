@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
+from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
+from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, ToldSizes
 from kafka_reassign_rpc.core.reassignment.tiered_topics import FROM_LAST_TIERED, TIERED
 from kafka_reassign_rpc.core.state.cluster import Partition
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
@@ -77,6 +79,57 @@ def test_kr_3_a_stalled_move_says_what_of_kraft_stops_it(
     followed = Followed(value, **options)
     followed.cluster.soft.kraft = kraft
     assert followed.stalled(answers) == reason
+
+
+def test_kr_2_brokers_that_are_asked_less_often_have_not_fallen_silent() -> None:
+    """A move has no new sample, and no new verdict, before each of its brokers has told its sizes anew."""
+    followed = Followed(moving((1,), (4,)))
+    of = {TOPIC: {0}}
+
+    def look(now: float, answers: Answers, **told: float) -> MoveProgress:
+        some = {int(broker[1:]): ToldSizes(at, of) for broker, at in told.items()}
+        for _ in followed.tracker.update(now, followed.cluster, answers, followed.events, {}, told=some):
+            pass
+        found = followed.tracker.figures(*NAME)
+        assert found is not None
+        return found
+
+    assert look(0, says(b1=100), b1=0).total == -1, "broker 4 has told nothing yet"
+    first = look(1, says(b1=100, b4=10), b1=0, b4=1)
+    assert (first.total, first.held) == (100, {4: 10})
+    for now in range(2, 90):
+        assert look(now, says(b1=100, b4=10), b1=now, b4=1) == first
+    later = look(90, says(b1=100, b4=70), b1=90, b4=90)
+    assert (later.held, later.stalled) == ({4: 70}, None)
+    assert look(91, {**says(b1=100), 4: None}, b1=91, b4=91).stalled is None
+    assert look(155, {**says(b1=100), 4: None}, b1=155, b4=155).stalled == "no answer from broker 4"
+    of = {TOPIC: {7}}
+    assert look(156, says(b1=100, b4=None), b1=156, b4=156).held == {4: 70}, "nobody was asked for this partition"
+
+
+@pytest.mark.parametrize(
+    ("options", "value", "answers", "reason"),
+    [
+        ({"live": (1, 2, 3)}, MOVE, PART, "broker 4 is dead"),
+        ({}, MOVE, closed(4), "broker 4 is cordoned: no log dir takes a new replica"),
+        ({}, LEADERLESS, PART, "there is no leader to copy from"),
+        ({}, MOVE, {**PART, 4: None}, "no answer from broker 4"),
+        (
+            {},
+            moving((1, 2, 3), (1, 2, 4), isr=(1, 3, 4)),
+            ALL,
+            "broker 2 stays and is out of sync: mend it, or change the target to one without it",
+        ),
+        ({}, MOVE, PART, None),
+        ({}, MOVE, ALL, None),
+    ],
+)
+def test_kr_3_what_needs_no_time_to_show_is_said_at_the_first_look_where_that_is_asked_for(
+    options: dict[str, Any], value: Partition, answers: Answers, reason: str | None
+) -> None:
+    followed = Followed(value, **options)
+    followed.tracker = ProgressTracker(float("inf"), at_once=True)
+    assert followed.look(0, answers).stalled == reason
 
 
 def test_kr_3_a_replica_that_grows_no_faster_than_the_partition_is_named() -> None:
