@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import request_time, tables
+from benchmarks import request_time, tables, watch_page
 from benchmarks.cluster import Cluster, controlling, cpu_seconds, spread
 from benchmarks.held_moves import held_moves
 from benchmarks.request_time import Jmx
@@ -30,12 +30,12 @@ from tests.stock.kraft import VERSION, KRaftNode
 from tests.waiting import eventually
 
 MOVES, QUICK_MOVES = (10, 1_000, 10_000), (10,)
-WINDOW_S, QUICK_WINDOW_S = 20.0, 5.0
+WINDOW_S, QUICK_WINDOW_S = 15.0, 5.0
 ROUNDS, QUICK_ROUNDS = 3, 1
 BROKERS, QUICK_BROKERS = 200, 12
 MOVES_OF_MANY = (1_000, 10_000)
 CLIENT_ID = "kafka-reassign-watch"
-SETTLES_S = 10.0
+SETTLES_S = 5.0
 SIZE, BANDWIDTH = 10**12, 1_000_000
 SEEN_WITHIN_S = 120.0
 
@@ -50,33 +50,45 @@ class Costs(NamedTuple):
 async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
     """Run the benchmark; returns its tables."""
     window, rounds = (QUICK_WINDOW_S, QUICK_ROUNDS) if quick else (WINDOW_S, ROUNDS)
-    rows = []
+    rows, pages = [], []
     for moves in QUICK_MOVES if quick else MOVES:
         jmx = Jmx()
         async with held_moves(directory / f"watch-{moves}", moves, jmx.options) as nodes:
             rows.append(await _row(nodes, jmx, moves, window, rounds))
-        print(f"  watch: {rows[-1]}", flush=True)
+            print(f"  watch: {rows[-1]}", flush=True)
+            async with _watching(f"127.0.0.1:{nodes[0].port}", moves) as (_, address):
+                pages.append(await watch_page.measured(address, moves, directory / f"profile-{moves}"))
+            print(f"  watch: {pages[-1]}", flush=True)
     of_stock = tables.show(
         f"What watch costs two brokers of stock Kafka {VERSION}",
         ("moves in flight", "requests", "bytes", "request time", "of one thread", "brokers' CPU alone", "with watch"),
         rows,
         [f"{rounds} rounds of {window:.0f} s with and without watch in turns, after one of each that does not count"],
     )
+    of_page = tables.show(
+        f"The page of watch in Chromium, {watch_page.WATCHED_MS / 1000:.0f} s", watch_page.HEAD, pages
+    )
     brokers = QUICK_BROKERS if quick else BROKERS
     rows = [
         await _of_many(zookeeper, directory, brokers, moves, window) for moves in MOVES_OF_MANY[: 1 if quick else 2]
     ]
-    return of_stock + tables.show(
-        f"What watch asks {brokers} simulated brokers", ("moves in flight", "requests", "bytes", "of one broker"), rows
+    return (
+        of_stock
+        + of_page
+        + tables.show(
+            f"What watch asks {brokers} simulated brokers",
+            ("moves in flight", "requests", "bytes", "of one broker"),
+            rows,
+        )
     )
 
 
 @asynccontextmanager
-async def _watching(bootstrap: str, moves: int) -> AsyncIterator[Traffic]:
-    """A watch that sees so many moves; what it has asked so far."""
+async def _watching(bootstrap: str, moves: int) -> AsyncIterator[tuple[Traffic, str]]:
+    """A watch that sees so many moves: what it has asked so far, and the address of its page."""
     with counted() as traffic:
-        watch = ClusterWatch({"bootstrap_servers": [bootstrap], "client_id": CLIENT_ID}, None)
-        async with ServedWatch([watch], ("127.0.0.1", 0), HttpSecurity(), page=False):
+        watch = ClusterWatch({"bootstrap_servers": [bootstrap], "client_id": CLIENT_ID}, None, full=True)
+        async with ServedWatch([watch], ("127.0.0.1", 0), HttpSecurity(), page=True) as served:
 
             def are_seen() -> bool:
                 totals = watch.status().document.totals
@@ -84,7 +96,7 @@ async def _watching(bootstrap: str, moves: int) -> AsyncIterator[Traffic]:
 
             await eventually(are_seen, within=SEEN_WITHIN_S)
             await asyncio.sleep(SETTLES_S)
-            yield traffic
+            yield traffic, served.address
 
 
 async def _row(nodes: list[KRaftNode], jmx: Jmx, moves: int, window: float, rounds: int) -> tuple[str, ...]:
@@ -96,7 +108,7 @@ async def _row(nodes: list[KRaftNode], jmx: Jmx, moves: int, window: float, roun
     for _ in range(1 + rounds):
         await asyncio.sleep(SETTLES_S)
         alone.append((await _window(nodes, Traffic(), window)).cpu)
-        async with _watching(bootstrap, moves) as traffic:
+        async with _watching(bootstrap, moves) as (traffic, _):
             with_watch.append(await _window(nodes, traffic, window))
             shares.append(await jmx.request_time(CLIENT_ID))
     requests, size = (
@@ -144,7 +156,7 @@ async def _of_many(zookeeper: str, directory: Path, brokers: int, moves: int, wi
             }
             for some in pieces([*targets], 1_000):
                 await client.alter_partition_reassignments({name: targets[name] for name in some})
-        async with _watching(bootstrap, moves) as traffic:
+        async with _watching(bootstrap, moves) as (traffic, _):
             requests, size = traffic.requests, traffic.bytes
             await asyncio.sleep(window)
             requests, size = traffic.requests - requests, traffic.bytes - size

@@ -6,9 +6,9 @@ import re
 import signal
 import subprocess
 import zipfile
-from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from asyncio.subprocess import PIPE
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -17,8 +17,8 @@ import pytest
 from kafka_reassign_rpc.cli.extras import EXTRA_OF_COMMAND, MODULES_OF_EXTRA
 from tests.http_client import get
 from tests.packaging.conftest import CHECKOUT, EXTRAS, Environment
+from tests.packaging.watch_words import BASE, OWN, PORT, VARIABLE, instructions, until_seen, watch, words
 from tests.requirements import PROJECT, needed, of_extra
-from tests.waiting import eventually
 from tests.watch.moving_nodes import TWO_MOVE, moving_nodes
 
 SERVER = ("aiozk", "aiohttp", "uvloop", "jinja2", "joserfc")
@@ -59,9 +59,6 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "pipeline": (*CLIENT, "pipeline", "planner"),
 }
 """The folders of the package whose modules an extra is for."""
-BASE, OWN = CHECKOUT / "Dockerfile", CHECKOUT / "deploy/watch/Dockerfile"
-VARIABLE = "KAFKA_REASSIGN_BOOTSTRAP_SERVER"
-PORT = "8090"
 
 
 def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
@@ -225,41 +222,6 @@ def test_hm_8_the_demo_serves_a_zookeeper_and_six_simulated_brokers_of_its_own(
         assert line.endswith("brokers=1,2,3,4,5,6\n")
 
 
-def instructions(file: Path) -> list[tuple[str, str]]:
-    """Those of the last stage, which is what runs."""
-    text = re.sub(r"^#.*\n", "", file.read_text(), flags=re.MULTILINE).replace("\\\n", " ")
-    found = [(name, rest) for name, _, rest in (line.partition(" ") for line in text.splitlines() if line.strip())]
-    last = max(place for place, (name, _) in enumerate(found) if name == "FROM")
-    return found[last:]
-
-
-def words(file: Path, instruction: str) -> list[str]:
-    [found] = [rest for name, rest in instructions(file) if name == instruction]
-    made: list[str] = json.loads(found[found.index("[") :])
-    return made
-
-
-@asynccontextmanager
-async def container(environment: Environment, program: Path, variables: Mapping[str, str]) -> AsyncIterator[str]:
-    """What runs in the container of `watch`, on any port; gives what it prints when it is ready. It has to end
-    well on SIGTERM."""
-    command = [*words(BASE, "ENTRYPOINT"), *words(OWN, "CMD")]
-    assert command[0] == program.name
-    arguments = [word.replace(f":{PORT}", ":0") for word in command[1:]]
-    process = await asyncio.create_subprocess_exec(
-        environment.python, program, *arguments, stdin=DEVNULL, stdout=PIPE, env=variables, cwd=environment.packages
-    )
-    try:
-        assert process.stdout is not None
-        yield (await process.stdout.readline()).decode()
-        process.terminate()
-        assert await process.wait() == 0
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-
-
 def test_kr_4_the_image_of_watch_adds_words_alone_to_that_of_the_server() -> None:
     assert [name for name, _ in instructions(OWN)] == ["FROM", "EXPOSE", "HEALTHCHECK", "CMD"]
     assert instructions(OWN)[0] == ("FROM", "kafka-reassign-rpc")
@@ -273,18 +235,14 @@ async def test_kr_4_the_container_watches_a_cluster_by_one_variable_without_java
     environment, program = environments["server"], environments[""].python.parent / "kafka-reassign-rpc"
     lacks = "from importlib.util import find_spec; from shutil import which; print(find_spec('pyspark'), which('java'))"
     path = {"PATH": str(environment.python.parent)}
+    command = [*words(BASE, "ENTRYPOINT"), *words(OWN, "CMD")]
     async with moving_nodes() as (first, _):
         variables = {**path, VARIABLE: f"127.0.0.1:{first.port}"}
-        async with container(environment, program, variables) as line:
+        async with watch(environment, program, command, variables) as line:
             ready = re.fullmatch(r"ready metrics=0\.0\.0\.0:(\d+) page=\S+\n", line)
             assert ready is not None, line
             address = f"127.0.0.1:{ready[1]}"
-
-            async def are_seen() -> bool:
-                totals = json.loads((await get(address, "/api/v1/status")).body)["totals"]
-                return totals is not None and totals["in_flight"] == len(TWO_MOVE)
-
-            await eventually(are_seen, within=60)
+            await until_seen(address, len(TWO_MOVE))
             assert (await get(address, "/ready")).status == 200
             for code, said in (
                 (words(OWN, "HEALTHCHECK")[2].replace(f":{PORT}", f":{ready[1]}"), ""),
@@ -293,6 +251,27 @@ async def test_kr_4_the_container_watches_a_cluster_by_one_variable_without_java
                 asked = await asyncio.create_subprocess_exec(environment.python, "-c", code, stdout=PIPE, env=path)
                 out, _ = await asked.communicate()
                 assert (asked.returncode, out.decode()) == (0, said)
+
+
+async def test_kr_4_the_five_minutes_of_the_docs_are_right_word_for_word(
+    environments: Mapping[str, Environment],
+) -> None:
+    page = (CHECKOUT / "docs/watch.md").read_text().partition("## Five minutes on your KRaft cluster")[2]
+    [(extra, command)] = re.findall(
+        r"^pip install 'kafka-reassign-rpc\[(\w+)\]'\n(kafka-reassign-rpc .*)$", page, re.MULTILINE
+    )
+    [(metrics, shown)] = re.findall(r"It prints `ready metrics=(\S+) page=(\S+)`", page)
+    environment, program = environments[extra], environments[""].python.parent / "kafka-reassign-rpc"
+    async with moving_nodes() as (first, _):
+        given = command.replace("broker1:9092", f"127.0.0.1:{first.port}").split()
+        any_port = ("--metrics-listener", metrics)
+        async with watch(environment, program, [*given, *any_port], environment.variables) as line:
+            ready = re.fullmatch(r"ready metrics=127\.0\.0\.1:(\d+) page=\S+\n", line)
+            assert ready is not None, line
+            assert line.replace(ready[1], PORT) == f"ready metrics={metrics} page={shown}\n"
+            await until_seen(f"127.0.0.1:{ready[1]}", len(TWO_MOVE))
+            moves = json.loads((await get(f"127.0.0.1:{ready[1]}", "/api/v1/moves")).body)["moves"]
+            assert len(moves) == len(TWO_MOVE), "the docs promise names"
 
 
 def test_all_is_made_of_each_extra_that_is_not_compiled() -> None:

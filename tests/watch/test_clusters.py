@@ -16,6 +16,7 @@ from kafka_reassign_rpc.watch.clusters import MOST_CLUSTERS, WatchedCluster, clu
 from kafka_reassign_rpc.watch.served import ServedWatch
 from tests.controller.test_server_parts import free_port
 from tests.http_client import get
+from tests.longest_turn import longest_turn
 from tests.status_page.documented import Documented
 from tests.waiting import eventually
 from tests.watch.moving_nodes import TWO_MOVE, moving_nodes
@@ -123,6 +124,21 @@ async def test_kr_4_the_metrics_of_as_many_clusters_as_there_may_be_leave_others
     body = (await page).body
     assert body.count(b"# TYPE kafka_reassign_moves_in_flight ") == 1
     assert body.count(b"\nkafka_reassign_ready{") == MOST_CLUSTERS
+
+
+async def test_kr_4_as_many_clusters_as_there_may_be_have_a_row_each_on_one_page() -> None:
+    names = [f"c{one}" for one in range(MOST_CLUSTERS)]
+    refused = {"bootstrap_servers": [f"127.0.0.1:{free_port()}"], "bootstrap_timeout_ms": 200}
+    watches = [ClusterWatch(refused, None, name=one, full=True) for one in names]
+    async with ServedWatch(watches, ("127.0.0.1", 0), HttpSecurity(), page=True) as served:
+        await eventually(lambda: all("connection refused" in one.watcher.view().reason for one in watches), within=60)
+        with longest_turn() as turn:
+            page = (await get(served.address, "/")).body.decode()
+            told = json.loads((await get(served.address, "/api/v1/clusters")).body)
+        assert [f'<a href="/clusters/{one}/">{one}</a>' in page for one in names] == [True] * MOST_CLUSTERS
+        assert page.count("connection refused") == MOST_CLUSTERS
+        assert [one["name"] for one in told["clusters"]] == names
+        assert turn.seconds < 0.02
 
 
 async def test_kr_4_the_process_is_ready_only_where_a_cluster_is_seen(tmp_path: Path) -> None:
