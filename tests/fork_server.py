@@ -18,6 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Sequence
 from functools import cache
@@ -31,6 +32,8 @@ from tests.waiting import eventually
 CLI = "kafka_reassign_rpc.cli.main"
 KAFKA_REASSIGN = "kafka_reassign_rpc.reassign_command.main"
 _ALSO_IMPORTED = ("kafka_reassign_rpc.cli.serve_command", "kafka_reassign_rpc.cli.fleet_command")
+MOVED_CLOCK = "TESTS_MOVED_CLOCK"
+"""A variable of the environment: the path of a file by which the wall clock of a started process goes wrong, in ms."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -206,7 +209,15 @@ def _become(request: dict[str, Any], descriptors: Sequence[int], parent: int) ->
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    if MOVED_CLOCK in environment:
+        _move_clock(Path(environment[MOVED_CLOCK]))
     os._exit(_run(import_module(module).main, arguments))
+
+
+def _move_clock(offset: Path) -> None:
+    """The wall clock of this process goes wrong by so many ms as the file says at each time."""
+    right = time.time_ns
+    time.time_ns = lambda: right() + int(offset.read_text()) * 1_000_000
 
 
 def _run(main: object, arguments: object) -> int:

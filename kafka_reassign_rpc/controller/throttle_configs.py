@@ -373,7 +373,9 @@ class ThrottleConfigs:
         """The lowest rate of the broker's leases, and whether all of them lift a stricter one."""
         found = [leases for leases in (self._cluster.leases, self._coming) if leases.rate(broker) != NO_RATE]
         lifts = bool(found) and all(leases.lift(broker) for leases in found)
-        return min((leases.rate(broker) for leases in found), default=NO_RATE), lifts
+        common = self._cluster.leases.common
+        lowest = min((leases.rate(broker) for leases in found), default=NO_RATE)
+        return lowest if NO_RATE in (lowest, common) else common, lifts
 
     async def _needed(self, pace: Pace) -> set[int]:
         """Returns brokers with throttled replicas of moves without a lease: somebody else throttles those."""

@@ -96,7 +96,8 @@ _ALL = (
         "",
         "When moves start, by the time of day: `mon-fri 22:00-06:00 Europe/Berlin; sat,sun 00:00-24:00 Europe/Berlin`."
         " A window has the days on which it begins (`daily`: all), its times, a time zone, and caps where others hold"
-        " in it: `max.per.broker=2`, `max.per.cluster=20`. Outside of windows no waiting move starts but those of"
+        " in it: `max.per.broker=2`, `max.per.cluster=20`. `rate=40MB`: throttle leases and repairs have this rate in"
+        " it, at once, in place of their own. Outside of windows no waiting move starts but those of"
         " repairs; `; otherwise max.per.cluster=2` at the end: moves start under these caps. Moves in flight go on."
         " Empty: at any time.",
         windows=True,

@@ -9,7 +9,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.soft_state import WindowNow
 from kafka_reassign_rpc.core.windows import times
 from kafka_reassign_rpc.core.windows.grammar import WINDOWS, Terms, parse_windows
-from kafka_reassign_rpc.support.human_units import utc_time
+from kafka_reassign_rpc.support.human_units import size, utc_time
 
 CLOSED = Terms(starts=False)
 
@@ -35,7 +35,10 @@ def judge(cluster: Cluster, now_ms: int) -> WindowNow | None:
 def _told(found: times.Found, terms: Terms) -> str:
     until = "" if found.until is None else f" until {utc_time(found.until)} UTC"
     where = "outside of windows" if found.window is None else f"in the window {found.window.text}"
-    return f"{where}{until}: " + ("waiting moves start" if terms.starts else "no waiting move starts but repairs")
+    rate = "" if terms.rate is None else f", throttle leases and repairs have {size(terms.rate)}/s"
+    return (
+        f"{where}{until}: " + ("waiting moves start" if terms.starts else "no waiting move starts but repairs") + rate
+    )
 
 
 def window_now(cluster: Cluster) -> WindowNow | None:

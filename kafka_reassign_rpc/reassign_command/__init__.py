@@ -13,6 +13,7 @@
     leader_sizes             how large partitions are
     present_log_dirs         where replicas lie, for the way back
     dry_run                  what --dry-run shows
+    started_moves            which moves of --execute wait, and why
     log_dir_moves            moves between the log dirs of a broker
     watch_screen             the progress bars of --watch on a terminal
     stock_status             the status document of a stock controller

@@ -14,7 +14,13 @@ from kafka_reassign_rpc.client.reassignment_calls import (
 )
 from kafka_reassign_rpc.client.standing_rates import standing_rates
 from kafka_reassign_rpc.core.throttling.standing_rates import StandingRates, lease_lines, stricter_document
-from kafka_reassign_rpc.reassign_command import action_watch, dry_run, log_dir_moves, set_and_clear_throttles
+from kafka_reassign_rpc.reassign_command import (
+    action_watch,
+    dry_run,
+    log_dir_moves,
+    set_and_clear_throttles,
+    started_moves,
+)
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
 from kafka_reassign_rpc.reassign_command.execute_warnings import (
@@ -35,7 +41,6 @@ from kafka_reassign_rpc.reassign_command.reassignment_json import (
     parse_reassignment,
     read_file,
 )
-from kafka_reassign_rpc.support.counted import plural
 
 ALREADY_MOVING = (
     "Cannot execute because there is an existing partition assignment.  Use --additional to override this and create a "
@@ -120,8 +125,7 @@ def execute(context: ActionContext, reassignment: ReassignmentFile, *, queue: bo
     if is_dry:
         produce_rates.warn()
         return
-    done = "queued" if queue else "started"
-    output.line(f"Successfully {done} partition reassignment{plural(len(targets))} for {joined(sorted(targets))}")
+    started_moves.tell(context, targets.keys(), queued=queue)
     produce_rates.warn()
     if reassignment.log_dirs:
         log_dir_moves.start(context, reassignment.log_dirs, timeout_ms)

@@ -358,6 +358,12 @@ CASES = (
         servers("cordoned_broker_replicas_total", f"0x5 2{LONG}", f"0{LONG}"),
         {5: (), 7: (ON_CORDONED,), 30: ()},
     ),
+    Case(
+        "KafkaReassignReplicasOnCordonedBroker",
+        "what landed there before is counted",
+        servers("cordoned_broker_replicas_total", f"2{LONG}", f"0{LONG}"),
+        {30: ()},
+    ),
     crosses(
         "KafkaReassignBrokerLost",
         "brokers_alerted",
@@ -439,6 +445,7 @@ HEALTHY = {
     **servers("broker_throttle_bytes_per_second", f"-1{LONG}", broker="1", side="leader", by="none"),
     **NOTHING_MOVES,
     **servers("webhook_dropped_total", f"0{LONG}", f"0{LONG}", receiver="https://hooks"),
+    **servers("cordoned_broker_replicas_total", f"0{LONG}", f"0{LONG}"),
     **{
         name: f"0{LONG}"
         for metric in (

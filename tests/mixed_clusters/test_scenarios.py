@@ -1,6 +1,9 @@
 """Scenarios of KIP-455, KIP-236 and KIP-46 on stock brokers 3.9.1 with real data. Our server is the controller."""
 
+import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -10,7 +13,7 @@ from kafka_reassign_rpc.protocol.messages import DeleteTopicsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.bare_controller import batch, put_request
 from tests.faults.cluster import ask
-from tests.fork_server import CLI, output_of
+from tests.fork_server import CLI, MOVED_CLOCK, output_of
 from tests.waiting import eventually
 
 from .mixed_cluster import BROKERS, PARTITION_BYTES, RACKS, MixedCluster, behind_our_server
@@ -18,9 +21,36 @@ from .mixed_cluster import BROKERS, PARTITION_BYTES, RACKS, MixedCluster, behind
 pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="module")]
 
 
+class Clock:
+    """The wall clock of our servers."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.file.write_text("0")
+
+    def show(self, hour: float) -> None:
+        """From now on it goes on from this time of the day, UTC."""
+        day_ms = 86_400_000
+        now = time.time_ns() // 1_000_000
+        self.file.write_text(str(now // day_ms * day_ms + int(hour * 3_600_000) - now))
+
+
+@pytest.fixture(scope="module")
+def clock(tmp_path_factory: pytest.TempPathFactory) -> Clock:
+    return Clock(tmp_path_factory.mktemp("clock") / "offset")
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def mixed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MixedCluster]:
+async def mixed(tmp_path_factory: pytest.TempPathFactory, clock: Clock) -> AsyncIterator[MixedCluster]:
     """Stock brokers whose controller is our server `a`, after a failover from a stock broker."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(MOVED_CLOCK, str(clock.file))
+        async with _mixed(tmp_path_factory) as found:
+            yield found
+
+
+@asynccontextmanager
+async def _mixed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MixedCluster]:
     racks = {broker: {"broker.rack": RACKS[broker]} for broker in BROKERS}
     directory = tmp_path_factory.mktemp("stock-brokers")
     async with behind_our_server(directory, chroot="/stock", per_broker=racks) as mixed:
@@ -152,6 +182,48 @@ async def test_236_11_a_lease_throttles_stock_brokers_and_what_stood_before_come
 
     await eventually(as_before)
     await mixed.rest_at({("leased", 0): (1, 2)})
+
+
+async def test_dh_5_a_lease_waits_for_the_night_and_has_its_rate_on_stock_brokers_until_the_morning(
+    mixed: MixedCluster, clock: Clock
+) -> None:
+    await mixed.create("night", {0: (1, 2)}, held=True)
+    before = await mixed.cluster.throttles()
+
+    async def sending_at(rate: str) -> bool:
+        configs = (await mixed.cluster.throttles()).get("brokers/1", {})
+        return configs.get("leader.replication.throttled.rate") == rate
+
+    async def is_recorded() -> bool:
+        return await mixed.zk.exists(znode_paths.reassignment("night", 0)) is not None
+
+    async def set_windows(more: str) -> None:
+        windows = {"reassignment.windows": f"daily 22:00-06:00 UTC rate=700kB {more}"}
+        await mixed.cluster.configure(mixed.server, windows)
+
+    try:
+        clock.show(12)
+        await set_windows("")
+        assert await mixed.cluster.alter(mixed.server, {("night", 0): (3, 2)}, throttle=500_000) == {("night", 0): 0}
+        assert not await is_recorded()
+        clock.show(22 - 1 / 3600)
+        await set_windows("max.per.cluster=9")  # otherwise the moved clock is noticed within a minute
+        await eventually(is_recorded)
+        await eventually(lambda: sending_at("700000"))
+        clock.show(6 - 1 / 3600)
+        await set_windows("")
+        await eventually(lambda: sending_at("500000"))
+        assert await is_recorded(), "brokers cannot pause a copy"
+    finally:
+        await mixed.cluster.configure(mixed.server, {"reassignment.windows": None})
+        clock.file.write_text("0")
+    assert await mixed.alter({("night", 0): None}) == {("night", 0): 0}
+
+    async def as_before() -> bool:
+        return await mixed.cluster.throttles() == before
+
+    await eventually(as_before)
+    await mixed.rest_at({("night", 0): (1, 2)})
 
 
 @pytest.mark.in_ci  # tests/faults does the same to simulated brokers in each run

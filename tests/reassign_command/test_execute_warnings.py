@@ -43,6 +43,9 @@ class Brokers:
     def list_partition_reassignments(self) -> dict[TopicPartition, PartitionReassignment]:
         return self.moves
 
+    def can_queue(self) -> bool:
+        return False
+
     def describe_cluster(self) -> list[ClusterNode]:
         return [ClusterNode(broker, "h", 1, rack) for broker, rack in RACKS.items()]
 

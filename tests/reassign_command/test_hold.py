@@ -59,7 +59,12 @@ async def test_dh_5_operators_set_windows_see_them_and_are_told_what_is_wrong_wi
     assert "write days, times and time zone, such as mon-fri 22:00-06:00 Europe/Berlin" in wrong.out
     later = DAYS[(datetime.now(UTC).weekday() + 3) % 7]
     assert (await run(world, "settings", "--set", f"reassignment.windows={later} 10:00-11:00 UTC")).code == 0
-    assert (await run(world, "move", "t", "-p", "0:2")).code == 0
+    moved = await run(world, "move", "t", "-p", "0:2")
+    assert moved.code == 0
+    assert "Successfully started" not in moved.out
+    assert moved.lines[-1].startswith(
+        "1 partition reassignment waits in the controller's queue for t-0: outside of windows until "
+    )
     shown = " ".join((await run(world, "--status")).out.split())
     assert "windows: outside of windows until " in shown
     assert "for a window: outside of windows until " in shown

@@ -13,8 +13,11 @@ LONGEST_WAIT_S = 60.0
 
 
 class WindowChanges:
-    def __init__(self, loop: ControllerLoop, now_ms: Callable[[], int]) -> None:
+    """`changed` is called when another window holds."""
+
+    def __init__(self, loop: ControllerLoop, now_ms: Callable[[], int], changed: Callable[[], None]) -> None:
         self._loop = loop
+        self._changed = changed
         self._now_ms = now_ms
         self._due = asyncio.Event()
 
@@ -25,8 +28,8 @@ class WindowChanges:
         while True:
             is_due = self._due.is_set()
             self._due.clear()
-            soft = self._loop.cluster.soft
-            if is_due or soft.window is not None or text_of(self._loop.cluster):
+            before = self._loop.cluster.soft.window
+            if is_due or before is not None or text_of(self._loop.cluster):
                 try:
                     await self._loop.submit(TimePassed(self._now_ms()))
                 except NotController:
@@ -34,6 +37,8 @@ class WindowChanges:
                 except KafkaError:  # the loop has logged it; the next minute tells the time again
                     pass
             window = self._loop.cluster.soft.window
+            if window != before:
+                self._changed()
             wait_s = LONGEST_WAIT_S
             if window is not None and window.until is not None:
                 wait_s = min(wait_s, max(0.1, (window.until - self._now_ms()) / 1000))

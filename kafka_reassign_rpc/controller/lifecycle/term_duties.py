@@ -100,7 +100,6 @@ class TermDuties:
         self._propagation = Propagation(cluster, self.channels, self._deletions)
         self._waiting_moves = WaitingMoves(loop)
         self._cordon = CordonWatch(cluster, record)
-        self._windows = WindowChanges(loop, now_ms)
         self._sampler = sampler = ProgressSampler(loop, config.sampling, str(sender.id), config.links, record)
         self._healer = Healer(
             loop,
@@ -110,6 +109,7 @@ class TermDuties:
             sampler.tracker.observed_throughput,
             sampler.failed_log_dirs,
         )
+        self._windows = WindowChanges(loop, now_ms, self._healer.diagnose_again)
         self._disks = DiskSurvey(sampler.everything, now_ms)
         self.requests = RequestZnodes(zk, loop, record)
         self._balance = LeaderBalance(loop, lambda: survey.has_asked_all)

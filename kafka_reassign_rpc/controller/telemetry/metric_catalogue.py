@@ -89,6 +89,13 @@ WINDOW_OPEN = _gauge(
     "window_open",
     "0 where this server is the controller and `reassignment.windows` lets no waiting move start but repairs, else 1.",
 )
+WINDOW_RATE = _gauge(
+    "window_rate_bytes_per_second", "Rate that the window gives throttle leases and repairs; -1: they have their own."
+)
+WINDOW_CHANGES = _gauge(
+    "window_changes_timestamp_seconds",
+    "When another window of `reassignment.windows` holds, in seconds since 1970; absent where that is not in sight.",
+)
 UNDER_REPLICATED = _gauge(
     "partitions_under_replicated", "Partitions with fewer in-sync replicas than wanted; absent until counted."
 )
@@ -209,6 +216,8 @@ METRICS: tuple[MetricType, ...] = (
     ALL_DONE,
     REASSIGNMENTS_ENABLED,
     WINDOW_OPEN,
+    WINDOW_RATE,
+    WINDOW_CHANGES,
     CAPS,
     MOVES,
     MOVE_DURATION,

@@ -9,7 +9,7 @@ from kafka_reassign_rpc.controller.telemetry.metric_catalogue import MetricType
 from kafka_reassign_rpc.core.events.notifications import WebhookCounts
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
 from kafka_reassign_rpc.core.state.cluster import ROUTES
-from kafka_reassign_rpc.core.status.documents import Caps, Status, Totals
+from kafka_reassign_rpc.core.status.documents import Caps, StartWindow, Status, Totals
 
 NOTHING = Totals(0, {}, 0, 0, 0, 0, 0, None, 0, 0, 0)
 NO_CAPS = Caps(None, None, None)
@@ -104,6 +104,8 @@ def _of_controller(status: ServerStatus, totals: Totals) -> Pairs:
         (metric_catalogue.MOVES_HELD, totals.held),
         (metric_catalogue.REASSIGNMENTS_ENABLED, document.enabled is not False),
         (metric_catalogue.WINDOW_OPEN, document.window is None or document.window.open),
+        (metric_catalogue.WINDOW_RATE, or_none(None if document.window is None else document.window.rate)),
+        (metric_catalogue.WINDOW_CHANGES, _changes_at(document.window)),
         (metric_catalogue.BROKERS_FAILED, healing.failed),
         (metric_catalogue.FAILED_LOG_DIRS, healing.log_dirs),
         (metric_catalogue.BROKERS_ALERTED, healing.alerted),
@@ -138,6 +140,10 @@ def _caps(caps: Caps | None) -> Values:
 def or_none(value: int | None) -> int:
     """-1 stands for what is not there."""
     return -1 if value is None else value
+
+
+def _changes_at(window: StartWindow | None) -> float | None:
+    return None if window is None or window.until is None else window.until / 1000
 
 
 def _seconds(ms: int | None) -> float:

@@ -34,6 +34,7 @@ DEFAULT_KINDS = (
     catalogue.HEAL_APPROVED,
     catalogue.HEAL_DONE,
     catalogue.TOPIC_VANISHED,
+    catalogue.CORDON_BROKEN,
     catalogue.CONTROLLER_ELECTED,
     catalogue.CONTROLLER_RESIGNED,
 )

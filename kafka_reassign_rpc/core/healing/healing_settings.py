@@ -75,7 +75,8 @@ def settings_of(cluster: Cluster, started_with: HealingSettings) -> tuple[Healin
     """Return the settings in force (those of all servers, else `started_with`), and what is wrong with them.
 
     An invalid value is reported and ignored, so the former setting holds. One that should say whether repairs need
-    approval is taken for yes. While brokers migrate to KRaft repairs have no throttle (`restrictions.lease_refused`).
+    approval is taken for yes. Where repairs have no throttle, a window's rate is theirs. While brokers migrate to KRaft
+    repairs have no throttle (`restrictions.lease_refused`).
     """
     found: dict[str, _Value] = {}
     problems = [cluster.settings_problem] if cluster.settings_problem else []
@@ -92,6 +93,9 @@ def settings_of(cluster: Cluster, started_with: HealingSettings) -> tuple[Healin
                 problems.append(f"{name}={shown(text)} is left out: {expected} is expected")
             else:
                 found[field] = value
+    window, throttle = cluster.soft.window, found.get("throttle", started_with.throttle)
+    if window is not None and window.terms.rate is not None and throttle == HealingThrottle():
+        found["throttle"] = HealingThrottle(window.terms.rate)  # others have leases, which follow it
     if cluster.soft.migrating:
         found["throttle"] = HealingThrottle()
     return msgspec.structs.replace(started_with, **found, unreadable=cluster.settings_problem), problems

@@ -62,14 +62,23 @@ class Leases:
         """Broker -> rate, and whether it lifts -> number of leases like this: few, as leases come in batches."""
         self._ended_topics: dict[str, None] = {}
         self._ended_brokers: dict[int, None] = {}
+        self.common = NO_RATE
+        """The rate of the window that holds (`core.windows`); NO_RATE: it has none."""
 
     @property
     def brokers(self) -> Iterable[int]:
         return self._rates.keys()
 
+    def follow(self, rate: int) -> None:
+        """From now on all leases have this rate in place of their own. NO_RATE: their own again."""
+        if rate != self.common:
+            self.common = rate
+            self.configs_changed(brokers=self._rates)
+
     def rate(self, broker: int) -> int:
-        """The lowest rate of the leases on a broker, or NO_RATE."""
-        return min((rate for rate, _ in self._rates.get(broker, ())), default=NO_RATE)
+        """The rate of the leases on a broker: the common one, else their lowest. NO_RATE: there is no lease."""
+        lowest = min((rate for rate, _ in self._rates.get(broker, ())), default=NO_RATE)
+        return lowest if NO_RATE in (lowest, self.common) else self.common
 
     def lift(self, broker: int) -> bool:
         """Whether all leases on a broker take the place of a stricter rate: one that does not keeps it."""

@@ -63,6 +63,7 @@ class StartWindow(msgspec.Struct, frozen=True):
     open: Annotated[bool, _about("whether waiting moves start; false: none does but repairs")]
     now: Annotated[str, _about("which window holds, or why none can")]
     until: Annotated[int | None, _about("when that changes; null: not within a week")]
+    rate: Annotated[int | None, _about("of throttle leases and repairs, bytes/s; null: their own")] = None
 
 
 class Work(msgspec.Struct, frozen=True):

@@ -66,7 +66,7 @@ def status_of(view: ServerView, *, at: int, version: str, full: bool) -> Status:
 
 def _window(term: TermView) -> StartWindow | None:
     window = window_now(term.cluster)
-    return None if window is None else StartWindow(window.terms.starts, window.told, window.until)
+    return None if window is None else StartWindow(window.terms.starts, window.told, window.until, window.terms.rate)
 
 
 def _caps(term: TermView) -> Caps:

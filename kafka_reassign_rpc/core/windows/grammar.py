@@ -1,31 +1,34 @@
 """The setting `reassignment.windows`: `mon-fri 22:00-06:00 Europe/Berlin max.per.cluster=20; otherwise …`."""
 
 import re
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 import msgspec
 
-from kafka_reassign_rpc.core.config_values import INT32
+from kafka_reassign_rpc.core.config_values import INT32, INT64
 from kafka_reassign_rpc.support.bounded_text import shortened, whole_number
+from kafka_reassign_rpc.support.human_units import parse_size
 
 WINDOWS = "reassignment.windows"
 MOST_WINDOWS = 20
 MOST_CHARACTERS = 2_000
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 OTHERWISE = "otherwise"
-PER_BROKER, PER_CLUSTER = "max.per.broker", "max.per.cluster"
+PER_BROKER, PER_CLUSTER, RATE = "max.per.broker", "max.per.cluster", "rate"
 EXAMPLE = "mon-fri 22:00-06:00 Europe/Berlin"
 DAY = 24 * 60
 _TIMES = re.compile(r"([0-2]\d):([0-5]\d)-([0-2]\d):([0-5]\d)", re.ASCII)
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """What holds for moves that want to start. Caps: None: as without windows."""
+    """What holds for moves that want to start, and the rate of throttle leases, bytes/s. None: as without windows."""
 
     starts: bool = True
     per_broker: int | None = None
     per_cluster: int | None = None
+    rate: int | None = None
 
 
 class Window(msgspec.Struct, frozen=True):
@@ -102,11 +105,26 @@ def _zone(name: str) -> ZoneInfo:
 
 
 def _terms(words: list[str]) -> Terms:
-    caps: dict[str, int] = {}
+    found: dict[str, int] = {}
     for word in words:
         name, _, value = word.partition("=")
-        number = whole_number(value, 0, INT32)
-        if name not in (PER_BROKER, PER_CLUSTER) or name in caps or number is None:
-            raise ValueError(f"write {PER_BROKER}=N or {PER_CLUSTER}=N, each once, in place of {shortened(word)!r}")
-        caps[name] = number
-    return Terms(per_broker=caps.get(PER_BROKER), per_cluster=caps.get(PER_CLUSTER))
+        number = _TERMS[name](value) if name in _TERMS else None
+        if number is None or name in found:
+            raise ValueError(
+                f"write {PER_BROKER}=N, {PER_CLUSTER}=N or {RATE}=40MB (bytes per second), each once, in place of"
+                f" {shortened(word)!r}"
+            )
+        found[name] = number
+    return Terms(per_broker=found.get(PER_BROKER), per_cluster=found.get(PER_CLUSTER), rate=found.get(RATE))
+
+
+def _cap(value: str) -> int | None:
+    return whole_number(value, 0, INT32)
+
+
+def _rate(value: str) -> int | None:
+    found = parse_size(value)
+    return found if found is not None and 0 < found <= INT64 else None
+
+
+_TERMS: Mapping[str, Callable[[str], int | None]] = {PER_BROKER: _cap, PER_CLUSTER: _cap, RATE: _rate}

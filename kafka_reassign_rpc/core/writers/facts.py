@@ -22,6 +22,7 @@ from kafka_reassign_rpc.core.state.config_entities import DEFAULT, TOPICS
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.requesters import Requester
+from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 from kafka_reassign_rpc.core.window_now import judge
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
@@ -201,7 +202,8 @@ class TimeTold(msgspec.Struct, frozen=True):
     now_ms: int
 
     def apply(self, cluster: Cluster) -> Generator[None, None, None]:
-        cluster.soft.window = judge(cluster, self.now_ms)
+        window = cluster.soft.window = judge(cluster, self.now_ms)
+        cluster.leases.follow(NO_RATE if window is None or window.terms.rate is None else window.terms.rate)
         yield
 
 

@@ -52,6 +52,7 @@ def take_over(cluster: Cluster, fresh: Cluster, found: Reloaded) -> Iterator[Non
         fresh.cancel_all = None
     for name in lost:
         fresh.queue.orphan(name)
+    fresh.leases.follow(cluster.leases.common)
     for field in cluster.__struct_fields__:
         setattr(cluster, field, getattr(fresh, field))
 

@@ -1,5 +1,6 @@
 """The catalogue of metrics is exactly what a server shows."""
 
+from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_reassign_rpc.controller.telemetry.cluster_figures import ClusterFigures
@@ -9,12 +10,13 @@ from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.events.notifications import WebhookCounts
-from kafka_reassign_rpc.core.status.documents import Throttle
+from kafka_reassign_rpc.core.status.documents import StartWindow, Throttle
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from tests.controller.telemetry.test_metrics import DOCUMENT
 
 FIGURES = ClusterFigures(throttles={1: (Throttle(5, "config"), None)}, copied={1: (7, 8)})
-STATUS = ServerStatus(DOCUMENT, True, 0.002, 4, figures=FIGURES, webhooks={"https://a": WebhookCounts(1)})
+IN_A_WINDOW = replace(DOCUMENT, window=StartWindow(True, "in a window", 30_000, 5))
+STATUS = ServerStatus(IN_A_WINDOW, True, 0.002, 4, figures=FIGURES, webhooks={"https://a": WebhookCounts(1)})
 
 
 def test_sv_7_the_page_shows_the_metrics_of_the_catalogue_and_no_others() -> None:

@@ -4,8 +4,12 @@ from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings, settings_of
 from kafka_reassign_rpc.core.healing.healing_throttle import HIGHEST, HealingThrottle
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.throttling.observed_throughput import ASSUMED
+from kafka_reassign_rpc.core.writers.facts import TimeTold
+from tests.core.build import learn
 
 
 @pytest.mark.parametrize(
@@ -41,3 +45,18 @@ def test_46_5_a_share_is_of_the_observed_throughput_or_else_of_one_gigabit_per_s
     assert HealingThrottle(percent=1).of(1) == 1, "never a throttle of nothing"
     assert (HealingThrottle(7).of(1000), HealingThrottle().of(1000)) == (7, -1)
     assert (HealingThrottle(7).explained(1000), HealingThrottle().explained(0)) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [("-1", HealingThrottle(5_000_000)), ("40MB", HealingThrottle(40_000_000)), ("50%", HealingThrottle(percent=50))],
+    ids=["no throttle", "a rate: its lease follows the window", "a share: so does its lease"],
+)
+def test_dh_5_repairs_without_a_throttle_have_the_rate_of_the_window(setting: str, expected: HealingThrottle) -> None:
+    windows = "daily 00:00-24:00 UTC rate=5MB"
+    here = Cluster(settings={"self.healing.throttle": setting, "reassignment.windows": windows})
+    learn(here, TimeTold(0))
+    assert settings_of(here, HealingSettings())[0].throttle == expected
+    here.settings = {"self.healing.throttle": setting}
+    learn(here, TimeTold(0))
+    assert settings_of(here, HealingSettings())[0].throttle == HealingThrottle.parse(setting)

@@ -30,6 +30,15 @@ def test_dh_5_windows_have_caps_and_so_has_what_holds_otherwise() -> None:
     assert parse_windows(" ; ") is None
 
 
+def test_dh_5_a_window_has_a_rate_of_leases_and_so_has_what_holds_otherwise() -> None:
+    found = parse_windows(
+        "daily 22:00-06:00 UTC rate=100MB max.per.cluster=7; otherwise max.per.cluster=0 rate=5000000"
+    )
+    assert found is not None
+    assert found.windows[0].terms == Terms(per_cluster=7, rate=100_000_000)
+    assert found.otherwise == Terms(per_cluster=0, rate=5_000_000)
+
+
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
@@ -47,6 +56,11 @@ def test_dh_5_windows_have_caps_and_so_has_what_holds_otherwise() -> None:
         ("mon-fri 22:00-06:00 UTC max.moves=2", "write max.per.broker=N"),
         ("mon-fri 22:00-06:00 UTC max.per.broker=-1", "write max.per.broker=N"),
         ("mon-fri 22:00-06:00 UTC max.per.broker=1 max.per.broker=2", "each once"),
+        ("daily 22:00-06:00 UTC rate=0", "rate=40MB"),
+        ("daily 22:00-06:00 UTC rate=-1", "rate=40MB"),
+        ("daily 22:00-06:00 UTC rate=fast", "rate=40MB"),
+        ("daily 22:00-06:00 UTC rate=1MB rate=2MB", "each once"),
+        ("daily 22:00-06:00 UTC rate=99999999999PB", "rate=40MB"),
         ("otherwise max.per.cluster=2", "name a window before"),
         ("otherwise max.per.cluster=2; daily 01:00-02:00 UTC", "put 'otherwise' last"),
         ("daily 01:00-02:00 UTC; otherwise", "say after 'otherwise'"),
