@@ -26,8 +26,9 @@ each batch starts when the batch before is done. A move starts only if its parti
 plan was made; a kafka-reassign-rpc server compares them again in the same step. Other moves go on without it, and
 submit names it at the end; by batch nothing of its batch starts. A replication factor changes only if that is the goal
 of the plan. Where the plan names a first leader, that replica leads before the copy begins; a partition whose move does
-not begin gets its order back. A plan that drains brokers cordons them first (--no-cordon: not), and at the end submit
-says whether they are empty. Without --execute submit changes nothing, and shows the state of each batch.
+not begin gets its order back. A plan that drains brokers cordons them first (--no-cordon: not); at the end submit moves
+away what came there after the snapshot, and says whether they are empty. Without --execute submit changes nothing, and
+shows the state of each batch.
 
 submit may be killed at any time: started again, it continues from the state of the cluster. On Ctrl-C it takes back the
 moves that wait in the controller's queue, and says which go on, and how to cancel them. It stops when the cluster is

@@ -82,7 +82,7 @@ class Terms(NamedTuple):
 
 def execute(context: ActionContext, reassignment: ReassignmentFile, *, queue: bool) -> None:
     """`queue`: put the moves into the controller's queue."""
-    options, output = context.options, context.output
+    options = context.options
     if queue and reassignment.log_dirs:
         raise CommandFailed(NO_LOG_DIRS)
     terms = _terms(context, reassignment, queue=queue)

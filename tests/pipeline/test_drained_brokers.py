@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.client import TopicPartition
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
@@ -16,7 +17,7 @@ OPENS = "`kafka-reassign cordon --uncordon --brokers 1,2` opens them again"
 CORDONED = f"brokers 1, 2 are cordoned: {OPENS}"
 EMPTY = ["broker 1 is empty", "broker 2 is empty"]
 AGAIN = (
-    "what is there has been left out, or came meanwhile: `kafka-reassign-rpc export` again, then `kafka-reassign-rpc"
+    "what is there was left out, or has nowhere to go: `kafka-reassign-rpc export` again, then `kafka-reassign-rpc"
     " plan drain --brokers 1` and `submit` move it"
 )
 
@@ -48,10 +49,28 @@ def test_dh_2_submit_of_a_drain_cordons_the_brokers_before_its_first_move_and_sa
     assert run(tmp_path / "p", here) == [CORDONED, *EMPTY], "once more, as after a kill"
 
 
-def test_dh_2_what_came_to_a_drained_broker_meanwhile_is_named_with_the_commands_that_move_it(tmp_path: Path) -> None:
-    here = cluster(p7=(1, 3), p8=(4, 1))
-    told = "broker 1 is not empty: it has 2 replicas (t-7, t-8)"
+@pytest.mark.parametrize("by_batch", [False, True])
+def test_dh_2_what_came_to_a_drained_broker_meanwhile_is_moved_too(tmp_path: Path, by_batch: bool) -> None:
+    here = cluster(p7=(1, 3), p8=(4, 1), p9=(3, 4))
+    told = "2 partitions came to brokers 1, 2 meanwhile: t-7, t-8"
+    assert run(drain(tmp_path / "p"), here, by_batch=by_batch, throttle=5_000_000) == [CORDONED, told, *EMPTY]
+    assert [set(here.replicas[TopicPartition("t", index)]) for index in (7, 8)] == [{3, 4}, {3, 4}]
+    rest = [options for targets, options in here.altered if ("t", 7) in targets]
+    assert {options["throttle"] for options in rest} == {5_000_000}
+    assert all(options["expected_replicas"] == {("t", 7): (1, 3), ("t", 8): (4, 1)} for options in rest)
+
+
+def test_dh_2_what_has_nowhere_to_go_is_named_with_the_commands_that_move_it(tmp_path: Path) -> None:
+    here = cluster(p7=(1, 3, 4))
+    told = "broker 1 is not empty: it has 1 replica (t-7)"
     assert run(drain(tmp_path / "p"), here) == [CORDONED, told, "broker 2 is empty", AGAIN]
+
+
+def test_dh_2_what_came_meanwhile_goes_to_no_cordoned_broker(tmp_path: Path) -> None:
+    here = cluster(p7=(1, 3))
+    here.cordoned_ones = {1, 2, 4}
+    assert run(drain(tmp_path / "p"), here)[-3] == "broker 1 is not empty: it has 1 replica (t-7)"
+    assert not [targets for targets, _ in here.altered if ("t", 7) in targets], "no broker may take it"
 
 
 def test_dh_2_no_cordon_drains_without_and_a_drain_of_topics_alone_cordons_nothing(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ plan_progress.py      moves, bytes and time of the whole plan (pure)
 withdrawal.py         an early end: takes back what waits in the controller's queue
 undo_cancels.py       the way back of a plan: cancels what is under way
 replica_order.py      the order of replicas before moves with a first leader (pure)
-drained_brokers.py    cordons the brokers that a plan drains, and says whether they are empty
+drained_brokers.py    cordons the brokers that a plan drains, moves what came meanwhile, says whether they are empty
+drain_rest.py         where goes what came to them meanwhile (pure)
 plan_warnings.py      a throttle that is too low (pure)
 batch_run.py          one batch after the other
 batch_changes.py      begin moves, take a batch back if part of it is refused, change the throttle, elect leaders

@@ -41,16 +41,21 @@ class BatchRun:
         begun = 0
         for number, file in enumerate(self.plan.batches, 1):
             batch = read_batch(file, self.plan.info.kind)
-            found = self.cluster.stable_state(batch)
-            changes = self.changes(file.stem)
-            changes.lead_afterwards(file.stem, found)
-            if found.is_done:
-                continue
-            self._see(batch, found.moving)
-            self._reordered = {name: batch[name] for name in found.reordered}
-            with taking_back(changes, file.stem, self.under_way, lambda: self._reordered):
-                begun += self._carry_out(changes, file.stem, batch, found, f"batch {number}/{len(self.plan.batches)}")
-            self.cluster.output.line(f"{file.stem}: {len(batch)} done")
+            begun += self.run_batch(file.stem, batch, f"batch {number}/{len(self.plan.batches)}")
+        return begun
+
+    def run_batch(self, name: str, batch: Batch, title: str) -> int:
+        """As `run`, for one batch. `title`: for the progress."""
+        found = self.cluster.stable_state(batch)
+        changes = self.changes(name)
+        changes.lead_afterwards(name, found)
+        if found.is_done:
+            return 0
+        self._see(batch, found.moving)
+        self._reordered = {one: batch[one] for one in found.reordered}
+        with taking_back(changes, name, self.under_way, lambda: self._reordered):
+            begun = self._carry_out(changes, name, batch, found, title)
+        self.cluster.output.line(f"{name}: {len(batch)} done")
         return begun
 
     def _carry_out(self, changes: BatchChanges, name: str, batch: Batch, found: BatchState, title: str) -> int:

@@ -1,5 +1,5 @@
 """What `submit` does for brokers that a plan drains, beside its moves: it cordons them first, so that the controller
-places nothing new there, and says at the end whether they are empty.
+places nothing new there, moves away what came after the snapshot, and says at the end whether they are empty.
 
 A drain of some topics alone does not empty a broker: then it does neither.
 """
@@ -11,11 +11,17 @@ from dataclasses import dataclass, field
 from kafka_reassign_rpc.client import KafkaError, TopicPartition
 from kafka_reassign_rpc.core.cordon import listed
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
-from kafka_reassign_rpc.pipeline.plans.batch_reader import DRAIN, SubmittablePlan
+from kafka_reassign_rpc.pipeline.plans.batch_reader import DRAIN, PlanEntry, SubmittablePlan
+from kafka_reassign_rpc.pipeline.submission import drain_rest
+from kafka_reassign_rpc.pipeline.submission.batch_run import BatchRun
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
+from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
 from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
 
 _NAMED = 5
+ROUNDS = 3
+"""So often it looks for what came meanwhile: without a cordon more may come each time."""
+MEANWHILE = "meanwhile"
 
 
 @dataclass
@@ -62,8 +68,41 @@ class DrainedBrokers:
             raise JobFailed(why) from None
         line(f"{self._named()} {self._are()} cordoned: `{self._how_to_open()}` opens {self._them()} again")
 
+    def move_rest(self, run: BatchRun) -> int:
+        """Moves away what came meanwhile, once the plan is carried out. Returns how many moves began.
+
+        Raises as `BatchRun.run_batch`, but for moves that fit no more: they are named, and stay.
+        """
+        begun = 0
+        for number in range(1, ROUNDS + 1) if self.brokers and not self.plan.undoes else ():
+            if not self._left().replicas:
+                break
+            moves = self.cluster.ask(self._rest)
+            if not moves:
+                break
+            what = first_of(sorted(map(str, moves)), _NAMED)
+            self.cluster.output.line(f"{counted(len(moves), 'partition')} came to {self._named()} meanwhile: {what}")
+            try:
+                begun += run.run_batch(f"{MEANWHILE}-{number}", moves, "what came meanwhile")
+            except PlanDoesNotFit as error:
+                self.cluster.output.line(str(error))
+                break
+        return begun
+
+    def _rest(self) -> dict[TopicPartition, PlanEntry]:
+        client = self.cluster.client
+        everything = client.describe_everything()
+        servers = client.servers_among({node.id for node in everything.nodes})
+        nodes = [node for node in everything.nodes if node.id not in servers]
+        cordoned = client.cordoned() if client.can_cordon() else frozenset()
+        moving = client.list_partition_reassignments()
+        return drain_rest.moves_of(nodes, everything.topics, self.brokers, cordoned, moving)
+
+    def _left(self) -> _Left:
+        return self.cluster.until(self._look, lambda found: not found.replicas, self.cluster.intervals.mismatch)
+
     def tell(self) -> None:
-        """Whether the brokers are empty. What came meanwhile is named, with the commands that move it."""
+        """Whether the brokers are empty. What is left is named, with the commands that move it."""
         if not self.brokers:
             return
         line = self.cluster.output.line
@@ -72,7 +111,7 @@ class DrainedBrokers:
             if not closed.isdisjoint(self.brokers):
                 line(f"{self._named()} {self._are()} still cordoned: `{self._how_to_open()}` opens {self._them()}")
             return
-        left = self.cluster.until(self._look, lambda found: not found.replicas, self.cluster.intervals.mismatch)
+        left = self._left()
         for broker in self.brokers:
             count = left.replicas[broker]
             if count:
@@ -83,7 +122,7 @@ class DrainedBrokers:
         if left.replicas:
             again = listed(left.replicas)
             line(
-                "what is there has been left out, or came meanwhile: `kafka-reassign-rpc export` again, then"
+                "what is there was left out, or has nowhere to go: `kafka-reassign-rpc export` again, then"
                 f" `kafka-reassign-rpc plan drain --brokers {again}` and `submit` move it"
             )
 

@@ -155,8 +155,9 @@ class Submission:
         if self.plan.undoes:
             takes_back.restore_order(changes())
         warnings = PlanWarnings(self.output, self.throttle, self.intervals.growing)
+        batches = BatchRun(self._cluster, self.plan, watch, health.live, changes, self.under_way, warnings)
         if self.by_batch:
-            run = BatchRun(self._cluster, self.plan, watch, health.live, changes, self.under_way, warnings).run
+            run = batches.run
         else:
             window, progress = MoveWindow(caps, queues), PlanProgress(self.plan.info, least)
             name = self.path.resolve().name
@@ -168,6 +169,7 @@ class Submission:
         except PlanDoesNotFit:
             self._drained.tell()
             raise
+        begun += self._drained.move_rest(batches)
         self._drained.tell()
         return begun
 
