@@ -72,6 +72,10 @@ def handle(node: Node, _request: DescribeSelfHealingRequest, _ctx: RequestContex
             )
             for one in found.repairs
         ],
+        failed_log_dir_costs=[
+            DescribeSelfHealingResponse.FailedLogDirCost(version=0, broker_id=one.broker, **_cost(one.cost))
+            for one in found.log_dirs
+        ],
     )
 
 

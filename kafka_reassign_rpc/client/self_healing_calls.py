@@ -41,6 +41,7 @@ async def healing_status(router: RequestRouter) -> HealingStatus:
     raise_for(answer.error_code, answer.error_message)
     returned = set(answer.returned_brokers)
     details = {one.broker_id: one for one in answer.repair_details}
+    costs = {one.broker_id: _cost(one) for one in answer.failed_log_dir_costs}
     return HealingStatus(
         interval_ms=known(answer.interval_ms),
         paused=answer.paused,
@@ -56,7 +57,14 @@ async def healing_status(router: RequestRouter) -> HealingStatus:
         approval=answer.approval_required,
         unapproved=answer.unapproved_moves,
         log_dirs=tuple(
-            LogDirFailure(one.broker_id, tuple(one.log_dirs), one.since, known(one.heal_at), known(one.replicas))
+            LogDirFailure(
+                one.broker_id,
+                tuple(one.log_dirs),
+                one.since,
+                known(one.heal_at),
+                known(one.replicas),
+                costs.get(one.broker_id),
+            )
             for one in answer.failed_log_dirs
         ),
     )

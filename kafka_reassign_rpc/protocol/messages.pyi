@@ -2520,6 +2520,19 @@ class DescribeSelfHealingResponse(Message):
             version: int | None = ...,
         ) -> None: ...
 
+    class FailedLogDirCost(Structure):
+        broker_id: int
+        bytes_to_copy: int
+        copy_ms: int
+        def __init__(
+            self,
+            *,
+            broker_id: int = ...,
+            bytes_to_copy: int = ...,
+            copy_ms: int = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
     throttle_time_ms: int
     error_code: int
     error_message: str | None
@@ -2536,6 +2549,7 @@ class DescribeSelfHealingResponse(Message):
     unapproved_moves: int
     failed_log_dirs: list[BrokerWithFailedLogDirs]
     repair_details: list[RepairDetail]
+    failed_log_dir_costs: list[FailedLogDirCost]
     def __init__(
         self,
         *,
@@ -2555,6 +2569,7 @@ class DescribeSelfHealingResponse(Message):
         unapproved_moves: int = ...,
         failed_log_dirs: Sequence[BrokerWithFailedLogDirs | tuple[object, ...]] = ...,
         repair_details: Sequence[RepairDetail | tuple[object, ...]] = ...,
+        failed_log_dir_costs: Sequence[FailedLogDirCost | tuple[object, ...]] = ...,
         version: int | None = ...,
     ) -> None: ...
 

@@ -170,6 +170,7 @@ def status_document(status: HealingStatus) -> dict[str, Any]:
                 "since": one.since,
                 "healAt": one.heal_at,
                 "replicas": one.replicas,
+                **_cost_document(one.cost),
             }
             for one in status.log_dirs
         ],
@@ -238,6 +239,7 @@ def _log_dirs_line(one: LogDirFailure, status: HealingStatus) -> str:
     paths = ", ".join(one.paths)
     what = f"log dir{plural(len(one.paths))} {paths}" if paths else "a log dir, which it does not name,"
     replicas = "offline replicas not known yet" if one.replicas is None else counted(one.replicas, "replica")
+    replicas += cost_text(one.cost)
     line = f"Broker {one.broker}: {what} failed since {utc_time(one.since)} UTC, {replicas}"
     if one.heal_at is not None:
         return f"{line}, healed at {utc_time(one.heal_at)} UTC"

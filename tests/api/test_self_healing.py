@@ -10,6 +10,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
     BrokerRepair,
     FailedBroker,
     HealingStatus,
+    LogDirFailure,
     Repair,
     RepairMove,
 )
@@ -27,7 +28,10 @@ async def test_46_6_lost_brokers_are_shown_with_their_times_and_with_what_holds_
     assert node.controller is not None
     failed = (FailedBroker(3, 1000, 61_000, 7), FailedBroker(4, 2000, None, 1))
     repairs = (BrokerRepair(8, waiting=5, moving=6, is_back=True, unapproved=4, cost=RepairCost(900, None)),)
-    node.controller.health = HealingStatus(60_000, True, "healing is paused", failed, 5, 6, ["no rack"], repairs)
+    disks = [LogDirFailure(9, ("/d",), 1000, None, 2, RepairCost(70, 8)), LogDirFailure(10, (), 1000, None, None)]
+    node.controller.health = HealingStatus(
+        60_000, True, "healing is paused", failed, 5, 6, ["no rack"], repairs, log_dirs=disks
+    )
     answer = await ask(node, DescribeSelfHealingRequest(version=0), 0)
     assert (answer.error_code, answer.interval_ms, answer.paused, answer.held_back) == (
         0,
@@ -43,6 +47,10 @@ async def test_46_6_lost_brokers_are_shown_with_their_times_and_with_what_holds_
     assert list(answer.returned_brokers) == [8]
     [more] = answer.repair_details
     assert (more.broker_id, more.unapproved_moves, more.bytes_to_copy, more.copy_ms) == (8, 4, 900, -1)
+    assert [(one.broker_id, one.bytes_to_copy, one.copy_ms) for one in answer.failed_log_dir_costs] == [
+        (9, 70, 8),
+        (10, -1, -1),
+    ]
     assert (answer.waiting_moves, answer.moving_moves, list(answer.problems)) == (5, 6, ["no rack"])
 
 

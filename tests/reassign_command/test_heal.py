@@ -15,6 +15,7 @@ from kafka_reassign_rpc.client import (
     BrokerRepair,
     FailedBroker,
     HealingStatus,
+    LogDirFailure,
     Repair,
     RepairCost,
     RepairMove,
@@ -212,16 +213,18 @@ def test_dh_8_the_status_and_a_dry_run_say_what_a_repair_costs(capsys: pytest.Ca
     cost = RepairCost(2_000_000, 90_000)
     failed = (FailedBroker(3, 1_767_225_600_000, None, 7, cost),)
     repairs = (BrokerRepair(5, waiting=2, moving=1, cost=cost),)
-    client = Client(HealingStatus(None, False, None, failed, 2, 1, repairs=repairs), Repair((MOVE,), {}, *cost))
-    assert printed_lines(capsys, client)[1:3] == [
+    disks = (LogDirFailure(9, ("/d",), 1_767_225_600_000, None, 4, cost),)
+    status = HealingStatus(None, False, None, failed, 2, 1, repairs=repairs, log_dirs=disks)
+    client = Client(status, Repair((MOVE,), {}, *cost))
+    assert printed_lines(capsys, client)[1:4] == [
         "Broker 3: gone since 2026-01-01 00:00:00 UTC, 7 replicas, 2.0 MB to copy in about 1 min 30 s",
         "Broker 5: its repair is under way: 1 move in flight, 2 waiting, 2.0 MB to copy in about 1 min 30 s",
+        "Broker 9: log dir /d failed since 2026-01-01 00:00:00 UTC, 4 replicas, 2.0 MB to copy in about 1 min 30 s",
     ]
     assert printed_lines(capsys, client, "--dry-run")[0] == "Broker 3: 1 move, 2.0 MB to copy in about 1 min 30 s"
     [document] = map(json.loads, printed_lines(capsys, client, "--json"))
-    assert [(one["bytes"], one["copyMs"]) for one in document["failedBrokers"] + document["repairs"]] == [
-        tuple(cost)
-    ] * 2
+    shown = document["failedBrokers"] + document["repairs"] + document["failedLogDirs"]
+    assert [(one["bytes"], one["copyMs"]) for one in shown] == [tuple(cost)] * 3
 
 
 def test_dh_8_an_approval_says_what_may_start_now(capsys: pytest.CaptureFixture[str]) -> None:

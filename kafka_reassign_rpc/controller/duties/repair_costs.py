@@ -1,4 +1,4 @@
-"""What the repairs of lost brokers would cost, as the brokers last told the sizes of their replicas."""
+"""What repairs of lost brokers and of failed log dirs would cost, as brokers last told the sizes of their replicas."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ Sizes = Mapping[TopicPartition, int]
 
 
 def add_up(cluster: Cluster, sizes: Sizes, sums: defaultdict[int, CostSum]) -> Iterator[None]:
-    """Fill `sums` by lost broker: what repairs that wait will copy, and what others would."""
+    """Fill `sums` by broker that is lost, in part or whole: what repairs that wait will copy, and what others would."""
     for topic in list(cluster.topics.values()):
         for index in list(topic.partitions):
             yield
@@ -30,7 +30,7 @@ def add_up(cluster: Cluster, sizes: Sizes, sums: defaultdict[int, CostSum]) -> I
             size = sizes.get(TopicPartition(topic.name, index))
             wanted = repair_targets.wanted_replicas(cluster, partition, queued)
             for broker in wanted:
-                if broker not in cluster.brokers:
+                if cluster.is_lost(broker, partition):
                     sums[broker].add(Copy(partition.leader, size))
             if queued is not None and queued.route == HEAL:
                 copy = Copy(partition.leader, size, repair_targets.still_to_copy(partition, queued.target))

@@ -203,7 +203,9 @@ class Healer:
             approval=settings.approval != NO_APPROVAL,
             unapproved=found.unapproved,
             log_dirs=[
-                LogDirFailure(broker, one.paths, one.since, heal_at.get(broker), found.lost.get(broker))
+                LogDirFailure(
+                    broker, one.paths, one.since, heal_at.get(broker), found.lost.get(broker), costs.get(broker)
+                )
                 for broker, one in sorted(self._loop.cluster.failed_log_dirs.items())
             ],
         )

@@ -33,6 +33,7 @@ class LogDirFailure:
     paths     the log dirs; empty: the broker has not told
     since, heal_at  as in `FailedBroker`
     replicas  how many of its replicas are offline, and no move in flight takes them away; None: it has yet to say
+    cost      what their repair would cost; None: not known yet
     """
 
     broker: int
@@ -40,6 +41,7 @@ class LogDirFailure:
     since: int
     heal_at: int | None
     replicas: int | None
+    cost: RepairCost | None = None
 
 
 @dataclass(frozen=True)

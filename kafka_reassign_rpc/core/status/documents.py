@@ -167,6 +167,10 @@ class FailedLogDirs(msgspec.Struct, frozen=True):
         int | None,
         _about("how many of its replicas are offline that no move takes away yet; null: the broker has yet to say"),
     ]
+    bytes: Annotated[int | None, _about("what their repair copies; null: not known")] = None
+    copy_ms: Annotated[
+        int | None, _about("how long the busiest broker copies that at the present rates; null: not known")
+    ] = None
 
 
 class Repair(msgspec.Struct, frozen=True):

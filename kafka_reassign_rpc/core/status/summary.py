@@ -112,7 +112,14 @@ def _healing(term: TermView, *, full: bool) -> Healing | None:
             for one in found.failed[:MOST_LISTED]
         ],
         failed_log_dirs=[
-            FailedLogDirs(one.broker, list(one.paths) if full else None, one.since, one.heal_at, one.replicas)
+            FailedLogDirs(
+                one.broker,
+                list(one.paths) if full else None,
+                one.since,
+                one.heal_at,
+                one.replicas,
+                *(one.cost or UNKNOWN_COST),
+            )
             for one in found.log_dirs[:MOST_LISTED]
         ],
         repairs=[

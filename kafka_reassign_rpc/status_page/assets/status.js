@@ -218,7 +218,7 @@ function showHealing() {
   for (const one of healing.repairs) parts.push(`repair of broker ${one.broker}: ${count(one.in_flight)} in flight, ${count(one.waiting)} waiting${one.unapproved ? `, ${count(one.unapproved)} of them for approval` : ""}${one.waiting ? `, to copy: ${cost(one)}` : ""}`);
   byId("healing").textContent = `${parts.join("; ")}.`;
   const rows = healing.failed.map((one) => [`${one.broker}`, duration(status.at - one.since), countdown(one.heal_at), count(one.replicas), cost(one)]);
-  const rowsOfDisks = disks.map((one) => [{ text: `${one.broker}`, quiet: one.log_dirs?.length ? `log dir ${visible(one.log_dirs.join(", "))}` : "a log dir" }, duration(status.at - one.since), countdown(one.heal_at), one.replicas === null ? "not known yet" : count(one.replicas), ""]);
+  const rowsOfDisks = disks.map((one) => [{ text: `${one.broker}`, quiet: one.log_dirs?.length ? `log dir ${visible(one.log_dirs.join(", "))}` : "a log dir" }, duration(status.at - one.since), countdown(one.heal_at), one.replicas === null ? "not known yet" : count(one.replicas), cost(one)]);
   fill(table, [...rows, ...rowsOfDisks], "");
 }
 

@@ -3,6 +3,7 @@
 import pytest
 
 from kafka_reassign_rpc.controller.commands.leadership_commands import LogDirsAnswered
+from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
 from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair, LogDirFailure
@@ -72,6 +73,22 @@ async def test_dh_3_what_a_failed_log_dir_held_is_repaired_elsewhere_after_the_i
         assert healing.new_events()[-1] == ("heal.done", "heal log dirs of broker 3: its last move has ended")
         assert all(len(target) == 2 for target in targets(controller).values())
         await controller.check()
+
+
+async def test_dh_8_what_the_repair_of_a_failed_log_dir_copies_is_told_before_it_is_queued(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk, WHERE, ALL)
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        healing.failed_dirs[3] = (DISK,)
+        await answers(healing, *ON_DISK)
+        await healing.diagnose()
+        healing.sample = Sample({TopicPartition(*name): 6_000_000 for name in WHERE}, {})
+        await healing.healer.ask_for_sizes()
+        [failure] = (await healing.healer.status()).log_dirs
+        assert failure.cost is not None
+        assert failure.cost.bytes == 12_000_000, "two replicas of 6 MB each; its other log dirs cost nothing"
 
 
 async def test_dh_3_the_next_controller_keeps_the_clock_and_forgets_nothing_before_the_broker_has_answered(
