@@ -107,6 +107,11 @@ class ThrottleConfigs:
         self._check_all = True
         self._wake.set()
 
+    @property
+    def refused(self) -> int:
+        """Configs that stay as they are, since they cannot be written, and are tried again."""
+        return len(self._refused)
+
     async def before(self, view: RoundView) -> None:
         """Call before the commit of a round. Raises ControllerMoved, ReloadNeeded, TopicTooLarge."""
         pace = Pace()

@@ -79,9 +79,8 @@ class Cures(NamedTuple):
         return self._asks("kafka-reassign", "--cancel")
 
     def delete_topics(self, names: Iterable[str]) -> Commands:
-        """The tool takes a pattern."""
-        pattern = "|".join(re.escape(one) for one in names)
-        return self._asks("kafka-topics.sh", f"--delete --topic {shlex.quote(pattern)}")
+        """By the controller, also of topics that brokers do not know."""
+        return self.shell(*(("create", znode_paths.delete_topic(one)) for one in names))
 
     def _asks(self, tool: str, words: str) -> Commands:
         return (_words(f"{tool} --bootstrap-server", self.bootstrap, self.to_brokers, words),) if self.bootstrap else ()

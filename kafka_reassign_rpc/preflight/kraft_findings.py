@@ -113,7 +113,7 @@ def _requests(state: FoundState, cures: Cures) -> Iterator[Finding]:
             " migration leaves such topics out, and their logs stay on brokers until these look for strays",
             "wait until they are deleted (all their brokers have to be up), or delete the marks; the topics stay after"
             " the next election",
-            cures.elect(f"{znode_paths.DELETE_TOPICS}/{one}" for one in sorted(state.marks)),
+            cures.elect(map(znode_paths.delete_topic, sorted(state.marks))),
         )
     if not found and not state.problems and not state.marks:
         yield fine("requests", "no request and no deletion waits in ZooKeeper")

@@ -54,6 +54,7 @@ WAIT = Fired("Moves wait, and none is in flight.")
 HELD = Fired("3 moves have been held for a day. Somebody may have forgotten them.")
 CORDONED = Fired("2 brokers have been cordoned for a day, and nothing moves.")
 ON_CORDONED = Fired("Cordoned brokers have got new replicas.")
+LEASE_STAYS = Fired("2 throttles of leases cannot be taken back, and brokers migrate to KRaft, which keeps them.")
 PAUSED = Fired("Self-healing has been paused for a day.")
 DISABLED = Fired("Reassignments have been disabled for hours. Somebody may have forgotten it.")
 CHANGED = Fired("The controller has changed 3 times in an hour.")
@@ -271,6 +272,25 @@ CASES = (
         {1439: (), 1440: (HELD,)},
     ),
     Case(
+        "KafkaReassignLeaseStays",
+        "brokers join the migration while throttles cannot be taken back",
+        servers("leases_refused", f"0x3 2{LONG}", f"0{LONG}")
+        | servers("brokers_migrating", f"0x6 1{LONG}", f"0{LONG}"),
+        {8: (), 9: (LEASE_STAYS,)},
+    ),
+    Case(
+        "KafkaReassignLeaseStays",
+        "no broker migrates",
+        servers("leases_refused", f"2{LONG}", f"0{LONG}") | servers("brokers_migrating", f"0{LONG}", f"0{LONG}"),
+        {60: ()},
+    ),
+    Case(
+        "KafkaReassignLeaseStays",
+        "they are taken back at the next try",
+        servers("leases_refused", f"2x1 0{LONG}", f"0{LONG}") | servers("brokers_migrating", f"1{LONG}", f"0{LONG}"),
+        {10: ()},
+    ),
+    Case(
         "KafkaReassignDisabledForLong",
         "the controller says so",
         servers("reassignments_enabled", f"1x5 0{LONG}", f"1{LONG}"),
@@ -451,6 +471,8 @@ HEALTHY = {
         for metric in (
             *(
                 "brokers_cordoned",
+                "leases_refused",
+                "brokers_migrating",
                 "partitions_offline",
                 "moves_stalled",
                 "brokers_alerted",

@@ -328,7 +328,7 @@ PRINTED = {
     "our settings among the defaults": LEAVE,
     "a topic without id": (f"{SHELL} delete /controller",),
     "an unreadable topic": (f"{SHELL} deleteall /brokers/topics/u",),
-    "no replicas": ("kafka-topics.sh --bootstrap-server b1:9092,b2:9092 --delete --topic t",),
+    "no replicas": (f"{SHELL} create /admin/delete_topics/t",),
     "a broker that is gone": PLAN,
     "a replica to be deleted there": PLAN,
     "configs that are garbage": (f"{SHELL} delete /config/topics/t",),

@@ -253,7 +253,8 @@ class ControllerService:
         """Figures for metrics; none while this process is not the controller."""
         if self._term is None or not self.is_active():
             return NO_FIGURES
-        return figures_of(self._term.loop.cluster, self._term.progress)
+        loop = self._term.loop
+        return figures_of(loop.cluster, self._term.progress, refused=loop.throttle_configs.refused)
 
     def view(self, settings: ReassignmentSettings) -> TermView | None:
         """What the status document is made of; None while this process is not the controller.

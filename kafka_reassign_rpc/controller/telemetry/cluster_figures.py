@@ -17,17 +17,23 @@ class ClusterFigures(NamedTuple):
     throttles   rates of each live broker as leader and as follower, where they are known; None: there is none
     copied      bytes that moves have copied to each live broker, and from it
     cordoned    how many live brokers get no new replica
+    migrating   how many live brokers were restarted for the migration to KRaft
+    refused     configs of leases that ZooKeeper refuses to write
     """
 
     throttles: Mapping[int, tuple[Throttle | None, Throttle | None]] = {}
     copied: Mapping[int, tuple[int, int]] = {}
     cordoned: int = 0
+    migrating: int = 0
+    refused: int = 0
 
 
 NO_FIGURES = ClusterFigures()
 
 
-def figures_of(cluster: Cluster, tracker: ProgressTracker, silent: Collection[int] = ()) -> ClusterFigures:
+def figures_of(
+    cluster: Cluster, tracker: ProgressTracker, silent: Collection[int] = (), refused: int = 0
+) -> ClusterFigures:
     """`silent`: brokers whose throttles are not known."""
     return ClusterFigures(
         {
@@ -37,4 +43,6 @@ def figures_of(cluster: Cluster, tracker: ProgressTracker, silent: Collection[in
         },
         {one: (tracker.copied_in[one], tracker.copied_out[one]) for one in cluster.brokers},
         len(cordoned(cluster) & cluster.brokers.keys()),
+        len(cluster.soft.migrating),
+        refused,
     )

@@ -113,6 +113,15 @@ BROKERS_CORDONED = _gauge(
 CORDON_BROKEN = _counter(
     "cordoned_broker_replicas", "New replicas on cordoned brokers, by whatever way they came there (`cordon.broken`)."
 )
+BROKERS_MIGRATING = _gauge(
+    "brokers_migrating",
+    "Live brokers that were restarted for the migration to KRaft, as far as they have said; 0 on a standby.",
+)
+LEASES_REFUSED = _gauge(
+    "leases_refused",
+    "Configs of throttle leases that ZooKeeper refuses to write: they stay as they are, and are tried again"
+    " within a minute; 0 on a standby.",
+)
 BROKERS_REFUSING = _gauge(
     "brokers_refusing",
     "Brokers that do not take this server: its login, its TLS or its right to CLUSTER_ACTION fails there, or they know"
@@ -230,6 +239,8 @@ METRICS: tuple[MetricType, ...] = (
     BROKERS_CORDONED,
     CORDON_BROKEN,
     BROKERS_REFUSING,
+    BROKERS_MIGRATING,
+    LEASES_REFUSED,
     BROKERS_FAILED,
     FAILED_LOG_DIRS,
     BROKERS_ALERTED,

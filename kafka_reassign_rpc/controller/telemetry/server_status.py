@@ -116,6 +116,8 @@ def _of_controller(status: ServerStatus, totals: Totals) -> Pairs:
         (metric_catalogue.HEALING_PAUSED, healing.paused),
         (metric_catalogue.HEALING_HELD_BACK, healing.held_back),
         (metric_catalogue.BROKERS_REFUSING, status.refusing),
+        (metric_catalogue.BROKERS_MIGRATING, status.figures.migrating),
+        (metric_catalogue.LEASES_REFUSED, status.figures.refused),
         (metric_catalogue.ZOOKEEPER_ROUND_TRIP, status.round_trip),
     )
 

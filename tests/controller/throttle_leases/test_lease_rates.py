@@ -9,16 +9,21 @@ import pytest
 
 from kafka_reassign_rpc.controller.commands.cluster_commands import BrokerSettingsLearnt
 from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRates
+from kafka_reassign_rpc.controller.telemetry.cluster_figures import figures_of
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings, settings_of
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
+from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 from kafka_reassign_rpc.core.znode_routes import lease_rates
 from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.access import Access
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.operations import AclEntry
+from kafka_reassign_rpc.zookeeper.znode_acls import always
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import (
     BareController,
@@ -206,3 +211,35 @@ async def test_mg_3_a_rate_that_was_asked_for_while_the_migration_became_known_i
         assert isinstance(refused, PolicyViolation)
         assert set(rates(controller).values()) <= {-1, 0}
         assert await controller.loop.submit(ChangeLeaseRates(None, 0, ALICE)) == (1, 2, 0), "to end them is no lease"
+
+
+async def closed_config(zk: ZooKeeper, broker: int, permissions: int) -> None:
+    """The config of a broker stands as before, and the world may do this alone with it."""
+    path = znode_paths.config(f"brokers/{broker}")
+    data, _ = await zk.get(path)
+    await zk.delete(path)
+    async with ZooKeeper(
+        zk.connect, access=Access(acl_of=always((AclEntry(permissions, "world", "anyone"),)))
+    ) as author:
+        await author.create(path, data)
+
+
+async def test_mg_3_leases_that_cannot_be_taken_back_while_brokers_migrate_are_counted_until_they_can(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    read, everything = 1, 31
+    await put_cluster(zk)
+    async with elected_controller(zk_connect) as controller:
+        await start(controller)
+        await eventually(lambda: are(zk, *["6"] * 8))
+        refused = controller.loop.throttle_configs
+        assert refused.refused == 0
+        await closed_config(zk, 1, read)
+        await migration_begins(controller)
+        await eventually(lambda: refused.refused == 1)
+        await eventually(lambda: are(zk, "6", "6", *[None] * 6))
+        figures = figures_of(controller.cluster, ProgressTracker(0), refused=refused.refused)
+        assert (figures.migrating, figures.refused) == (len(MIGRATING), 1)
+        await closed_config(zk, 1, everything)
+        await eventually(lambda: are(zk, *[None] * 8))
+        await eventually(lambda: refused.refused == 0)
