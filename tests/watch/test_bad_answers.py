@@ -1,18 +1,23 @@
 """kr-1: answers that no sound broker gives: watch says one line about them, goes on, and shows what it still knows."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from kafka_reassign_rpc.client import client_configs
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.protocol.messages import (
     ApiVersionsResponse,
+    DescribeLogDirsResponse,
     ListPartitionReassignmentsResponse,
     MetadataResponse,
 )
+from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
+from tests.certificates import Authority
 from tests.python_client.scripted_nodes import API_VERSIONS, LIST, METADATA, Reply, ScriptedCluster, listening
 from tests.waiting import eventually
-from tests.watch.moving_nodes import TOPIC, TWO_MOVE, MovingNode, moving_nodes
+from tests.watch.moving_nodes import LOG_DIRS, TOPIC, TWO_MOVE, MovingNode, moving_nodes
 from tests.watch.watching import watching
 
 
@@ -26,7 +31,14 @@ def lies_of_its_length(answer: bytes) -> bytes:
     return (2**31 - 1).to_bytes(4, "big") + answer[4:]
 
 
-@pytest.mark.parametrize("reply", [cut, lies_of_its_length, lambda _: None], ids=["cut", "endless", "closed"])
+def late(_: bytes) -> bytes:
+    """Later than anybody waits."""
+    return b""
+
+
+@pytest.mark.parametrize(
+    "reply", [cut, lies_of_its_length, late, lambda _: None], ids=["cut", "endless", "late", "closed"]
+)
 @pytest.mark.parametrize("key", [LIST, METADATA], ids=["list", "metadata"])
 async def test_kr_1_a_broken_answer_is_said_and_the_next_sound_one_is_shown(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, reply: Reply, key: int
@@ -64,6 +76,11 @@ class OddNode(MovingNode):
                 answer.topics[0].partitions[0].replicas = [-1, -1]
             if self.odd == "refused":
                 answer.error_code, answer.topics = ClusterAuthorizationFailed.code, []
+        if key == LOG_DIRS and self.odd == "sizes" and isinstance(answer, DescribeLogDirsResponse):
+            answer.results[0].topics[0].partitions[0].partition_size = -5
+            other = answer.results[0].topics[0].partitions[1]
+            answer.results = [*answer.results, *super()._answer(key, version).results]
+            other.partition_size += 1
         if key == METADATA and self.odd == "null" and isinstance(answer, MetadataResponse) and version >= 12:
             answer.topics[0].name = None
         return answer
@@ -82,6 +99,44 @@ async def test_kr_1_ids_that_come_twice_or_make_no_sense_do_not_end_the_look(
         assert f"{TOPIC}-1" in moves
         assert shown is None or len(moves) == shown
     assert "a defect" not in caplog.text
+
+
+async def test_kr_1_sizes_below_0_and_two_sizes_of_one_replica_are_said_and_count_as_unknown(tmp_path: Path) -> None:
+    node = OddNode(ScriptedCluster(), 1)
+    node.odd = "sizes"
+    async with listening(node), watching(f"127.0.0.1:{node.port}", tmp_path / "events") as watch:
+
+        async def is_said() -> bool:
+            return "Broker 1: sizes below 0 were told, and count as unknown" in await watch.problems()
+
+        await eventually(is_said)
+        moves = await watch.moves()
+        assert len(moves) == len(TWO_MOVE)
+        assert {(one["bytes_total"], one["rate"], one["remaining_ms"]) for one in moves.values()} == {
+            (None, None, None)
+        }
+
+
+async def test_kr_1_a_certificate_that_is_not_trusted_is_named_and_watch_goes_on(tmp_path: Path) -> None:
+    ca, strange = Authority("CN=ca"), Authority("CN=other").pem_truststore(tmp_path / "other.pem")
+    trust = ca.pem_truststore(tmp_path / "ca.pem")
+    context = TlsConfig.of({**ca.issue("CN=broker").pem_keystore(tmp_path / "server.pem"), **trust}).server_context()
+    node = MovingNode(ScriptedCluster(), 1)
+    server = await asyncio.start_server(node.serve, "127.0.0.1", 0, ssl=context)
+    async with server:
+        node.port = node.cluster.members[1] = server.sockets[0].getsockname()[1]
+        place = f"127.0.0.1:{node.port}"
+        configs = client_configs(place, {"security.protocol": "SSL", **strange})
+        async with watching(place, tmp_path / "events", **{**configs, "bootstrap_timeout_ms": 500}) as watch:
+
+            async def is_said() -> bool:
+                problems = await watch.problems()
+                return any(
+                    text.startswith(f"the cluster cannot be seen: {place}: its certificate") for text in problems
+                )
+
+            await eventually(is_said)
+        node.disconnect()
 
 
 async def test_kr_1_a_node_of_unknown_versions_is_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
