@@ -6,6 +6,7 @@ share one.
 
 import os
 import shutil
+import threading
 import weakref
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,6 +22,7 @@ def write_file(path: Path, parts: Iterable[bytes], *, sync: bool = False) -> Non
     With `sync` it survives a loss of power too. Raises OSError and leaves `path` as it was.
     """
     hidden = hidden_path(path)
+    hidden = hidden.with_name(f"{hidden.name}.{threading.get_native_id()}")  # another thread may write the same file
     try:
         with hidden.open("wb") as file:
             file.writelines(parts)
