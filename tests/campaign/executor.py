@@ -5,14 +5,14 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from . import broker_steps, server_steps, topic_steps
+from . import broker_steps, night_steps, server_steps, topic_steps
 from .site import Site
 from .steps import KINDS, Step
 
 STEP_S = 900.0
 """No step takes longer, whatever else happens meanwhile."""
 
-_PLACES = (broker_steps, server_steps, topic_steps)
+_PLACES = (broker_steps, server_steps, topic_steps, night_steps)
 FUNCTIONS: Mapping[str, Callable[..., Awaitable[str]]] = {
     kind: next(getattr(place, kind) for place in _PLACES if hasattr(place, kind)) for kind in KINDS
 }
