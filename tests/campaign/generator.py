@@ -212,7 +212,7 @@ def _topic(numbers: random.Random, topic: str, off: Collection[str]) -> Iterator
             yield name, {}, rest
         elif name in {"hold_moves", "cordon_broker"}:
             away = _time(numbers, 0.5, 6)
-            what = {"broker": numbers.choice(BROKER_IDS)}
+            what: dict[str, Any] = {"broker": numbers.choice(BROKER_IDS)}
             if name == "hold_moves":
                 what = {"topic": topic, "targets": _targets(numbers, partitions)}
             yield name, {**what, "away": away}, rest + away

@@ -22,9 +22,10 @@ AGAIN = (
 )
 
 
-def drain(path: Path, topics: Sequence[str] = ()) -> Path:
+def drain(path: Path, topics: Sequence[str] = (), to: Sequence[int] = ()) -> Path:
     batch = moves(p0=((3, 4), (1, 2)), p1=((4, 3), (2, 3)))
-    return write_plan(path, "c1", batch, kind="drain", requested={"brokers": [2, 1], "topics": list(topics)})
+    requested = {"brokers": [2, 1], "topics": list(topics), "to": list(to)}
+    return write_plan(path, "c1", batch, kind="drain", requested=requested)
 
 
 def cluster(**others: tuple[int, ...]) -> SimulatedCluster:
@@ -64,6 +65,13 @@ def test_dh_2_what_has_nowhere_to_go_is_named_with_the_commands_that_move_it(tmp
     here = cluster(p7=(1, 3, 4))
     told = "broker 1 is not empty: it has 1 replica (t-7)"
     assert run(drain(tmp_path / "p"), here) == [CORDONED, told, "broker 2 is empty", AGAIN]
+
+
+def test_dh_2_what_came_meanwhile_goes_to_the_brokers_that_the_plan_names(tmp_path: Path) -> None:
+    here = cluster(p7=(1, 3))
+    here.live = {1, 2, 3, 4, 5, 6}
+    run(drain(tmp_path / "p", to=(6,)), here)
+    assert here.replicas[TopicPartition("t", 7)] == (6, 3)
 
 
 def test_dh_2_what_came_meanwhile_goes_to_no_cordoned_broker(tmp_path: Path) -> None:

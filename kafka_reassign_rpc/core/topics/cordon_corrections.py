@@ -21,13 +21,12 @@ from kafka_reassign_rpc.core.topics.missing_replicas import free_broker
 
 def corrected(view: RoundView, topic: str, index: int, partition: Partition, own_id: int) -> Partition:
     """Returns the same object if nothing changes."""
-    cluster = view.cluster
-    closed = parse_brokers(cluster.settings.get(CORDONED_BROKERS, "")) or frozenset()
-    wrong = [broker for broker in partition.replicas if broker in closed]
-    is_new = partition.partition_epoch < 0 and cluster.topics[topic].created > cluster.settings_changed
-    if not wrong or not is_new or partition.is_moving or topic in view.too_large:
+    cluster, value = view.cluster, partition
+    if partition.partition_epoch >= 0 or partition.is_moving or topic in view.too_large:
         return partition
-    value = partition
+    closed = parse_brokers(cluster.settings.get(CORDONED_BROKERS, "")) or frozenset()
+    is_new = cluster.topics[topic].created > cluster.settings_changed
+    wrong = [broker for broker in partition.replicas if broker in closed] if is_new else []
     for broker in wrong:
         rest = replace(value, replicas=without(value.replicas, (broker,)))
         other = free_broker(cluster, rest, own_id, index)

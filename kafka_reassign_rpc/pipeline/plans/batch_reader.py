@@ -31,12 +31,14 @@ class PlannedCaps(msgspec.Struct, frozen=True):
     """What submit needs of the request. The caps: moves at a time to one broker, and as many from it; and in all.
 
     brokers, topics    those that the goal names
+    to                 the brokers that alone get new replicas; empty: any
     """
 
     moves_per_broker: int = 10
     moves_per_batch: int = 1000
     brokers: list[int] = []
     topics: list[str] = []
+    to: list[int] = []
 
 
 class PlannedBatch(msgspec.Struct, frozen=True):

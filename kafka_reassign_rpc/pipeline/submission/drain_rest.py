@@ -17,12 +17,14 @@ def moves_of(
     nodes: Iterable[ClusterNode],
     topics: Iterable[TopicInfo],
     drained: Collection[int],
+    to: Collection[int],
     cordoned: Collection[int],
     moving: Collection[TopicPartition],
 ) -> dict[TopicPartition, PlanEntry]:
     """The first MOST moves; empty where nobody may take them.
 
     nodes    live brokers
+    to       those that alone get replicas; empty: any
     moving   partitions with a move, in flight or waiting: it is somebody's
     """
     there = {node.id: PlannerBroker(node.id, node.rack, cordoned=node.id in cordoned) for node in nodes}
@@ -40,7 +42,7 @@ def moves_of(
     held = {broker for topic in found for one in topic.partitions for broker in one.replicas}
     lost = [PlannerBroker(broker, live=False) for broker in sorted(held - there.keys())]
     try:
-        goal = Goal(GoalKind.DRAIN, tuple(sorted(drained)))
+        goal = Goal(GoalKind.DRAIN, tuple(sorted(drained)), to=tuple(sorted(to)))
         planner = InMemoryPlanner(PlannerCluster([*there.values(), *lost], found), goal, PlanOptions(lead_first=False))
         for _ in planner.steps():
             pass

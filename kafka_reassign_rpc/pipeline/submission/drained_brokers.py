@@ -96,7 +96,9 @@ class DrainedBrokers:
         nodes = [node for node in everything.nodes if node.id not in servers]
         cordoned = client.cordoned() if client.can_cordon() else frozenset()
         moving = client.list_partition_reassignments()
-        return drain_rest.moves_of(nodes, everything.topics, self.brokers, cordoned, moving)
+        return drain_rest.moves_of(
+            nodes, everything.topics, self.brokers, self.plan.info.requested.to, cordoned, moving
+        )
 
     def _left(self) -> _Left:
         return self.cluster.until(self._look, lambda found: not found.replicas, self.cluster.intervals.mismatch)
