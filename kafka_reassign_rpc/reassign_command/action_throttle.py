@@ -99,6 +99,9 @@ class ThrottleCommand:
             output.line(f"{moves}: {f'{self._rate} B/s on each broker' if self._rate else 'no throttle any more'}.")
             for line in self._stricter(client, before) if self._rate else ():
                 output.line(line)
+            window = client.status().window
+            if self._rate and window is not None and window.rate is not None:
+                output.line(f"The rate of the window goes before it: {window.now}.")
         else:
             output.line("There is no such move.")
         if found.repairs:

@@ -12,6 +12,7 @@ from kafka_reassign_rpc.protocol.messages import DescribeStatusRequest, HoldMove
 from tests.controller.cluster import Cluster, cluster
 from tests.reassign_command.run_command import kafka_reassign
 from tests.stock.tools import Output
+from tests.waiting import eventually
 
 
 @pytest_asyncio.fixture
@@ -72,6 +73,16 @@ async def test_dh_5_operators_set_windows_see_them_and_are_told_what_is_wrong_wi
     status = json.loads(answer.content)
     assert (status["window"]["open"], status["totals"]["waiting"]) == (False, {"rpc": 1})
     assert status["work"]["no_estimate"] == "1 waiting move waits for a window"
+    slow = f"reassignment.windows={later} 10:00-11:00 UTC; otherwise max.per.cluster=0 rate=3kB"
+    assert (await run(world, "settings", "--set", slow)).code == 0
+
+    async def is_told_of() -> bool:
+        lines = (await run(world, "throttle", "5MB")).lines
+        assert lines[0] == "0 moves in flight and 1 waiting move: 5000000 B/s on each broker."
+        return lines[-1].startswith("The rate of the window goes before it: outside of windows until ")
+
+    await eventually(is_told_of)
+    assert (await run(world, "throttle", "0")).code == 0
     assert (await run(world, "settings", "--delete", "reassignment.windows")).code == 0
     assert (await run(world, "--watch")).code == 0
 
