@@ -14,7 +14,7 @@ from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.cli.value_parsers import byte_count, share, whole
+from kafka_reassign_rpc.cli.value_parsers import byte_count, seconds, share, whole
 from kafka_reassign_rpc.support.counted import counted
 
 if TYPE_CHECKING:
@@ -157,6 +157,12 @@ def _add_plan_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     _add_limits(parser, name)
     network = parser.add_argument_group("network and time")
     network.add_argument(
+        "--within",
+        metavar="TIME",
+        help="plan what can be done in this time, such as 2h: what is at risk, then what is worth most for a copied "
+        "byte; the rest is left out (default: all)",
+    )
+    network.add_argument(
         "--bandwidth",
         default=100_000_000,
         metavar="BYTES/S",
@@ -298,8 +304,9 @@ def _job(arguments: argparse.Namespace) -> "PlanJob":
         _limit("--max-bytes-per-batch", arguments.max_bytes_per_batch),
         _checked("--max-moves-per-batch", whole(1), arguments.max_moves_per_batch),
     )
+    within = None if arguments.within is None else _checked("--within", seconds(1), arguments.within)
     paths = store_path(arguments.snapshot), store_path(arguments.out)
-    return PlanJob(*paths, goal, options, caps, chooses_cap=cap is None)
+    return PlanJob(*paths, goal, options, caps, chooses_cap=cap is None, within=within)
 
 
 def _tolerance(arguments: argparse.Namespace, default: float) -> float:

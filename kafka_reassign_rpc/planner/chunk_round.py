@@ -11,6 +11,7 @@ import msgspec
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
 from kafka_reassign_rpc.planner.placement.first_leaders import propose_leaders
+from kafka_reassign_rpc.planner.placement.withdrawal import WITHDRAWN
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
 from kafka_reassign_rpc.planner.proposals.balance_proposals import best_change
@@ -37,6 +38,9 @@ _SHOWN = 900
 
 def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
     """The chunk's proposals. Yields None now and then, so that an event loop can run others."""
+    if params.withdrawn:
+        yield from _shown_to_withdraw(chunk, params)
+        return
     if params.leading_seconds is not None:
         yield from propose_leaders(chunk, params, params.leading_seconds)
         return
@@ -58,6 +62,21 @@ def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[Chan
                 yield None
 
 
+def _shown_to_withdraw(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
+    for at, topic in enumerate(chunk):
+        yield None
+        for place, one in enumerate(topic.partitions):
+            if (topic.name, one.index) in params.withdrawn:
+                yield _shown((at, place), topic.name, one, params)
+
+
+def _shown(position: tuple[int, int], topic: str, one: PlannerPartition, params: RoundParameters) -> ChangeProposal:
+    """A proposal that changes nothing yet: the coordinator finds the replicas."""
+    sized = msgspec.structs.replace(one, bytes=params.size(one))
+    name = (topic, one.index)
+    return ChangeProposal(position, one.replicas, 0, [], 2, one.reason, one.rule, name=name, searched=sized)
+
+
 def _shown_to_search(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
     """The partitions that the search may change, as proposals that change nothing yet."""
     for at, topic in enumerate(chunk):
@@ -70,9 +89,7 @@ def _shown_to_search(chunk: list[PlannerTopic], params: RoundParameters) -> Iter
                 continue
             if params.sources.isdisjoint(one.isr):
                 continue
-            sized = msgspec.structs.replace(one, bytes=params.size(one))
-            name = (topic.name, one.index)
-            yield ChangeProposal((at, place), one.replicas, 0, [], 2, one.reason, one.rule, name=name, searched=sized)
+            yield _shown((at, place), topic.name, one, params)
 
 
 def _replicas_by_broker(topic: PlannerTopic) -> dict[int, int]:
@@ -210,6 +227,8 @@ def _planned_move(topic: str, partition: PlannerPartition, params: RoundParamete
 
 def _reason_left_out(topic: str, partition: PlannerPartition, params: RoundParameters) -> str:
     """ "" if the goal does not concern the partition."""
+    if partition.rule == WITHDRAWN:
+        return partition.reason
     if not params.kind.forces_changes:
         if partition.fault:
             return partition.fault

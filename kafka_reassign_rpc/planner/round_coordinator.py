@@ -12,7 +12,7 @@ The coordinator sees sums only: its memory and time depend on the number of brok
 """
 
 import math
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Generator, Iterable, Sequence
 from functools import partial
 
 import msgspec
@@ -36,15 +36,18 @@ from kafka_reassign_rpc.planner.placement.acceptance_thresholds import (
 from kafka_reassign_rpc.planner.placement.exchange_search import EDGE, SearchLimits
 from kafka_reassign_rpc.planner.placement.first_leaders import LeaderRounds
 from kafka_reassign_rpc.planner.placement.forced_rounds import FORCED_ROUNDS, ForcedRounds
+from kafka_reassign_rpc.planner.placement.sampling_rates import BalancedBrokers, sampling_rates
 from kafka_reassign_rpc.planner.placement.search_round import SMALL, SearchRound
 from kafka_reassign_rpc.planner.placement.spare_loads import spare_loads
-from kafka_reassign_rpc.planner.plan_result import PlannerSummary
+from kafka_reassign_rpc.planner.placement.withdrawal import Withdrawal
+from kafka_reassign_rpc.planner.plan_result import PlannedMove, PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
 from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, IN, OUT
 from kafka_reassign_rpc.planner.proposals.imbalance_cost import broker_cost, distance
 from kafka_reassign_rpc.planner.proposals.piecewise import Collects
 from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParameters, RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import TOTAL_COPIED, AcceptedSums, ProposedSums, Survey, Thresholds
+from kafka_reassign_rpc.planner.scheduling.time_budget import worth_first
 from kafka_reassign_rpc.support.counted import first_of
 
 _IDLE_ROUNDS = 4
@@ -85,6 +88,7 @@ class RoundCoordinator:
         self._spare: dict[tuple[int, int], Load] | None = None
         self._search: SearchRound | None = None
         self._leading: LeaderRounds | None = None
+        self._withdrawal: Withdrawal | None = None
         self._arrived: dict[int, int] = {}
         self._copied = 0
         self.notes: list[str] = []
@@ -185,6 +189,8 @@ class RoundCoordinator:
 
     def next_round(self) -> RoundParameters | None:
         """None: the plan is complete."""
+        if self._withdrawal is not None:
+            return None if self._over else self.round_parameters()
         if self._leading is None and self._all_placed():
             if self._balances and self._copied and self._spare is None:
                 self._spare = spare_loads(self.targets, self.loads, _WIDEST * self.options.tolerance)
@@ -252,6 +258,7 @@ class RoundCoordinator:
             balance=self._balance_parameters() if self._balances and self._spare is None else None,
             spare=self._spare,
             searched=self._search.one_in if self._search is not None and self._leading is None else 0,
+            withdrawn=frozenset() if self._withdrawal is None else self._withdrawal.names,
             leading_seconds=None if self._leading is None else self._leading.seconds,
         )
 
@@ -282,6 +289,8 @@ class RoundCoordinator:
     def deciding(self, proposed: ProposedSums) -> Generator[None, None, Thresholds]:
         """`decide` in slices."""
         self._round += 1
+        if self._withdrawal is not None:
+            return self._withdrawal.decide(proposed)
         self._proposals = proposed.proposals
         if self._balances and self._spare is None and self._search is None and self._leading is None:
             self._tried += proposed.proposals
@@ -310,12 +319,14 @@ class RoundCoordinator:
 
     def take(self, accepted: AcceptedSums) -> None:
         """Also finds out whether the plan still makes progress."""
-        if self._leading is not None:
+        if self._leading is not None and self._withdrawal is None:
             self._leading.take(accepted)
             return
         for broker, load in accepted.loads.items():
             self.loads[broker] = self.loads[broker].plus(load)
-        if self._spare is not None or self._search is not None:
+        if self._withdrawal is not None:
+            self._over = True
+        if self._spare is not None or self._search is not None or self._withdrawal is not None:
             return
         for broker, size in accepted.arrived.items():
             self._arrived[broker] = self._arrived.get(broker, 0) + size
@@ -332,6 +343,13 @@ class RoundCoordinator:
         self._both_sides = matched
         self._over = self._idle >= _IDLE_ROUNDS
         self._last_cost = min(cost, self._last_cost)
+
+    def withdraw(self, moves: Collection[PlannedMove], reason: str) -> None:
+        """Of a complete plan: one more round takes these back, and leaves their partitions out with the reason."""
+        self._withdrawal, self._over = Withdrawal.of([move[:2] for move in moves], reason), not moves
+
+    def worth_first(self, moves: Sequence[PlannedMove]) -> list[PlannedMove]:
+        return worth_first(moves, self.before, None if self.goal.kind.forces_changes else self.targets)
 
     # -- balancing -------------------------------------------------------------------------------------------------
 
@@ -374,8 +392,10 @@ class RoundCoordinator:
             for place, weight in enumerate(weights)
         )  # fmt: skip
         mean_bytes = max(1.0, totals[0] / replicas)
+        new = self.goal.brokers if self.goal.kind is GoalKind.EXPAND else None
+        giving = BalancedBrokers(self._eligible, new, self._measures_to_give)
         return BalanceParameters(
-            sampling_rates=self._sampling_rates(shares, low, high),
+            sampling_rates=sampling_rates(shares, self.loads, self.targets, giving, (low, high), self._idle),
             shares=shares,
             inverse_targets=inverse_targets,
             destinations=WeightedBrokers.of({broker: self._missing_share(broker) + 1e-9 for broker in self._eligible}),
@@ -383,34 +403,6 @@ class RoundCoordinator:
             high=high,
             best_gain_per_byte=steepest / mean_bytes,
         )
-
-    def _sampling_rates(self, shares: dict[int, tuple[float, ...]], low: float, high: float) -> dict[int, float]:
-        """The share of each broker's replicas that the round considers: somewhat more than have to go."""
-        weights = self._weights.by_measure()
-        pulled = 0.0
-        for place, weight in enumerate(weights):
-            if weight:
-                missing = sum(
-                    max(0.0, low - shares[broker][place]) * self.targets.targets[broker][place]
-                    for broker in self._eligible
-                )
-                total = sum(self.loads[broker][place] for broker in shares)
-                pulled = max(pulled, missing / total if total else 0.0)
-        margin = 3.0 * 2**self._idle
-        rates = {}
-        for broker, of_broker in shares.items():
-            is_new = self.goal.kind is GoalKind.EXPAND and broker in self.goal.brokers
-            pushed = 0.0
-            if is_new or self.goal.kind is not GoalKind.EXPAND:
-                pushed = max(
-                    max(0.0, share - high) / share if weight and share and name in self._measures_to_give else 0.0
-                    for name, weight, share in zip(MEASURES, weights, of_broker, strict=True)
-                )
-            wanted = pushed if is_new else max(pulled, pushed)
-            held = self.loads[broker].replicas
-            if wanted > 0 and held:
-                rates[broker] = min(1.0, max(margin * wanted, 200 / held))
-        return rates
 
     def _decide_balance(self, buckets: dict[tuple[int, int], list[tuple[int, Load, int]]]) -> Thresholds:
         thresholds = {}
@@ -478,8 +470,9 @@ class RoundCoordinator:
         return PlannerSummary(
             moves=moves,
             bytes=copied,
-            lower_bound=lower_bound(
-                self.goal, self.before, self.loads, self.targets, self._leaving, mended, self.options
+            lower_bound=min(
+                copied,
+                lower_bound(self.goal, self.before, self.loads, self.targets, self._leaving, mended, self.options),
             ),
             left_out=left_out,
             rounds=self._round,

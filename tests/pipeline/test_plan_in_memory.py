@@ -37,6 +37,7 @@ GOALS = [
     Goal(GoalKind.EXPAND, (9,), topics=("topic-0002", "topic-0003")),
     Goal(GoalKind.SET_FACTOR, factor=2, topics=("topic-0001",)),
     Goal(GoalKind.RACKS),
+    Goal(GoalKind.DRAIN, (2,), to=(9, 5)),
 ]
 
 
@@ -59,7 +60,9 @@ def write_random_snapshot(path: Path, seed: int) -> Path:
                 adding, removing, waiting = others[:1], replicas[-1:], chance.choice([True, False])
                 replicas = replicas if waiting else [*adding, *replicas]
             rates = (chance.choice([None, 10.7, 2000.2]), chance.choice([None, 0.0, 99.9]))
-            writer.partitions.add((name, index, replicas, live[0], live, adding, removing, size, *rates, waiting))
+            writer.partitions.add(
+                (name, index, replicas, live[0], live, adding, removing, size, *rates, waiting, 3.0 * index)
+            )
             for broker in adding:
                 writer.replicas.add((name, index, broker, chance.choice([None, 5, 30_000]), "/d", False))
                 writer.replicas.add((name, index, broker, 7, "/d", True))
@@ -86,6 +89,27 @@ def test_dp_6_a_small_plan_made_in_this_process_is_the_same_to_the_byte_as_on_sp
     assert in_memory == on_spark
     assert on_spark.moves > 0
     assert files(tmp_path / "in-memory") == files(tmp_path / "on-spark")
+
+
+@pytest.mark.parametrize("goal", [Goal(GoalKind.DRAIN, (3,)), Goal(GoalKind.REBALANCE)], ids=["drain", "rebalance"])
+def test_dp_2_what_there_is_no_time_for_is_left_out_the_same_in_this_process_and_on_spark(
+    goal: Goal, tmp_path: Path, spark: SparkSession
+) -> None:
+    """Each of the two is verified too: `within`, and the reason of what is left out."""
+    path = write_random_snapshot(tmp_path / "snapshot", seed=3)
+    options = PlanOptions(seed=5, network=NetworkLimits(10_000))
+    whole = plan_job.run_small(here(spark), PlanJob(path, tmp_path / "whole", goal, options))
+    seconds = int(whole.expected_seconds / 2)
+    on_spark, in_memory = (
+        PlanJob(path, tmp_path / name, goal, options, within=seconds) for name in ("spark", "memory")
+    )
+    found = plan_job.run(spark, on_spark)
+    assert plan_job.run_small(here(spark), in_memory) == found
+    assert files(on_spark.out) == files(in_memory.out)
+    late = sum(one.partitions for one in found.left_out if "(--within)" in one.reason)
+    assert 0 < found.moves == whole.moves - late
+    assert 0.5 * seconds < found.expected_seconds <= seconds
+    assert found.bytes < whole.bytes
 
 
 def test_dp_2_what_is_on_its_way_is_read_the_same_in_this_process_and_on_spark(

@@ -149,6 +149,8 @@ OF_ROWS = [
              row([1, 2, 3], None, left_out=[([1, 2, 3], "no live replica is in sync: there is nothing to copy from")])),
     Mutation("left-out", "a partition that the goal does not concern is left out", DRAIN, STAYS,
              STAYS | {"left_out": [([1, 2, 3], "no broker has room for 10 bytes")]}),
+    Mutation("left-out", "a partition is left out for lack of time without --within", DRAIN, DRAINED,
+             row([1, 2, 3], None, left_out=[([1, 2, 3], "there is no time for it within 2 h (--within)")])),
     Mutation("left-out", "a row of those left out has other replicas", DRAIN,
              row([1, 2, 3], None, in_flight=True, left_out=[([1, 2, 3], FLIGHT)]),
              row([1, 2, 3], None, in_flight=True, left_out=[([1, 2, 4], FLIGHT)])),
@@ -265,6 +267,8 @@ OF_FIGURES: list[tuple[str, str, Callable[[PlanSummary], dict[str, Any]]]] = [
     ("summary", "the busiest broker of a batch has fewer bytes",
      lambda one: {"batches": [msgspec.structs.replace(one.batches[0], busiest_bytes=9)]}),
     ("summary", "the plan takes less than the least time", lambda _: {"expected_seconds": 0.9}),
+    ("within", "the plan takes longer than --within",
+     lambda one: {"requested": msgspec.structs.replace(one.requested, within=0)}),
     ("summary", "the least time is less than it is", lambda _: {"bound_seconds": 0.9}),
     ("summary", "another broker decides the time", lambda _: {"bottleneck": BottleneckFigures(2, True, 10, 10)}),
 ]  # fmt: skip

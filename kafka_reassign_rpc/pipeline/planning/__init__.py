@@ -11,6 +11,7 @@ snapshot_in_memory.py a small snapshot in this process, and the planner's rounds
 snapshot_chunks.py    cuts partitions into chunks of whole topics, and names unusable rows
 chunks_on_spark.py    reads these chunks on Spark
 rounds_on_spark.py    the planner's rounds as Spark jobs over these chunks
+within_time.py        leaves out what cannot be done in a given time
 simulation_figures.py the simulation of a plan as figures of its summary
 verify_job.py         checks a plan against its snapshot, without any code of the planner
 verify_rows.py        what it finds in the rows of partitions: broken rules, and sums

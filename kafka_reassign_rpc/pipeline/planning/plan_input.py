@@ -18,7 +18,9 @@ from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 
 
 class PlanJob(NamedTuple):
-    """With `chooses_cap`, submit may carry more or fewer moves of a broker at a time than `limits.moves_per_broker` if
+    """`within`: seconds that the plan may take; None: any time.
+
+    With `chooses_cap`, submit may carry more or fewer moves of a broker at a time than `limits.moves_per_broker` if
     the plan then ends sooner; batches keep to it.
     """
 
@@ -28,6 +30,7 @@ class PlanJob(NamedTuple):
     options: PlanOptions = PlanOptions()
     limits: BatchLimits = BatchLimits()
     chooses_cap: bool = False
+    within: int | None = None
 
 
 def check(job: PlanJob) -> SnapshotMeta:

@@ -30,6 +30,7 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import (
     with_arriving,
 )
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
+from kafka_reassign_rpc.pipeline.planning.within_time import caps_of, withdraw_beyond
 from kafka_reassign_rpc.pipeline.plans.plan_impact import ImpactCount
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BatchFigures,
@@ -57,7 +58,6 @@ from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
 from kafka_reassign_rpc.planner.scheduling.move_batching import into_batches
 from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import PlanEstimate, estimate
-from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps
 from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
 
 Status = Callable[[str], None]
@@ -102,6 +102,10 @@ def _run(
                 coordinator.notes += notes
                 coordinator.begin(found.survey)
                 _decide(coordinator, rounds, show_status)
+                if job.within is not None:
+                    show_status("finding what can be done in time")
+                    withdraw_beyond(job, coordinator, rounds, job.within)
+                    _decide(coordinator, rounds, show_status)
                 show_status("writing moves and batches")
                 with rounds.found(coordinator.round_parameters(), job.options.network) as made:
                     written = _write(writer, made, job, ImpactCount(live, *min_isrs), show_status)
@@ -109,7 +113,7 @@ def _run(
                 raise BadInput(str(error)) from None
         figures = coordinator.summary(written.moves, written.bytes, sum(one.partitions for one in written.left_out))
         show_status("simulating the plan")
-        simulated = estimate(written.copies, job.options.network, _caps(job), chooses_cap=job.chooses_cap)
+        simulated = estimate(written.copies, job.options.network, caps_of(job), chooses_cap=job.chooses_cap)
         summary = _summary(job, meta, brokers, found, figures, written, simulated)
         writer.write_summary(summary)
         with start_spark() as spark:
@@ -212,10 +216,6 @@ def _departure_notes(job: PlanJob, losses: Losses | None) -> Iterator[str]:
 # -- output ------------------------------------------------------------------------------------------------------------
 
 
-def _caps(job: PlanJob) -> Caps:
-    return Caps(job.limits.moves_per_broker, job.limits.moves_per_batch)
-
-
 class _Written(NamedTuple):
     moves: int
     bytes: int
@@ -230,7 +230,7 @@ def _write(writer: PlanWriter, made: FoundMoves, job: PlanJob, impact: ImpactCou
     figures: list[BatchFigures] = []
     start = 0
     show_status("ordering the moves")
-    moves = in_sooner_order(made.moves, job.options.network, job.limits, _caps(job), chooses_cap=job.chooses_cap)
+    moves = in_sooner_order(made.moves, job.options.network, job.limits, caps_of(job), chooses_cap=job.chooses_cap)
     for batch in into_batches(moves, job.limits, job.options.network):
         sizes = (len(batch.moves), batch.bytes, 0.0, 0.0)
         figures.append(BatchFigures(batch.number, batch.priority, *sizes, *batch.busiest()))
@@ -281,6 +281,7 @@ def _summary(
         factor=goal.factor or None,
         racks=goal.racks,
         to=list(goal.to),
+        within=job.within,
         leaders_stay=not options.lead_first,
         seed=options.seed,
         tolerance=options.tolerance,

@@ -72,6 +72,7 @@ class PlanFacts(NamedTuple):
     first_places           by batch: the place of its first move in the order of the plan
     disk_sizes             by broker: bytes of its disks, if it tells them
     holdable               by broker: bytes of replicas that its disks can hold, if known; None: that cannot be said
+    within                 the plan may take no longer than some time
     to                     the brokers that alone get replicas; empty: any
     """
 
@@ -92,6 +93,7 @@ class PlanFacts(NamedTuple):
     disk_sizes: Mapping[int, int] = {}
     to: frozenset[int] = frozenset()
     holdable: Mapping[int, int] | None = None
+    within: bool = False
 
     @classmethod
     def of(

@@ -231,6 +231,9 @@ def _of_time(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[str, 
     for name in ("expected_seconds", "batches_seconds"):
         if getattr(summary, name) < least * (1 - _ALIKE):
             yield "summary", name, f"{getattr(summary, name):.3f} are fewer than the least, {least:.3f}"
+    within = summary.requested.within
+    if within is not None and summary.expected_seconds > within * (1 + _ALIKE):
+        yield "within", "plan", f"takes {summary.expected_seconds:.3f} s, more than {within} s"
     bottleneck = summary.bottleneck
     if bottleneck is not None:
         one = all_in_all.get(bottleneck.broker, BrokerSums())

@@ -103,6 +103,7 @@ def _facts(path: StorePath, summary: PlanSummary, listed: Sequence[ListedBroker]
         leaders_stay=requested.leaders_stay,
         disk_sizes=disk_sizes(path),
         to=frozenset(requested.to),
+        within=requested.within is not None,
         first_places={one.batch: first for one, first in zip(summary.batches, before, strict=False)},
     )
 

@@ -20,6 +20,7 @@ from kafka_reassign_rpc.pipeline.planning.plan_rules import (
     mends_racks,
 )
 
+_NO_TIME = re.compile("^there is no time for it within .*[(]--within[)]$")
 _DOES_THAT = "its reassignment, in flight or waiting, does that already"
 
 
@@ -60,7 +61,7 @@ def faults_of_left_out(one: LeftOut, rows: Sequence[LeftOutRow], facts: PlanFact
     if replicas is None:
         yield "the snapshot does not have it"
         return
-    if not one.concerned:
+    if not one.concerned and not (facts.balances and all(_NO_TIME.search(row.reason) for row in rows)):
         yield "the goal does not concern it, or it can move"
     for row in rows:
         if list(row.replicas) != list(replicas):
@@ -172,6 +173,7 @@ _REASONS: tuple[tuple[re.Pattern[str], Callable[[LeftOut, PlanFacts], bool]], ..
             "^it has (no replicas|a broker twice)|^its leader or ISR is outside",
             lambda one, _: is_unusable(one.replicas or (), one.leader, one.isr or ()),
         ),
+        (_NO_TIME, lambda one, facts: facts.within and (facts.balances or bool(one.concerned))),
         ("^its reassignment", lambda one, _: bool(one.in_flight)),
         ("^no live replica is in sync", lambda one, facts: facts.live.isdisjoint(one.isr or ())),
         ("not live: heal it first$", _has_lost_replica),

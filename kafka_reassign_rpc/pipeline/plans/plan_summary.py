@@ -101,7 +101,7 @@ class ImpactFigures(msgspec.Struct, frozen=True):
 class PlanRequest(msgspec.Struct, frozen=True):
     """`racks`: a rebalance also mends racks. `leaders_stay`: no other leader before a copy.
 
-    `to`: new replicas go to these brokers alone; empty: to any.
+    `to`: new replicas go to these brokers alone; empty: to any. `within`: seconds that the plan may take; None: any.
 
     `broker_weights`: by broker and measure: how much it should hold beside the others; empty: by the disks.
     """
@@ -122,6 +122,7 @@ class PlanRequest(msgspec.Struct, frozen=True):
     leaders_stay: bool = False
     broker_weights: dict[int, dict[str, float]] = {}
     to: list[int] = []
+    within: int | None = None
 
 
 class GainFigures(msgspec.Struct, frozen=True):

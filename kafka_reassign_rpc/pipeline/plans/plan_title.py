@@ -49,12 +49,14 @@ def changed_flags(summary: PlanSummary) -> Iterator[str]:
         yield "--topics " + (
             shlex.quote(",".join(requested.topics)) if few else first_of(requested.topics, _MOST_NAMED)
         )
-    if requested.to:
-        yield f"--to {','.join(map(str, requested.to))}"
-    if requested.racks:
-        yield "--racks"
-    if requested.leaders_stay:
-        yield "--leaders-stay"
+    for text, given in (
+        (f"--to {','.join(map(str, requested.to))}", requested.to),
+        (f"--within {requested.within}s", requested.within is not None),
+        ("--racks", requested.racks),
+        ("--leaders-stay", requested.leaders_stay),
+    ):
+        if given:
+            yield text
     for flag, value, default in (
         ("seed", requested.seed, options.seed),
         ("tolerance", requested.tolerance, options.tolerance),

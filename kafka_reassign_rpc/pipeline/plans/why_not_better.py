@@ -72,6 +72,7 @@ def _reasons(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
     found = [
         *_weight(summary, worst),
         *_limit_of_bytes(summary),
+        *_limit_of_time(summary),
         *_large_partition(summary, worst),
         *_rack(summary, worst),
         *_full_brokers(summary, worst),
@@ -99,6 +100,12 @@ def _limit_of_bytes(summary: PlanSummary) -> Iterator[str]:
     limit = summary.requested.max_bytes
     if limit >= 0 and summary.kind in _BALANCING and summary.bytes >= _SPENT * limit:
         yield f"--max-bytes allows to copy {size(limit)}, the plan copies {size(summary.bytes)}"
+
+
+def _limit_of_time(summary: PlanSummary) -> Iterator[str]:
+    left = sum(one.partitions for one in summary.left_out if "--within" in one.reason)
+    if left:
+        yield f"{counted(left, 'move')} would take longer than --within"
 
 
 def _large_partition(summary: PlanSummary, worst: _Worst) -> Iterator[str]:

@@ -40,6 +40,7 @@ class RoundParameters(msgspec.Struct, frozen=True):
     to_some          new replicas go to some brokers alone, by name
     even_bytes       what forced changes copy to each broker at best; 0.0: not known yet
     leading_seconds  how long the copies take, in the rounds that choose first leaders; None before
+    withdrawn        partitions whose changes are taken back, in a round after all others
     searched         the last round: one in so many partitions shows itself to the search; 0: no search
     balance          None if the goal forces changes
     spare            by broker and side: what it can lose or get in the last balancing round, which takes back copies;
@@ -66,6 +67,7 @@ class RoundParameters(msgspec.Struct, frozen=True):
     spare: dict[tuple[int, int], Load] | None = None
     leading_seconds: float | None = None
     searched: int = 0
+    withdrawn: frozenset[PartitionName] = frozenset()
 
     def size(self, partition: PlannerPartition) -> int:
         return self.typical_size if partition.bytes == UNKNOWN else partition.bytes

@@ -8,5 +8,6 @@ fair_rates.py          how copies share the network
 plan_simulation.py     carries out moves in virtual time
 plan_estimate.py       how long a plan takes, why, and what another cap or throttle would gain
 order_search.py        tries other orders of a small plan
+time_budget.py         what can be done in a given time
 simulated_timeline.py  what each broker sends and receives over virtual time
 """
