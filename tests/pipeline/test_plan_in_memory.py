@@ -100,12 +100,11 @@ def test_dp_2_what_there_is_no_time_for_is_left_out_the_same_in_this_process_and
     options = PlanOptions(seed=5, network=NetworkLimits(10_000))
     whole = plan_job.run_small(here(spark), PlanJob(path, tmp_path / "whole", goal, options))
     seconds = int(whole.expected_seconds / 2)
-    on_spark, in_memory = (
-        PlanJob(path, tmp_path / name, goal, options, within=seconds) for name in ("spark", "memory")
-    )
+    outs = [tmp_path / "on-spark", tmp_path / "in-memory"]
+    on_spark, in_memory = (PlanJob(path, out, goal, options, within=seconds) for out in outs)
     found = plan_job.run(spark, on_spark)
     assert plan_job.run_small(here(spark), in_memory) == found
-    assert files(on_spark.out) == files(in_memory.out)
+    assert files(outs[0]) == files(outs[1])
     late = sum(one.partitions for one in found.left_out if "(--within)" in one.reason)
     assert 0 < found.moves == whole.moves - late
     assert 0.5 * seconds < found.expected_seconds <= seconds

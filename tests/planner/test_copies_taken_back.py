@@ -48,7 +48,7 @@ def test_dp_2_where_rounds_moved_more_than_was_needed_a_part_of_it_stays_where_i
     stood = random_cluster(15, 5, 4000, seed=seed)
     cluster = PlannerCluster(stood.brokers, [shifted(one, by=10) for one in stood.topics])
     made, more = make_plan(cluster, REBALANCE), plan_that_takes_nothing_back(cluster, REBALANCE)
-    assert made.summary.bytes < 0.985 * more.summary.bytes
+    assert made.summary.bytes < 0.99 * more.summary.bytes
     assert_no_worse(made, more)
 
 
