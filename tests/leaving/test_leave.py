@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shlex
 import signal
 import sys
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import batch
 from tests.faults.cluster import Cluster, simulated_cluster
 from tests.fork_server import CLI, KAFKA_REASSIGN, output_of
+from tests.mixed_clusters.zookeeper_users import zookeeper_users
 from tests.processes import ended
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy, WriteCut
@@ -231,6 +233,31 @@ async def test_mg_2_ctrl_c_at_a_question_ends_the_command_and_what_the_acl_forbi
         text = await refused(zookeeper.address)
         assert "not permitted by the znode's ACL" in text
         assert "--kafka-config" in text
+
+
+@pytest.mark.timeout(120)
+async def test_mg_2_it_logs_in_to_a_secured_zookeeper_as_serve_does_by_the_command_that_check_prints(
+    tmp_path: Path,
+) -> None:
+    known = zookeeper_users(tmp_path)
+    async with AsyncExitStack() as stack:
+        zookeeper = await stack.enter_async_context(
+            EmbeddedZooKeeper(tmp_path / "zookeeper", jvm=known.jvm, settings=known.settings)
+        )
+        zk = await stack.enter_async_context(ZooKeeper(zookeeper.address, access=known.access))
+        for path in ("/brokers/ids", "/brokers/topics", "/config/brokers/1000", "/admin/failed_brokers/7"):
+            await zk.ensure_path(path)
+        assert "--kafka-config" in await refused(zookeeper.address), "who does not log in may not even read"
+        login = ("--java-security-auth-login-config", str(known.file))
+        words = ["check", "--for-kraft", "--json", "--zookeeper-connect", zookeeper.address, *login]
+        findings = json.loads((await output_of(CLI, words)).out)["findings"]
+        [printed] = [one["commands"] for one in findings if one["subject"] == "own-znodes"]
+        [command] = printed
+        _, *words = shlex.split(command.replace("left.json", str(tmp_path / "left.json")))
+        assert set(login) <= set(words)
+        ended = await output_of(CLI, words)
+        assert (ended.code, ended.err) == (0, "")
+        assert await zk.children("/admin") == []
 
 
 @pytest.mark.timeout(60)
