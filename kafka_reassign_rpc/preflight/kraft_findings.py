@@ -160,7 +160,8 @@ def _settings(cluster: Cluster, cures: Cures) -> Iterator[Finding]:
             "settings",
             f"{znode_paths.SETTINGS} has settings of servers ({some(sorted(cluster.settings)) or 'unreadable'}): they"
             " end with ZooKeeper, self-healing and caps with them",
-            "note them (`kafka-reassign settings`)",
+            "note them (`kafka-reassign settings`), or let `leave` keep them in its file",
+            cures.leave(),
         )
 
 
