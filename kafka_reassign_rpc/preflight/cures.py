@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.zookeeper import znode_paths
 
 Command = tuple[str, ...]
@@ -77,6 +78,13 @@ class Cures(NamedTuple):
 
     def cancel(self) -> Commands:
         return self._asks("kafka-reassign", "--cancel")
+
+    def without_configs(self, kind: str, name: str, configs: Iterable[str]) -> Commands:
+        """Deletes dynamic configs of a broker, of all brokers, or of a topic."""
+        entity = "--entity-default" if name == DEFAULT else f"--entity-name {shlex.quote(name)}"
+        return self._asks(
+            "kafka-configs.sh", f"--alter --entity-type {kind} {entity} --delete-config {','.join(configs)}"
+        )
 
     def delete_topics(self, names: Iterable[str]) -> Commands:
         """By the controller, also of topics that brokers do not know."""

@@ -6,15 +6,17 @@ Here: what is under way, and what is ours. Source: KRaftMigrationDriver.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from kafka_reassign_rpc.controller import odd_znodes
 from kafka_reassign_rpc.core.server_settings import divided
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.throttling import replication_throttles
 from kafka_reassign_rpc.preflight import kraft_broker_findings, kraft_metadata_findings, own_znodes
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.cures import LEAVE, Cures
-from kafka_reassign_rpc.preflight.findings import Finding, every, fine, some, unsafe, warning
+from kafka_reassign_rpc.preflight.findings import SHOWN, Finding, every, fine, some, unsafe, warning
 from kafka_reassign_rpc.preflight.migration_state import MigrationState
 from kafka_reassign_rpc.preflight.read_state import FoundState, unreadable_requests
 from kafka_reassign_rpc.support.counted import agreeing, counted
@@ -130,16 +132,18 @@ def _throttles(cluster: Cluster, more: MigrationState, cures: Cures) -> Iterator
             cures.leave(),
         )
     standing = [
-        f"{kind} {name}"
-        for kind, configs in (("broker", cluster.broker_configs), ("topic", cluster.topic_configs))
+        (kind, name, found)
+        for kind, configs in ((BROKERS, cluster.broker_configs), (TOPICS, cluster.topic_configs))
         for name, values in configs.items()
-        if any(one in values for one in _THROTTLES) and f"{kind}s/{name}" not in more.kept_throttles
+        if (found := [one for one in _THROTTLES if one in values]) and f"{kind}/{name}" not in more.kept_throttles
     ]
     if standing:
         yield warning(
             "throttles",
-            f"replication throttles stand on {some(standing)}, and go on to hold after the migration",
-            "delete them with `kafka-configs.sh`, if no move needs them",
+            f"replication throttles stand on {some(f'{kind}/{name}' for kind, name, _ in standing)}, and go on to hold"
+            " after the migration",
+            "delete them, if no move needs them",
+            tuple(chain.from_iterable(cures.without_configs(*one) for one in standing[:SHOWN])),
         )
     if not more.kept_throttles and not standing:
         yield fine("throttles", "no replication throttle stands")

@@ -366,6 +366,17 @@ def test_mg_1_commands_for_a_secured_cluster_name_the_files_that_they_need_and_n
     assert Cures("zk:1").move_all("heal") == Cures("zk:1").cancel() == ()
 
 
+def test_mg_1_throttles_that_stand_are_deleted_by_name() -> None:
+    rate = "leader.replication.throttled.rate"
+    configs = {"<default>": {rate: "5", "log.cleaner.threads": "1"}, "1": {rate: "7"}}
+    [warned] = [one for one in found(with_(0, broker_configs=configs)) if one.subject == "throttles"]
+    before = "kafka-configs.sh --bootstrap-server b1:9092,b2:9092 --alter --entity-type brokers"
+    assert warned.commands == (
+        f"{before} --entity-default --delete-config {rate}",
+        f"{before} --entity-name 1 --delete-config {rate}",
+    )
+
+
 def test_mg_1_what_the_shell_reads_from_its_input_is_quoted_as_it_wants_it() -> None:
     [line] = Cures("zk:1").shell(("set", "/a", '{"b": 1}'), ("delete", "/c d"))
     assert line == """printf '%s\\n' 'set /a '"'"'{"b": 1}'"'"'' 'delete "/c d"' | zookeeper-shell.sh zk:1"""
