@@ -37,13 +37,15 @@ def missing(topics: Sequence[TopicInfo], names: Iterable[TopicPartition]) -> dic
     }
 
 
-def refused(topics: Iterable[TopicInfo]) -> list[str]:
-    """Topics that this principal may not describe, and others that no broker tells."""
-    return sorted(
+def refused(topics: Sequence[TopicInfo], before: Iterable[str]) -> frozenset[str]:
+    """Topics that this principal may not describe, and others that no broker tells. An answer about all topics leaves
+    them out without a word: those of `before` that it does not have are refused still."""
+    told = {topic.name for topic in topics}
+    return frozenset(one for one in before if one not in told) | {
         topic.name
         for topic in topics
         if topic.error is not None and not isinstance(topic.error, UnknownTopicOrPartition)
-    )
+    }
 
 
 def made_new(

@@ -112,6 +112,8 @@ class Watcher:
         self._told: frozenset[int] = frozenset()
         """Brokers whose throttles are known."""
         self._unseen: dict[Ask, str] = {}
+        self._refused: frozenset[str] = frozenset()
+        """Topics of moves that this principal may not describe."""
 
     # ------------------------------------------------------------------------------------------------ what is seen
 
@@ -242,9 +244,9 @@ class Watcher:
         with counted() as cost:
             try:
                 listed: Listed = await client.list_partition_reassignments()
-            except ClusterAuthorizationFailed as error:
+            except ClusterAuthorizationFailed:  # Kafka's text has the whole request: each time another one
                 raise ClusterAuthorizationFailed(
-                    f"to see moves this principal needs the operation DESCRIBE on the cluster: {error.message}"
+                    "to see moves this principal needs the operation DESCRIBE on the cluster"
                 ) from None
             if not of_all:
                 found = await client.describe_some(sorted(self._book.topics | {name.topic for name in listed}))
@@ -282,7 +284,8 @@ class Watcher:
             await Turns().through(seen_cluster.brought_up_to_date(cluster, found.nodes, topics, listed, records, at))
         self._cluster = cluster
         self._record([*self._news.of(cluster)])
-        refused = seen_cluster.refused(topics)
+        self._refused = seen_cluster.refused(topics, self._refused & {name.topic for name in listed})
+        refused = sorted(self._refused)
         lacking = (
             f"Leaders and ISRs of {len(refused)} topic{plural(len(refused))} are not seen:"
             f" they need the operation DESCRIBE on them ({first_of(refused, NAMED)})"

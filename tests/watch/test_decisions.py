@@ -111,7 +111,9 @@ def test_kr_1_a_topic_that_nobody_may_describe_is_no_topic_without_a_leader() ->
     partition = cluster.get("t", 0)
     assert partition is not None
     assert (partition.leader, partition.is_moving) == (1, True)
-    assert seen_cluster.refused([denied]) == ["t"]
+    assert seen_cluster.refused([denied], ()) == {"t"}
+    assert seen_cluster.refused([topic(1, name="u")], ["t", "u"]) == {"t"}, "an answer about all topics leaves it out"
+    assert not seen_cluster.refused([topic(1)], ["t"])
     assert not seen_cluster.missing([denied], [T0])
     assert not seen_cluster.missing([], [T0]), "absence is no evidence"
     assert seen_cluster.missing([topic(error=UnknownTopicOrPartition())], [T0]) == {T0: None}
