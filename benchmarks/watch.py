@@ -29,7 +29,7 @@ from kafka_reassign_rpc.watch.served import ServedWatch
 from tests.stock.kraft import VERSION, KRaftNode
 from tests.waiting import eventually
 
-MOVES, QUICK_MOVES = (10, 1_000, 10_000), (10,)
+MOVES, QUICK_MOVES = (10, 1_000, 5_000), (10,)
 WINDOW_S, QUICK_WINDOW_S = 15.0, 5.0
 ROUNDS, QUICK_ROUNDS = 3, 1
 BROKERS, QUICK_BROKERS = 200, 12
@@ -61,7 +61,7 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
             print(f"  watch: {pages[-1]}", flush=True)
     of_stock = tables.show(
         f"What watch costs two brokers of stock Kafka {VERSION}",
-        ("moves in flight", "requests", "bytes", "request time", "of one thread", "brokers' CPU alone", "with watch"),
+        ("moves in flight", "requests", "bytes", "request time", "at most", "brokers' CPU alone", "with watch"),
         rows,
         [f"{rounds} rounds of {window:.0f} s with and without watch in turns, after one of each that does not count"],
     )
@@ -119,7 +119,7 @@ async def _row(nodes: list[KRaftNode], jmx: Jmx, moves: int, window: float, roun
         f"{requests:.1f} /s",
         f"{(size or 0) / 1000:.1f} kB/s",
         f"{tables.middle(shares[1:]):.2f} %",
-        f"at most {max(shares):.2f} %",
+        f"{max(shares[1:]):.2f} %",
         f"{tables.middle(alone[1:]):.1f} %",
         f"{tables.middle([one.cpu for one in with_watch[1:]]):.1f} %",
     )
