@@ -13,6 +13,7 @@ from tests.faults.cluster import address_of, ask, metadata
 from tests.fork_server import KAFKA_REASSIGN, output_of
 from tests.mixed_clusters.mixed_cluster import BROKERS, OUTLIVES_PAUSES, behind_our_server, controller
 from tests.mixed_clusters.test_migration_to_kraft import DONE, KRAFT
+from tests.stock.tools import Output
 from tests.waiting import eventually
 
 from .clients import INTERNAL_TOPICS, Clients
@@ -29,6 +30,10 @@ HELD = "KRaft has controlled this "
 async def api_keys(address: str) -> set[int]:
     """Of the APIs that a broker offers."""
     return {one.api_key for one in (await ask(address_of(address), ApiVersionsRequest(), 0)).api_keys}
+
+
+async def kafka_reassign(bootstrap: str, *words: str) -> Output:
+    return await output_of(KAFKA_REASSIGN, ["--bootstrap-server", bootstrap, *words])
 
 
 async def throttled(zk: ZooKeeper) -> list[str]:
@@ -54,6 +59,7 @@ async def test_mg_3_a_migration_under_load_finds_our_server_in_control_and_its_w
         hosts = await Hosts.of(mixed, tmp_path)
         await mixed.create("moves", {0: (1, 2)})
         await mixed.create("waits", {0: (1, 2)})
+        await mixed.create("hybrid", {0: (1, 2)})
         await cluster.configure("a", {"partition.reassignments.max.per.cluster": "1"})
         assert set((await cluster.alter("a", TARGETS, throttle=20_000)).values()) == {0}
         await cluster.configure("a", {"partition.reassignments.enabled": "false"})  # so one of them waits
@@ -94,6 +100,8 @@ async def test_mg_3_a_migration_under_load_finds_our_server_in_control_and_its_w
 
                 for broker in (1, 2):
                     await hosts.broker(broker, block(way, "process.roles=broker", hosts.replaced, "on each broker"))
+                moved = await kafka_reassign(stock.bootstrap, "move", "hybrid", "-p", "0:3,1", "--watch")
+                assert moved.code == 0, moved.err
                 await carry_out(out_of_kraft, operator, hosts.replaced, hosts.done)
                 await hosts.kraft.kill()
                 await carry_out(back, operator, hosts.replaced, hosts.done)
@@ -113,10 +121,9 @@ async def test_mg_3_a_migration_under_load_finds_our_server_in_control_and_its_w
                 await eventually(can_create, within=60)
                 await cluster.configure("b", {"partition.reassignments.enabled": "true"})
                 assert [one["held"]["reason"][:26] for one in (await queue_json(mixed.zk) or {}).values()] == [HELD]
-                host, port = cluster.address("b")
-                released = await output_of(KAFKA_REASSIGN, ["--bootstrap-server", f"{host}:{port}", "release", "--all"])
+                released = await kafka_reassign(cluster.servers["b"].ready_value("bootstrap"), "release", "--all")
                 assert released.code == 0, released.err
-                await cluster.rests_at(TARGETS, within=90)
+                await cluster.rests_at({**TARGETS, ("hybrid", 0): (3, 1)}, within=90)
                 assert await throttled(mixed.zk) == []
         finally:
             await hosts.kraft.kill()
