@@ -146,6 +146,7 @@ async def test_dh_5_leases_have_the_rate_of_the_window_at_once_and_their_own_whe
         assert window.told.endswith("waiting moves start, throttle leases and repairs have 10.0 kB/s")
         await controller.loop.submit(TimePassed(22 * HOUR))
         await eventually(lambda: has_rate(zk, "50000"))
+        controller.zk.refuses = 0  # all is read again
         await controller.alter({("t", 1): (2, 3)}, throttle=60_000)
         assert {await rate_of(zk, broker) for broker in (1, 2, 3)} == {"50000"}
     async with elected_controller(zk_connect) as successor:
