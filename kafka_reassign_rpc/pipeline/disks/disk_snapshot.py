@@ -1,6 +1,6 @@
 """What a snapshot says of log dirs and of the replicas in them.
 
-The table of replicas stays in memory as Arrow: some 70 bytes for each. Replicas of one broker at a time become objects.
+The table of replicas stays in memory as Arrow; those of one broker at a time become objects.
 """
 
 from collections.abc import Iterator
