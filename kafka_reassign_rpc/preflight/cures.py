@@ -14,7 +14,7 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 Command = tuple[str, ...]
 """The words of a command of ZooKeeper's shell."""
 Commands = tuple[str, ...]
-SNAPSHOT, LEFT = "snapshot", "left.json"
+SNAPSHOT, PLAN, LEFT = "snapshot", "plan-heal", "left.json"
 """What the commands write into the folder in which they run."""
 PROPERTIES = "server.properties"
 LEAVE = "`kafka-reassign-rpc leave` takes away what is ours, step by step"
@@ -38,7 +38,9 @@ class Cures(NamedTuple):
     of_ours: str = ""
 
     def shell(self, *commands: Command) -> Commands:
-        """Commands of `zookeeper-shell.sh`, all in one run of it."""
+        """Commands of `zookeeper-shell.sh`, all in one run of it. None where a path or its data cannot be typed."""
+        if not all(_can_be_typed(word) for words in commands for word in words):
+            return ()
         tool = _words("zookeeper-shell.sh", shlex.quote(self.zookeeper), self.to_shell)
         if len(commands) > 1:
             lines = (shlex.quote(" ".join(map(_as_typed, words))) for words in commands)
@@ -67,13 +69,11 @@ class Cures(NamedTuple):
         tool = "zookeeper-security-migration.sh --zookeeper.acl=unsecure --zookeeper.connect"
         return (_words(tool, shlex.quote(self.zookeeper), self.to_shell.replace("-zk-", "--zk-")),)
 
-    def move_all(self, goal: str) -> Commands:
-        """A plan with this goal, made and carried out: `heal`, or `drain --brokers 3`."""
-        plan = f"plan-{goal.partition(' ')[0]}"
+    def heal(self) -> Commands:
         return (
             *self._asks("kafka-reassign-rpc export", f"--out {SNAPSHOT}"),
-            *((f"kafka-reassign-rpc plan {goal} --snapshot {SNAPSHOT} --out {plan}",) if self.bootstrap else ()),
-            *self._asks("kafka-reassign-rpc submit", f"--plan {plan} --execute"),
+            *((f"kafka-reassign-rpc plan heal --snapshot {SNAPSHOT} --out {PLAN}",) if self.bootstrap else ()),
+            *self._asks("kafka-reassign-rpc submit", f"--plan {PLAN} --execute"),
         )
 
     def cancel(self) -> Commands:
@@ -107,6 +107,11 @@ def with_line(name: str, value: str) -> Commands:
 
 def _words(*words: str) -> str:
     return " ".join(one for one in words if one)
+
+
+def _can_be_typed(word: str) -> bool:
+    """A line break would begin another command."""
+    return word.isprintable() and not ("'" in word and '"' in word)
 
 
 def _as_typed(word: str) -> str:

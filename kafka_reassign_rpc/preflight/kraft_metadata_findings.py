@@ -104,7 +104,7 @@ def _replicas(state: FoundState, cures: Cures) -> Iterator[Finding]:
     for topic, index, one in cluster.all_partitions():
         for broker in {*one.replicas, *one.pending_deletion} - cluster.brokers.keys():
             held[broker].append((topic, index))
-    commands = cures.move_all("heal")
+    commands = cures.heal()
     for broker, partitions in sorted(held.items()):
         ours = str(broker) in state.taken_ids
         yield unsafe(

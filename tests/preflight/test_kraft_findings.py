@@ -363,7 +363,7 @@ def test_mg_1_commands_for_a_secured_cluster_name_the_files_that_they_need_and_n
     assert cures.elect() == ("zookeeper-shell.sh zk:1 -zk-tls-config-file tls.properties delete /controller",)
     [opened] = cures.open_znodes()
     assert opened.endswith("--zookeeper.connect zk:1 --zk-tls-config-file tls.properties")
-    assert Cures("zk:1").move_all("heal") == Cures("zk:1").cancel() == ()
+    assert Cures("zk:1").heal() == Cures("zk:1").cancel() == ()
 
 
 def test_mg_1_throttles_that_stand_are_deleted_by_name() -> None:
@@ -380,6 +380,11 @@ def test_mg_1_throttles_that_stand_are_deleted_by_name() -> None:
 def test_mg_1_what_the_shell_reads_from_its_input_is_quoted_as_it_wants_it() -> None:
     [line] = Cures("zk:1").shell(("set", "/a", '{"b": 1}'), ("delete", "/c d"))
     assert line == """printf '%s\\n' 'set /a '"'"'{"b": 1}'"'"'' 'delete "/c d"' | zookeeper-shell.sh zk:1"""
+
+
+@pytest.mark.parametrize("path", ["/config/brokers/x\ndeleteall /brokers", "/a\x1b[2J", """/a'b" c"""])
+def test_mg_1_a_path_that_would_be_another_command_is_in_none(path: str) -> None:
+    assert CURES.delete([path]) == CURES.elect([path]) == ()
 
 
 def test_mg_1_credentials_are_not_printed_in_a_command() -> None:
