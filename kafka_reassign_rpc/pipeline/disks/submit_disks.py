@@ -54,6 +54,8 @@ class DiskSubmission:
     at_a_time: int | None = None
     undo: bool = False
     _silent_since: dict[int, float] = field(default_factory=dict)
+    _done_before: int | None = None
+    """Bytes that were copied when this run first looked."""
 
     @cached_property
     def summary(self) -> DiskSummary:
@@ -201,8 +203,8 @@ class DiskSubmission:
         queue = self.queue
         done = sum(move.size for move in queue.done) + sum(queue.copied.values())
         total = sum(move.size for move in self.moves if move.replica not in queue.left_out)
-        self._first_done = min(done, getattr(self, "_first_done", done))
-        rate = (done - self._first_done) / seconds if seconds > 0 else None
+        self._done_before = done if self._done_before is None else min(done, self._done_before)
+        rate = (done - self._done_before) / seconds if seconds > 0 else None
         left = (total - done) / rate if rate else None
         known = counted(len(self.moves), "move")
         text = (
