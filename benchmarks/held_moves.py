@@ -14,9 +14,8 @@ from tests.jvm import QUICK
 from tests.stock.kraft import KRaftNode, kraft_cluster
 
 PER_TOPIC = 500
-RECORDS, RECORD_BYTES = 4_000, 8_000
-"""In all, at least one in each partition: more than the throttle lets through, which is one fetch in some ten
-seconds."""
+RECORDS, RECORD_BYTES, LEAST_RECORDS = 4_000, 8_000, 4
+"""In all, and in each partition: more than the throttle lets through, which is one fetch in some ten seconds."""
 ONE_FETCH = {"replica.fetch.response.max.bytes": "16384"}
 JVM = ("-Xms256m", "-Xmx1g", *QUICK)
 AT_ONCE = 1_000
@@ -64,7 +63,7 @@ def _fill(bootstrap: str, topics: Mapping[str, int]) -> None:
         admin.close()
     producer = Producer({"bootstrap.servers": bootstrap, "batch.size": 8_192, "linger.ms": 0, "log_level": 0})
     names = [(topic, index) for topic, size in topics.items() for index in range(size)]
-    for _ in range(max(1, RECORDS // len(names))):
+    for _ in range(max(LEAST_RECORDS, RECORDS // len(names))):
         for topic, index in names:
             producer.produce(topic, bytes(RECORD_BYTES), partition=index)
             producer.poll(0)
