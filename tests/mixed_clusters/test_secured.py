@@ -161,12 +161,6 @@ async def test_sv_5_a_secured_stock_cluster_runs_under_our_controller_by_the_ste
         return await secured.zk.exists(znode_paths.topic("t")) is None
 
     await eventually(is_deleted, within=60)
-    words = ["leave", "--zookeeper-connect", secured.stock.brokers[1].properties["zookeeper.connect"], "--yes"]
-    login = ["--java-security-auth-login-config", str(secured.directory / "jaas.conf")]
-    assert (await output_of(CLI, words)).code == 1
-    left = await output_of(CLI, [*words, *login])
-    assert left.code == 0, left
-    assert await secured.zk.children(znode_paths.ADMIN) == ["delete_topics"]
 
 
 async def test_sv_5_our_clients_reach_stock_brokers_by_every_login(secured: Secured) -> None:
