@@ -42,7 +42,7 @@ class KRaftNode(LoggedProcess):
         super().__init__(directory / "node.log")
         self.id = node_id
         self.port = port
-        self.controller = properties["controller.quorum.voters"].partition("@")[2]
+        self.controller = properties["controller.quorum.voters"].partition("@")[2].partition(",")[0]
         self._jvm = jvm
         self._config = directory / "server.properties"
         self.properties = {"log.dirs": str(directory / "data"), **properties}
@@ -51,7 +51,7 @@ class KRaftNode(LoggedProcess):
         """Start the node with `properties`, and format its directory before the first start; returns once its log says
         that it has started."""
         self._config.write_text("".join(f"{key}={value}\n" for key, value in self.properties.items()))
-        if not (Path(self.properties["log.dirs"]) / "meta.properties").exists():
+        if not (Path(self.properties["log.dirs"].partition(",")[0]) / "meta.properties").exists():
             await self._format()
         self.launch([*java(self.version, (*self._jvm, *self.options)), "kafka.Kafka", str(self._config)])
         await self.wait_for_line(STARTED, 240)
@@ -98,25 +98,27 @@ def kraft_cluster(
     ids: Iterable[int] = (1, 2),
     per_node: Mapping[int, Mapping[str, str]] | None = None,
     *,
+    controllers: Sequence[int] = (1,),
     jvm: Sequence[str] = JVM,
     version: str = VERSION,
 ) -> list[KRaftNode]:
-    """The nodes of a cluster, not started yet."""
+    """The nodes of a cluster, not started yet. `controllers`: those of them that are voters as well as brokers."""
     ids = list(ids)
-    controller_port, *ports = kept_ports(len(ids) + 1)
+    all_ports = kept_ports(len(ids) + len(controllers))
+    ports, voters = all_ports[: len(ids)], dict(zip(controllers, all_ports[len(ids) :], strict=True))
     common = {key: value for key, value in DEFAULTS.items() if not key.startswith("zookeeper.")}
     common |= {
-        "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
+        "controller.quorum.voters": ",".join(f"{voter}@127.0.0.1:{port}" for voter, port in voters.items()),
         "controller.listener.names": "CONTROLLER",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
     }
     nodes = []
     for node_id, port in zip(ids, ports, strict=True):
         listeners = f"PLAINTEXT://127.0.0.1:{port}"
-        if node_id == 1:
+        if node_id in voters:
             own = {
                 "process.roles": "broker,controller",
-                "listeners": f"{listeners},CONTROLLER://127.0.0.1:{controller_port}",
+                "listeners": f"{listeners},CONTROLLER://127.0.0.1:{voters[node_id]}",
             }
         else:
             own = {"process.roles": "broker", "listeners": listeners}

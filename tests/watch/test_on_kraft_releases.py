@@ -1,91 +1,268 @@
-"""Watch beside stock Kafka in KRaft mode of several releases, with moves of each release's own tool.
+"""Watch beside stock Kafka in KRaft mode of several releases, one cluster each: what stops a move is produced for real,
+one reason after another, with moves of each release's own tool.
 
 CI runs `IN_CI`, and `test_on_stock_kafka` runs 4.1; the variable KAFKA_RELEASES names others, with commas between them:
 each needs a pom in tests/stock/poms.
 """
 
 import asyncio
-import json
 import os
-from asyncio.subprocess import PIPE, STDOUT
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
 
-from tests.jvm import QUICK
-from tests.stock.jars import classpath, require
-from tests.stock.kraft import kraft_cluster
-from tests.stock.tools import MAIN_CLASSES
+from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, TopicPartition, throttle_configs
+from kafka_reassign_rpc.client.config_calls import TOPIC, Changes
+from kafka_reassign_rpc.support.wall_clock import now_ms
+from kafka_reassign_rpc.watch.pace import Ask
+from tests.reassign_command.run_command import Command
+from tests.stock.jars import require
 from tests.waiting import eventually
-from tests.watch.test_on_stock_kafka import BACK, MOVED, RECORD_BYTES, RECORDS, fill
+from tests.watch.kraft_world import BROKERS, GUEST, RECORD_BYTES, KRaftWorld, failed, kraft_world
 from tests.watch.watching import Watch, watching
 
-pytestmark = [pytest.mark.stock, pytest.mark.in_ci, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.stock, pytest.mark.in_ci, pytest.mark.timeout(400)]
 
-IN_CI = "4.3.1"
+IN_CI = "3.9.1"
 RELEASES = os.environ.get("KAFKA_RELEASES", IN_CI).split(",")
-QUICK_TO_FENCE = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
-SMALL_FETCHES = {"replica.fetch.max.bytes": "50000", "replica.fetch.response.max.bytes": "50000"}
-"""A throttle lets a whole fetch through: the move would end with its first one."""
+RECORDS = 60
+RATE = 10_000
+"""Kafka lets through what eleven seconds at this rate allow, then this rate."""
+PATIENCE: dict[str, Any] = {"request_timeout_ms": 1_500}
 
 
-async def reassign(version: str, bootstrap: str, folder: Path, topic: str, throttle: int) -> None:
-    """In a JVM of its own: `Tools` needs classes that moved in 4.4."""
-    plan = folder / f"{topic}.json"
-    plan.write_text(json.dumps({"version": 1, "partitions": [{"topic": topic, "partition": 0, "replicas": [2]}]}))
-    tool = [MAIN_CLASSES["reassign-partitions"], "--bootstrap-server", bootstrap, "--execute"]
-    what = ["--reassignment-json-file", str(plan), "--throttle", str(throttle)]
-    process = await asyncio.create_subprocess_exec(
-        "java", *QUICK, "-cp", classpath(version), *tool, *what, stdout=PIPE, stderr=STDOUT
-    )
-    out, _ = await process.communicate()
-    assert process.returncode == 0, out
+class Stage:
+    """`stays` leads what moves to `target`; `lost` is frozen, killed and started again: the active controller, where
+    there are others."""
+
+    def __init__(self, world: KRaftWorld, watch: Watch, lost: int) -> None:
+        self.world, self.watch, self.lost = world, watch, lost
+        self.stays, self.target = [one for one in BROKERS if one != lost]
+        self.release = tuple(map(int, world.version.split(".")[:2]))
+
+    async def stalled(self, topic: str, beginning: str) -> None:
+        """The move's reason begins so, sooner or later."""
+
+        async def is_named() -> bool:
+            one = (await self.watch.moves())[f"{topic}-0"]
+            assert one["stalled"] is not None, one
+            assert one["stalled"].startswith(beginning), one["stalled"]
+            return True
+
+        await eventually(is_named, within=90)
+
+    async def sick_is_moved(self) -> bool:
+        async with AsyncReassignmentClient(bootstrap_servers=self.bootstrap) as client:
+            found = (await client.describe_topics(["sick"]))["sick"]
+        return not isinstance(found, KafkaError) and found[0].replicas == (self.target, self.lost)
+
+    async def completed(self, *topics: str) -> None:
+        async def is_over() -> bool:
+            return {("move.completed", topic) for topic in topics} <= set(await self.watch.events())
+
+        await eventually(is_over, within=90)
+
+    @property
+    def bootstrap(self) -> str:
+        """That of a broker which is always there."""
+        return f"127.0.0.1:{self.world.nodes[self.stays].port}"
+
+    async def moves(self, targets: dict[str, list[int]]) -> None:
+        async with AsyncReassignmentClient(bootstrap_servers=self.bootstrap) as client:
+            errors = await client.alter_partition_reassignments(
+                {TopicPartition(topic, 0): target for topic, target in targets.items()}
+            )
+        assert not any(errors.values()), errors
+
+    async def configs(self, changes: Changes) -> None:
+        async with AsyncReassignmentClient(bootstrap_servers=self.bootstrap) as client:
+            errors = await client.change_configs(changes)
+        assert not any(errors.values()), errors
 
 
-async def reason(watch: Watch) -> str | None:
-    found = (await watch.moves()).get(f"{BACK.topic}-0")
-    return None if found is None else found["stalled"]
+async def bytes_and_times_are_true(stage: Stage) -> None:
+    """Of moves of the stock tool. Too few replicas for `min.insync.replicas` stop producers, and no move."""
+    world, stays, target, lost = stage.world, stage.stays, stage.target, stage.lost
+    await stage.configs({(TOPIC, "moved"): {"min.insync.replicas": "2"}})
+    before = now_ms()
+    await world.reassign({"moved": [target], "slow": [target], "kept": [lost]}, RATE)
+
+    async def copied() -> Any:
+        one = (await stage.watch.moves())["moved-0"]
+        return one if one["bytes_copied"] else None
+
+    one = await eventually(copied)
+    assert (one["original"], one["target"], one["adding"], one["leader"]) == ([stays], [target], [target], stays)
+    assert before <= one["since"] <= now_ms()
+    assert one["bytes_total"] == world.on_disk(stays, "moved") > RECORDS * RECORD_BYTES
+    assert one["bytes_copied"] <= world.on_disk(target, "moved") < one["bytes_total"]
+    assert one["copied"] == {str(target): one["bytes_copied"]}
+    held = world.on_disk(target, "moved")
+
+    async def follows() -> bool:
+        return bool((await stage.watch.moves())["moved-0"]["bytes_copied"] >= held)
+
+    await eventually(follows)
+
+
+async def throttles_are_named(stage: Stage) -> None:
+    await stage.configs(throttle_configs.rates(BROKERS, 1))
+    throttled = f"broker {stage.target} fetches nothing from broker {stage.stays}, throttled to 1 B/s"
+    await stage.stalled("moved", throttled)
+    with stage.world.producing("slow"):
+
+        async def is_named() -> bool:
+            why = (await stage.watch.moves())["slow-0"]["stalled"]
+            return why is not None and why.startswith("throttled to 1 B/s (") and why.endswith(" B/s are produced")
+
+        await eventually(is_named)
+
+    async def is_measured() -> bool:
+        told = (await stage.watch.moves())["slow-0"]["bytes_total"]
+        return bool(told == stage.world.on_disk(stage.stays, "slow"))
+
+    await eventually(is_measured)
+    await stage.configs({(TOPIC, "moved"): dict.fromkeys(throttle_configs.TOPIC_THROTTLES)})
+    await stage.completed("moved")
+    assert stage.world.on_disk(stage.target, "moved") >= RECORDS * RECORD_BYTES
+
+
+async def a_lost_broker_is_named_in_each_of_its_states(stage: Stage) -> None:
+    world, lost = stage.world, stage.lost
+    broken = world.log_dir_of(lost, "kept")
+    with failed(broken):
+        await stage.stalled("kept", f"log dir {broken} of broker {lost} has failed")
+        world.nodes[lost].freeze()
+        if len(world.controllers) == 1:  # while there is no active controller, nobody tells which moves there are
+            await stage.stalled("kept", f"no answer from broker {lost}")
+        state = "fenced" if stage.release >= (4, 0) else "dead"
+        await stage.stalled("kept", f"broker {lost} is {state}")
+        await stage.moves({"sick": [stage.target, lost], "alone": [stage.target]})
+        if stage.release >= (4, 3):  # it waits for adding replicas alone, and may be over before it is seen
+            await eventually(stage.sick_is_moved)
+        else:
+            await stage.stalled("sick", f"broker {lost} stays and is out of sync (broker {lost} is {state}): mend it")
+        eligible = f": broker {lost} is eligible, start it" if stage.release >= (4, 1) else ""
+        await stage.stalled("alone", f"there is no leader to copy from{eligible}")
+        await the_status_says_the_same(stage)
+        await world.nodes[lost].kill()
+
+
+async def the_status_says_the_same(stage: Stage) -> None:
+    """At once, and without any process that has watched before."""
+    told = await Command(stage.bootstrap).json("--status")
+    seen = await stage.watch.moves()
+    keys = ("target", "adding", "removing", "leader", "stalled")
+    of_status = {f"{one['topic']}-{one['partition']}": one for one in told["moves"]}
+    assert of_status.keys() == seen.keys()
+    for name in seen.keys() - {"slow-0"}:  # that a throttle is too low takes its time to show
+        assert [of_status[name][key] for key in keys] == [seen[name][key] for key in keys]
+    status = await stage.watch.document("status")
+    assert told["controller"]["id"] == status["controller"]["id"] != stage.lost
+    kinds = [one["kind"] for one in told["problems"]]
+    assert {"lost_brokers", "offline", "stalled"} <= set(kinds)
+
+
+async def a_broker_comes_back_at_another_port(stage: Stage) -> None:
+    stage.world.move_to_another_port(stage.lost)
+    await stage.world.nodes[stage.lost].start()
+    await stage.configs(throttle_configs.no_broker_throttles(BROKERS))
+    await stage.completed("alone", "kept")
+    await eventually(stage.sick_is_moved)
+    assert stage.world.on_disk(stage.lost, "kept") >= RECORDS * RECORD_BYTES
+
+
+async def each_right_that_is_missing_is_named(world: KRaftWorld, folder: Path) -> None:
+    """With moves under way: the guest comes without rights, and gets one after another."""
+
+    def allow(operation: ACLOperation, resource: ResourceType, name: str) -> None:
+        admin = KafkaAdminClient(bootstrap_servers=world.bootstrap)
+        try:
+            found = admin.create_acls(
+                [ACL("User:guest", "*", operation, ACLPermissionType.ALLOW, ResourcePattern(resource, name))]
+            )
+            assert not found["failed"], found
+        finally:
+            admin.close()
+
+    async with watching(world.bootstrap_of_guests, folder / "guest", **PATIENCE, **GUEST) as watch:
+
+        async def problems(*beginnings: str) -> bool:
+            texts = await watch.problems()
+            return all(any(text.startswith(one) for text in texts) for one in beginnings)
+
+        refused = "the cluster cannot be seen: to see moves this principal needs the operation DESCRIBE on the cluster"
+        topics = "Leaders and ISRs of 2 topics are not seen: they need the operation DESCRIBE on them (kept, slow)"
+        configs = "Throttles are not all seen (the operation DESCRIBE_CONFIGS on the cluster and on topics tells them)"
+        await eventually(lambda: problems(refused))
+        await asyncio.to_thread(allow, ACLOperation.DESCRIBE, ResourceType.CLUSTER, "kafka-cluster")
+        await eventually(lambda: problems(topics, configs))
+        assert sorted(await watch.moves()) == ["kept-0", "slow-0"]
+        await asyncio.to_thread(allow, ACLOperation.DESCRIBE, ResourceType.TOPIC, "*")
+        await asyncio.to_thread(allow, ACLOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, "*")
+        await asyncio.to_thread(allow, ACLOperation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, "kafka-cluster")
+
+        async def all_is_seen() -> bool:
+            kinds = {one["kind"] for one in (await watch.document("status"))["problems"]}
+            return "unseen" not in kinds and "no_controller" not in kinds
+
+        await eventually(all_is_seen)
+
+
+async def another_cluster_at_the_address_is_said(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    for node in stage.world.nodes.values():
+        await node.kill()
+    other = stage.world.replaced()
+    try:
+        await other.start()
+        await eventually(lambda: stage.watch.watcher.cluster_id == other.cluster_id, within=90)
+        await eventually(lambda: stage.watch.watcher.answers)
+        assert await stage.watch.moves() == {}
+    finally:
+        await other.kill()
+    assert f"another cluster answers at the same address: {other.cluster_id}" in caplog.text
+
+
+@asynccontextmanager
+async def stage_of(version: str, folder: Path, controllers: tuple[int, ...]) -> AsyncIterator[Stage]:
+    async with (
+        kraft_world(version, folder / "nodes", controllers) as world,
+        watching(world.bootstrap, folder / "events", **PATIENCE) as watch,
+    ):
+        await eventually(lambda: watch.watcher.answers)
+        active = (await watch.document("status"))["controller"]["id"]
+        stage = Stage(world, watch, active if len(controllers) > 1 else BROKERS[-1])
+        stays, lost = stage.stays, stage.lost
+        topics = {"moved": [stays], "slow": [stays], "kept": [stays], "sick": [stays, lost], "alone": [lost]}
+        await asyncio.to_thread(world.create, topics, RECORDS)
+        yield stage
 
 
 @pytest.mark.parametrize("version", RELEASES)
-async def test_kr_1_moves_of_each_releases_own_tool_are_seen_until_they_end_and_a_fenced_target_is_named(
-    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_kr_1_whatever_stops_a_move_on_a_cluster_of_each_release_is_named_and_its_bytes_are_those_on_disk(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Three controllers up to 4.0, of which the active one is lost; later one, whose cluster is replaced at last."""
     require(version)
     monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.STALL_S", 2.0)
-    nodes = kraft_cluster(
-        tmp_path / "nodes", per_node=dict.fromkeys((1, 2), QUICK_TO_FENCE | SMALL_FETCHES), version=version
-    )
-    try:
-        await asyncio.gather(*(node.start() for node in nodes))
-        bootstrap = f"127.0.0.1:{nodes[0].port}"
-        await asyncio.to_thread(fill, bootstrap)
-        async with watching(bootstrap, tmp_path / "events") as watch:
-            await eventually(lambda: watch.watcher.answers)
-            await reassign(version, bootstrap, tmp_path, MOVED.topic, RECORDS * RECORD_BYTES // 6)
-
-            async def measured() -> Any:
-                found = (await watch.moves()).get(f"{MOVED.topic}-0")
-                return found if found is not None and found["bytes_copied"] else None
-
-            one = await eventually(measured)
-            assert (one["original"], one["target"], one["adding"]) == ([1], [2], [2])
-            assert one["bytes_total"] > RECORDS * RECORD_BYTES
-            assert one["bytes_total"] >= one["bytes_copied"]
-
-            async def is_over() -> bool:
-                return ("move.completed", MOVED.topic) in await watch.events()
-
-            await eventually(is_over)
-            await reassign(version, bootstrap, tmp_path, BACK.topic, 1)
-            await eventually(lambda: bool(watch.watcher.view().term.cluster.moving))  # type: ignore[union-attr]
-            await nodes[1].kill()
-
-            async def is_named() -> bool:
-                return await reason(watch) == "broker 2 is fenced"
-
-            await eventually(is_named, within=60)
-            assert any(text.startswith("1 of 2 brokers live; lost: 2") for text in await watch.problems())
-    finally:
-        await asyncio.gather(*(node.kill() for node in nodes))
+    monkeypatch.setattr("kafka_reassign_rpc.watch.pace.LONGEST_S", 1.0)
+    monkeypatch.setattr("kafka_reassign_rpc.watch.pace.SOON_S", 1.0)
+    monkeypatch.setattr("kafka_reassign_rpc.watch.pace.PAUSES_S", dict.fromkeys(Ask, (1.0, 1.0)))
+    controllers = (1,) if version.startswith("4.") else BROKERS
+    async with stage_of(version, tmp_path, controllers) as stage:
+        await bytes_and_times_are_true(stage)
+        await throttles_are_named(stage)
+        if len(controllers) == 1:
+            await each_right_that_is_missing_is_named(stage.world, tmp_path)
+        await a_lost_broker_is_named_in_each_of_its_states(stage)
+        if len(controllers) > 1:
+            assert stage.watch.watcher.view().controller in (stage.stays, stage.target)
+        await a_broker_comes_back_at_another_port(stage)
+        if len(controllers) == 1:
+            await another_cluster_at_the_address_is_said(stage, caplog)
+    assert "a defect" not in caplog.text
