@@ -13,13 +13,17 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks import snapshots
 from benchmarks.tables import show
 from kafka_reassign_rpc.support.human_units import duration
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SIZES = ((30_000, 30), (300_000, 60), (1_000_000, 200))
 """(partitions, brokers)."""
@@ -187,15 +191,19 @@ def _plan(path: Path, goal: str) -> None:
         if not text.startswith("batch"):
             print(f"{time.perf_counter() - began:7.1f} s  {text}", file=sys.stderr, flush=True)
 
-    began = time.perf_counter()
-    with session("benchmark", master="local[2]") as spark:
-        wanted = Goal(GoalKind(goal), GOALS[goal])
-        job = PlanJob(path, path.with_name(f"{path.name}-plan"), wanted, chooses_cap=True)
-        summary = plan_job.run(spark, job, say)
-        store = spark.sparkContext._jsc.sc().statusStore()
-        defaults = [getattr(store, f"stageList$default${place}")() for place in (4, 5)]
-        stages = store.stageList(None, False, False, *defaults)
-        shuffled = sum(stages.apply(place).shuffleWriteBytes() for place in range(stages.size()))
+    began, shuffled = time.perf_counter(), 0
+
+    @contextmanager
+    def start_spark() -> "Iterator[SparkSession]":
+        nonlocal shuffled
+        say("starting Spark")
+        with session("benchmark", master="local[2]") as spark:
+            yield spark
+            shuffled = _shuffled(spark)
+
+    wanted = Goal(GoalKind(goal), GOALS[goal])
+    job = PlanJob(path, path.with_name(f"{path.name}-plan"), wanted, chooses_cap=True)
+    summary = plan_job.run_here(start_spark, job, say)
     found = {
         "partitions": summary.partitions,
         "shuffled": shuffled,
@@ -209,6 +217,13 @@ def _plan(path: Path, goal: str) -> None:
         "after": summary.imbalance_after["bytes"],
     }
     print(json.dumps(found), flush=True)
+
+
+def _shuffled(spark: "SparkSession") -> int:
+    store = spark.sparkContext._jsc.sc().statusStore()
+    defaults = [getattr(store, f"stageList$default${place}")() for place in (4, 5)]
+    stages = store.stageList(None, False, False, *defaults)
+    return sum(stages.apply(place).shuffleWriteBytes() for place in range(stages.size()))
 
 
 if __name__ == "__main__":

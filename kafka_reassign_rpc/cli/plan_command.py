@@ -375,7 +375,7 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     from kafka_reassign_rpc.pipeline.planning import plan_job
     from kafka_reassign_rpc.pipeline.plans.plan_summary import outside_tolerance
     from kafka_reassign_rpc.pipeline.reports import plan_report
-    from kafka_reassign_rpc.pipeline.spark_session import is_small
+    from kafka_reassign_rpc.pipeline.spark_session import is_local
 
     status = Status()
 
@@ -384,8 +384,8 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
         return spark_session(f"plan {job.goal.kind}", arguments, rows)
 
     try:
-        if is_small(arguments.master, rows):
-            summary = plan_job.run_small(start_spark, job, status.show)
+        if is_local(arguments.master) and plan_input.plans_here(job.goal.kind, rows):
+            summary = plan_job.run_here(start_spark, job, status.show)
         else:
             with start_spark() as spark:
                 summary = plan_job.run(spark, job, status.show)

@@ -18,6 +18,7 @@ scheduling/              in which order moves start, how long they take, and wha
 proposals/               what chunks propose, and what they and the coordinator tell each other
 disks/                   which replicas go to another log dir of their broker: a planner of its own
 placement/               which proposals the coordinator accepts, and where their replicas go
+columns/                 survey and balancing of many partitions at once
 
 Each room may use those above it and the plain values at the top. What carries out a plan uses scheduling alone.
 """

@@ -32,7 +32,7 @@ from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameter
 from kafka_reassign_rpc.planner.proposals.round_sums import ACCEPT_NOTHING, Thresholds
 from kafka_reassign_rpc.planner.proposals.unneeded_copies import without_a_copy
 
-_SHOWN = 900
+SHOWN = 900
 """The salt of the random part of a large cluster that the search sees; no round draws with it."""
 
 
@@ -84,7 +84,7 @@ def _shown_to_search(chunk: list[PlannerTopic], params: RoundParameters) -> Iter
             continue
         yield None
         for place, one in enumerate(topic.partitions):
-            shown = random_bits(partition_key(topic.name, one.index), _SHOWN) % params.searched == 0
+            shown = random_bits(partition_key(topic.name, one.index), SHOWN) % params.searched == 0
             if not shown or one.fault or one.moving or not params.live.issuperset(one.replicas):
                 continue
             if params.sources.isdisjoint(one.isr):

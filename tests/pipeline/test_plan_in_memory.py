@@ -1,4 +1,4 @@
-"""Plans of small snapshots are made in this process: the same as on Spark, which starts later, and only to verify."""
+"""Plans are made in this process: the same as on Spark, which starts later, and only to verify."""
 
 import random
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.pipeline import parquet_files, spark_session
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
-from kafka_reassign_rpc.pipeline.planning import plan_job
+from kafka_reassign_rpc.pipeline.planning import plan_input, plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.snapshot_in_memory import SnapshotInMemory
 from kafka_reassign_rpc.pipeline.planning.snapshot_on_spark import SnapshotOnSpark
@@ -22,7 +22,6 @@ from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import OF_ALL_BROKERS, PARTITIONS, SnapshotMeta
-from kafka_reassign_rpc.pipeline.spark_session import SMALL_ROWS
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
@@ -30,6 +29,7 @@ from tests.pipeline.test_plan_job import files, written
 from tests.planner.clusters import random_cluster, topic
 
 BROKERS = 9
+LARGE = 500
 GOALS = [
     Goal(GoalKind.HEAL),
     Goal(GoalKind.DRAIN, (3,)),
@@ -85,7 +85,7 @@ def test_dp_6_a_small_plan_made_in_this_process_is_the_same_to_the_byte_as_on_sp
     network = NetworkLimits(100_000_000, {2: 25_000_000, 7: 50_000_000})
     options = PlanOptions(seed=5, tolerance=0.15, network=network)
     on_spark = plan_job.run(spark, PlanJob(path, tmp_path / "on-spark", goal, options))
-    in_memory = plan_job.run_small(here(spark), PlanJob(path, tmp_path / "in-memory", goal, options))
+    in_memory = plan_job.run_here(here(spark), PlanJob(path, tmp_path / "in-memory", goal, options))
     assert in_memory == on_spark
     assert on_spark.moves > 0
     assert files(tmp_path / "in-memory") == files(tmp_path / "on-spark")
@@ -170,7 +170,7 @@ def test_dp_2_a_rate_that_is_no_number_is_named_also_on_spark(rate: float, tmp_p
         writer.finish(SnapshotMeta("c", 5))
     job = PlanJob(path, tmp_path / "plan", Goal(GoalKind.REBALANCE))
     with pytest.raises(BadInput, match="t-4 has a rate that is negative or no number"):
-        plan_job.run_small(here(spark), job)
+        plan_job.run_here(here(spark), job)
     with pytest.raises(BadInput, match="t-4 has a rate that is negative or no number"):
         plan_job.run(spark, job)
     assert [file.name for file in tmp_path.iterdir()] == ["snapshot"]
@@ -204,7 +204,7 @@ def test_dp_2_odd_partitions_stay_with_their_names_and_the_others_are_planned(
         writer.partitions.add(("t", 4, [1, 2], 1, [1, 2], [], [], 10, None, None))
         writer.partitions.add(("t", 5, [2, 3], 2, [2, 3], [], [], 10, None, None))
         writer.finish(SnapshotMeta("c", 5))
-    made = plan_job.run_small(here(spark), PlanJob(path, tmp_path / "here", goal))
+    made = plan_job.run_here(here(spark), PlanJob(path, tmp_path / "here", goal))
     if goal.kind is GoalKind.SET_FACTOR:
         assert plan_job.run(spark, PlanJob(path, tmp_path / "there", goal)) == made
         assert files(tmp_path / "here") == files(tmp_path / "there")
@@ -224,14 +224,15 @@ def test_dp_2_odd_partitions_stay_with_their_names_and_the_others_are_planned(
 @pytest.mark.parametrize(
     ("partitions", "master", "starts_first"),
     [
-        (SMALL_ROWS, "local[2]", "planned"),
-        (SMALL_ROWS + 1, "local[2]", "Spark"),
+        (LARGE, "local[2]", "planned"),
+        (LARGE + 1, "local[2]", "Spark"),
         (42, "spark://host:7077", "Spark"),
     ],
 )
-def test_dp_6_spark_starts_after_a_small_plan_is_made_and_before_a_large_one(
+def test_dp_6_spark_starts_after_a_plan_is_made_here_and_before_a_huge_one(
     partitions: int, master: str, starts_first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(plan_input, "HERE_ROWS", LARGE)
     happened = list[str]()
 
     def launch(*_: object) -> None:
@@ -274,10 +275,10 @@ def test_dh_6_a_drain_says_what_would_be_lost_if_its_brokers_went_now(tmp_path: 
         f"{before} 2 partitions lose the last in-sync replica without them (t-0, t-1)",
         f"{before} 3 partitions fall under min.insync.replicas without them (t-0, t-1, t-2)",
     ]
-    made = plan_job.run_small(here(spark), PlanJob(path, tmp_path / "here", Goal(GoalKind.DRAIN, (1, 2))))
+    made = plan_job.run_here(here(spark), PlanJob(path, tmp_path / "here", Goal(GoalKind.DRAIN, (1, 2))))
     assert [note for note in made.notes if "cordon" not in note] == expected
     throttled = PlanOptions(network=NetworkLimits(100_000, throttle=9_000))
-    other = plan_job.run_small(here(spark), PlanJob(path, tmp_path / "other", Goal(GoalKind.DRAIN, (4,)), throttled))
+    other = plan_job.run_here(here(spark), PlanJob(path, tmp_path / "other", Goal(GoalKind.DRAIN, (4,)), throttled))
     assert sum("goes on: 700 B/s to receive on brokers 1,2,3,4" in note for note in other.notes) == 1
     assert [note for note in other.notes if "may not go" in note] == [
         "broker 4 may not go before the plan has moved its replicas: 1 partition falls under min.insync.replicas"

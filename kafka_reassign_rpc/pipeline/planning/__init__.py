@@ -1,4 +1,4 @@
-"""The planner as a job: on Spark, or in this process for a small snapshot.
+"""The planner as a job: in this process, or on Spark for a huge snapshot and on other machines.
 
 plan_job.py           the job: reads a snapshot, plans, writes the plan, verifies it
 plan_input.py         the input of the job, and its checks before Spark starts
@@ -7,7 +7,8 @@ snapshot_brokers.py   reads the brokers of a snapshot
 snapshot_rates.py     throttles that stood on brokers, and notes on those stricter than the plan's
 snapshot_to_plan.py   what the job needs of a snapshot: partitions, what is on its way, rounds, the moves found
 snapshot_on_spark.py  a snapshot that Spark reads
-snapshot_in_memory.py a small snapshot in this process, and the planner's rounds over it
+snapshot_in_memory.py a snapshot in this process, and the planner's rounds over it
+snapshot_columns.py   its partitions as columns, and which of them are objects
 snapshot_chunks.py    cuts partitions into chunks of whole topics, and names unusable rows
 chunks_on_spark.py    reads these chunks on Spark
 rounds_on_spark.py    the planner's rounds as Spark jobs over these chunks

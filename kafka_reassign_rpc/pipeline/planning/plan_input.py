@@ -12,7 +12,7 @@ from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.named_brokers import listed, require_brokers, require_weights
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
-from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 
@@ -31,6 +31,17 @@ class PlanJob(NamedTuple):
     limits: BatchLimits = BatchLimits()
     chooses_cap: bool = False
     within: int | None = None
+
+
+HERE_ROWS, HERE_OBJECTS = 4_000_000, 300_000
+"""Snapshots of up to so many partitions are planned in one process: as columns, and where the goal may force a change
+of any partition, as objects. A million take less time there than Spark takes to divide them.
+"""
+
+
+def plans_here(kind: GoalKind, rows: int) -> bool:
+    """Whether one process plans it, if executors are on this machine anyway."""
+    return rows <= (HERE_OBJECTS if kind in (GoalKind.SET_FACTOR, GoalKind.RACKS) else HERE_ROWS)
 
 
 def check(job: PlanJob) -> SnapshotMeta:

@@ -1,7 +1,7 @@
 """The plan job: reads a snapshot, plans, writes the plan, verifies and publishes it.
 
 The pure planner decides chunk by chunk: on Spark, where the driver never collects the partition table and reads the
-moves one Spark partition at a time, or in this process for a small snapshot.
+moves one Spark partition at a time, or in this process where its memory suffices.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -71,8 +71,8 @@ def run(spark: SparkSession, job: PlanJob, show_status: Status = lambda _: None)
     return _run(job, meta, SnapshotOnSpark(spark, job.snapshot, job.out), lambda: nullcontext(spark), show_status)
 
 
-def run_small(start_spark: StartSpark, job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
-    """`run` for a small snapshot: this process plans, then Spark starts and verifies."""
+def run_here(start_spark: StartSpark, job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
+    """This process plans, then Spark starts and verifies. See `plan_input.plans_here`."""
     meta = plan_input.check(job)
     return _run(job, meta, SnapshotInMemory(job.snapshot), start_spark, show_status)
 

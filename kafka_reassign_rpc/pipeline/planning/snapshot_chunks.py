@@ -57,7 +57,7 @@ class SnapshotSurvey(NamedTuple):
     faults      rows that no cluster can show
     unusable    partitions that stay as they are, whatever the goal: see `_partition_fault`
     unlisted    brokers that the snapshot does not list, with the first partitions that have replicas there
-    largest     bytes of the largest replica, and its partition; 0 bytes: no size is known
+    largest     bytes of the largest replica, and its partition (of equal ones the last name); 0 bytes: no size is known
     kept        partitions in chunks
     losses      what would be lost if brokers that are drained went now; None: no broker is
     """
@@ -157,8 +157,8 @@ def _survey_topic(
             name = TopicPartition(topic.name, partition.index)
             loss = loss_of(_partition_facts(name, partition), facts.goal.brokers, facts.departing)
             losses.add(name, loss, NAMED_ROWS)
-        if partition.bytes > largest[0]:
-            largest = (partition.bytes, f"{topic.name}-{partition.index}")
+        if partition.bytes >= largest[0]:
+            largest = max(largest, (partition.bytes, f"{topic.name}-{partition.index}"))
         if not facts.brokers.issuperset(partition.replicas):
             _add_unlisted(unlisted, partition, topic.name, facts.brokers)
         if may_move(partition, facts.goal, facts.live):

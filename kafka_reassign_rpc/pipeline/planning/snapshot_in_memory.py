@@ -1,8 +1,10 @@
-"""Reads a small snapshot into this process and plans here, before Spark would have started."""
+"""Reads a snapshot into this process and plans here, before Spark has started."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import (
     ClusterFacts,
@@ -10,11 +12,22 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import (
     surveyed_chunks,
     whole_rate,
 )
+from kafka_reassign_rpc.pipeline.planning.snapshot_columns import (
+    SnapshotColumns,
+    can_balance,
+    chosen,
+    largest,
+    unconcerned,
+)
 from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import Arriving, FoundMoves
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import RATES
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.chunk_round import accept, apply_accepted, collect_moves, propose
+from kafka_reassign_rpc.planner.columns.balanced_columns import BalancedColumns
+from kafka_reassign_rpc.planner.columns.column_survey import column_survey
+from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
+from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, PartitionColumns
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerTopic
@@ -30,14 +43,15 @@ class SnapshotInMemory:
     def __init__(self, path: StorePath) -> None:
         """Raises BadInput."""
         self._path = path
-        self._rows = snapshot_files.read_partitions(path)
-        self.partitions = len(self._rows)
+        self._read = SnapshotColumns.read(path)
+        self.partitions = len(self._read.topic)
+        self._balanced: BalancedColumns | None = None
 
     def arriving(self) -> dict[int, Arriving]:
         """A replica has the size in DescribeLogDirs, at most that of its leader's."""
         found: dict[int, Arriving] = {}
         coming: dict[tuple[str, int, int], int] = {}
-        for row in self._rows:
+        for row in self._read.rows(self._read.has_adding()):
             size = row["bytes"]
             for broker in row["adding"]:
                 one, waits = found.get(broker, Arriving()), broker not in row["replicas"]
@@ -57,19 +71,57 @@ class SnapshotInMemory:
         return found
 
     def survey(self, facts: ClusterFacts) -> SnapshotSurvey:
-        self._topics, found = [], SnapshotSurvey.nothing()
-        for chunk, surveyed in surveyed_chunks(map(_planner_row, self._rows), facts):
+        columns, usual = self._read.usual(sorted(facts.brokers), facts)
+        apart = usual & unconcerned(columns, facts)
+        if not facts.goal.kind.forces_changes:
+            apart = self._balance_apart(columns, usual, facts)
+        self._topics, found = [], SnapshotSurvey.nothing(facts.racks)
+        for chunk, surveyed in surveyed_chunks(map(_planner_row, self._read.rows(~apart)), facts):
             self._topics += chunk
             found = found.merge(surveyed)
-        return found
+        plain, nothing = columns.rows(apart), SnapshotSurvey.nothing()
+        return found.merge(
+            nothing._replace(
+                survey=column_survey(plain, facts.racks),
+                largest=largest(plain),
+                kept=0 if self._balanced is None else len(self._balanced),
+            )
+        )
+
+    def _balance_apart(self, columns: PartitionColumns, usual: Numbers, facts: ClusterFacts) -> Numbers:
+        """A mask of the rows that are balanced as columns, or are of other topics."""
+        wanted, able, pieces = chosen(columns, facts), usual & can_balance(columns, facts), self._read.pieces()
+        balanced, others = wanted & able, columns.replicas[wanted & ~able]
+        there = others != NOBODY
+        of_others = np.broadcast_to(pieces[wanted & ~able][:, None], there.shape)[there], others[there]
+        self._balanced = BalancedColumns(columns.rows(balanced), pieces[balanced], of_others)
+        apart: Numbers = balanced | (usual & ~wanted)
+        return apart
 
     def first_of_unknown_size(self, count: int) -> list[str]:
-        unknown = [f"{row['topic']}-{row['partition']}" for row in self._rows if row["bytes"] is None]
-        return unknown[:count]
+        rows = np.flatnonzero(self._read.unknown_sizes())[:count]
+        return [f"{row['topic']}-{row['partition']}" for row in self._read.rows_at(rows)]
 
     @contextmanager
-    def rounds(self) -> Iterator["RoundsInMemory"]:
-        yield RoundsInMemory(self._topics)
+    def rounds(self) -> Iterator["RoundsInMemory | BalancedRounds"]:
+        """What was read is forgotten after them: Spark needs the memory."""
+        balanced, self._balanced = self._balanced, None
+        topics, self._topics = self._topics, []
+        del self._read
+        yield RoundsInMemory(topics) if balanced is None else BalancedRounds(balanced, topics)
+
+
+class BalancedRounds:
+    """`others`: partitions that cannot move."""
+
+    def __init__(self, balanced: BalancedColumns, others: list[PlannerTopic]) -> None:
+        self._balanced, self._others = balanced, others
+        self.propose, self.accept = balanced.propose, balanced.accept
+
+    @contextmanager
+    def found(self, params: RoundParameters, network: NetworkLimits) -> Iterator[FoundMoves]:
+        self._balanced.apply()
+        yield _found([*self._balanced.changed(params), *self._others], params, network)
 
 
 class RoundsInMemory:
@@ -100,13 +152,17 @@ class RoundsInMemory:
     @contextmanager
     def found(self, params: RoundParameters, network: NetworkLimits) -> Iterator[FoundMoves]:
         apply_accepted(self._topics, self._accepted)
-        moves, left_out = list[PlannedMove](), list[LeftOut]()
-        for one in collect_moves(self._topics, params):
-            if isinstance(one, PlannedMove):
-                moves.append(one)
-            elif one is not None:
-                left_out.append(one)
-        yield FoundMoves(iter(in_start_order(moves, network)), iter(left_out))
+        yield _found(self._topics, params, network)
+
+
+def _found(topics: list[PlannerTopic], params: RoundParameters, network: NetworkLimits) -> FoundMoves:
+    moves, left_out = list[PlannedMove](), list[LeftOut]()
+    for one in collect_moves(topics, params):
+        if isinstance(one, PlannedMove):
+            moves.append(one)
+        elif one is not None:
+            left_out.append(one)
+    return FoundMoves(iter(in_start_order(moves, network)), iter(sorted(left_out)))
 
 
 def _planner_row(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -20,9 +20,9 @@ from kafka_reassign_rpc.planner.proposals.change_proposal import (
 from kafka_reassign_rpc.planner.proposals.imbalance_cost import cost_change, distance, topic_crowding_cost
 from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParameters, RoundParameters
 
-_DRAWS = 4
-_LEAST_GAIN = 1e-12
-_NO_COPY = 1
+DRAWS = 4
+LEAST_GAIN = 1e-12
+NO_COPY = 1
 """Bytes that a change without a copy counts for, so that its gain for a byte is defined."""
 
 
@@ -68,14 +68,14 @@ def best_change(
         gain = relief - cost_change(destination, 1, load, balance, weights)
         if load.replicas:
             gain -= topic_crowding_cost(topic_replicas, source, destination, balance, params.weights.topic)
-        gain_per_byte = gain / (load.bytes + _NO_COPY)
-        if gain > _LEAST_GAIN and (best is None or gain_per_byte > best[0]):
+        gain_per_byte = gain / (load.bytes + NO_COPY)
+        if gain > LEAST_GAIN and (best is None or gain_per_byte > best[0]):
             best = (gain_per_byte, gain, candidate)
     if best is None:
         return None
     gain_per_byte, gain, candidate = best
     bucket = _bucket(gain_per_byte, balance, params.bucket_in_class(key))
-    reason, rule = _reason_and_rule(candidate.source, candidate.destination, balance, params)
+    reason, rule = reason_and_rule(candidate.source, candidate.destination, balance, params)
     changes = load_changes(partition, size, candidate.replicas)
     return BestChange(candidate.replicas, changes, bucket, reason, rule, round(gain / GAIN_UNIT))
 
@@ -126,15 +126,15 @@ def _destinations(
     """
     by_rack = params.choice.by_rack
     if to_gain:
-        for draw in range(_DRAWS):
+        for draw in range(DRAWS):
             rack = to_gain[random_bits(key, 200 + draw) % len(to_gain)]
             yield by_rack[rack].draw(random_bits(key, draw))
         return
-    for draw in range(_DRAWS):
+    for draw in range(DRAWS):
         yield balance.destinations.draw(random_bits(key, draw))
     same_rack = by_rack.get(params.choice.rack_rule.racks[source])
     if same_rack is not None and len(by_rack) > 1:
-        for draw in range(_DRAWS // 2):
+        for draw in range(DRAWS // 2):
             yield same_rack.draw(random_bits(key, 100 + draw))
 
 
@@ -153,7 +153,7 @@ def _bucket(gain_per_byte: float, balance: BalanceParameters, bucket_in_class: i
     return step * BUCKETS_PER_CLASS + bucket_in_class
 
 
-def _reason_and_rule(
+def reason_and_rule(
     source: int, destination: int, balance: BalanceParameters, params: RoundParameters
 ) -> tuple[str, str]:
     """The soft goal that the change serves most, in words and by its name."""

@@ -1,0 +1,173 @@
+"""Reads the partitions of a snapshot as columns, and tells those of which nothing is to be said from the others.
+
+Of a million partitions that goals concern or that are odd, most often there are few: only these become objects.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import PIECE_PARTITIONS, ClusterFacts
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
+from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, PartitionColumns
+from kafka_reassign_rpc.planner.goals_and_options import GoalKind
+from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
+
+
+class SnapshotColumns(NamedTuple):
+    """table     the rows, by topic and partition
+    topic        by row: a place in `names`, which are in order
+    """
+
+    table: pa.Table
+    names: list[str]
+    topic: Numbers
+
+    @classmethod
+    def read(cls, path: StorePath) -> Self:
+        """Raises BadInput."""
+        table = snapshot_files.read(path, "partitions")
+        encoded = table["topic"].combine_chunks().dictionary_encode()
+        names = encoded.dictionary.to_pylist()
+        order = sorted(range(len(names)), key=names.__getitem__)
+        ranks = np.zeros(len(names), np.int64)
+        ranks[order] = np.arange(len(names))
+        topic, index = ranks[encoded.indices.to_numpy()], table["partition"].to_numpy()
+        rows = np.lexsort((index, topic))
+        if not np.array_equal(rows, np.arange(len(rows))):
+            table, topic = table.take(pa.array(rows)), topic[rows]
+        return cls(table.combine_chunks(), [names[place] for place in order], topic)
+
+    def rows(self, chosen: Numbers) -> list[dict[str, Any]]:
+        """As dictionaries. `chosen`: a mask."""
+        rows: list[dict[str, Any]] = self.table.filter(pa.array(chosen)).to_pylist()
+        return rows
+
+    def rows_at(self, numbers: Numbers) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self.table.take(pa.array(numbers)).to_pylist()
+        return rows
+
+    def column(self, name: str) -> pa.Array:
+        chunks = self.table[name].chunks
+        return chunks[0] if chunks else pa.array([], self.table.schema.field(name).type)
+
+    def has_adding(self) -> Numbers:
+        return _lengths(self.column("adding")) > 0
+
+    def unknown_sizes(self) -> Numbers:
+        unknown: Numbers = np.asarray(self.column("bytes").is_null())
+        return unknown
+
+    def pieces(self) -> Numbers:
+        """By row: the number of its topic's piece (`snapshot_chunks.PIECE_PARTITIONS`)."""
+        index = np.asarray(self.column("partition"))
+        keys = self.topic * 2**32 + index // PIECE_PARTITIONS
+        changes = np.concatenate([[False], keys[1:] != keys[:-1]]) if len(keys) else np.zeros(0, bool)
+        return changes.cumsum()
+
+    def usual(self, brokers: Sequence[int], facts: ClusterFacts) -> tuple[PartitionColumns, Numbers]:
+        """All rows, and a mask of the usual ones: without a fault, on listed brokers, not moving. In other rows brokers
+        may be missing.
+
+        `brokers`: ids, ascending.
+        """
+        ids = np.array(brokers, np.int64)
+        index, leader = np.asarray(self.column("partition")), np.asarray(self.column("leader"))
+        replicas, are_listed = _padded(self.column("replicas"), ids)
+        isr, are_known = _padded(self.column("isr"), ids)
+        sizes = np.asarray(self.column("bytes").fill_null(UNKNOWN))
+        produce, fetch = (_whole_rates(self.column(f"{name}_rate")) for name in ("produce", "fetch"))
+        waits = np.asarray(self.column("waiting").fill_null(False))
+        usual = are_listed & are_known & (_lengths(self.column("replicas")) > 0) & (index >= 0) & (sizes >= UNKNOWN)
+        usual &= (produce >= 0) & (fetch >= 0) & ~waits & ~self.has_adding()
+        usual &= _lengths(self.column("removing")) == 0
+        usual &= np.array([bool(name) for name in self.names], bool)[self.topic]
+        same = (self.topic[1:] == self.topic[:-1]) & (index[1:] == index[:-1])
+        usual[1:] &= ~same  # the first of two rows of a partition is not at fault, the second is
+        usual[:-1] &= ~same
+        for place in range(1, replicas.shape[1]):
+            twice = (replicas[:, :place] == replicas[:, [place]]).any(axis=1)
+            usual &= ~(twice & (replicas[:, place] != NOBODY))
+        for place in range(isr.shape[1]):
+            stranger = ~(replicas == isr[:, [place]]).any(axis=1)
+            usual &= ~(stranger & (isr[:, place] != NOBODY))
+        leads = (replicas != NOBODY) & (ids[replicas] == leader[:, None])
+        usual &= leads.any(axis=1) | (leader == -1)
+        min_isrs = [facts.min_isrs.get(name, facts.default_min_isr) for name in self.names]
+        columns = (self.topic, index, replicas, leader, isr, sizes, produce, fetch)
+        return PartitionColumns(ids, self.names, min_isrs, *columns), usual
+
+
+def unconcerned(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
+    """A mask: partitions that the goal leaves as they are, whatever happens to others."""
+    goal, ids = facts.goal, found.brokers.tolist()
+    if goal.kind is GoalKind.SET_FACTOR:
+        same: Numbers = (found.replicas != NOBODY).sum(axis=1) == goal.factor
+        return same
+    if goal.kind is GoalKind.HEAL:
+        touched = np.array([broker not in facts.live for broker in ids], bool)
+    elif goal.kind is GoalKind.DRAIN:
+        touched = np.array([broker in goal.brokers for broker in ids], bool)
+    else:
+        return np.zeros(len(found.number), bool)
+    is_touched: Numbers = (touched[found.replicas] & (found.replicas != NOBODY)).any(axis=1)
+    return ~is_touched
+
+
+def can_balance(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
+    """A mask: partitions with live replicas alone, one of them in sync."""
+    live = np.array([broker in facts.live for broker in found.brokers.tolist()], bool)
+    dead = ~live[found.replicas] & (found.replicas != NOBODY)
+    in_sync = live[found.isr] & (found.isr != NOBODY)
+    able: Numbers = ~dead.any(axis=1) & in_sync.any(axis=1)
+    return able
+
+
+def chosen(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
+    """A mask: partitions of the topics that the goal names."""
+    topics = facts.goal.topics
+    names = set(topics)
+    of_topics = np.array([not topics or name in names for name in found.names], bool)
+    rows: Numbers = of_topics[found.topic]
+    return rows
+
+
+def largest(found: PartitionColumns) -> tuple[int, str]:
+    """As in `SnapshotSurvey`."""
+    size = int(found.bytes.max(initial=0))
+    rows = np.flatnonzero(found.bytes == size) if size else ()
+    pairs = ((found.names[found.topic[row]], found.number[row]) for row in rows)
+    return size, max((f"{topic}-{index}" for topic, index in pairs), default="")
+
+
+def _lengths(lists: pa.Array) -> Numbers:
+    lengths: Numbers = np.asarray(pc.list_value_length(lists))
+    return lengths
+
+
+def _padded(lists: pa.Array, ids: Numbers) -> tuple[Numbers, Numbers]:
+    """Places of brokers in `ids`, by row; and a mask of rows that have only such brokers."""
+    lengths = _lengths(lists).astype(np.int64)
+    width = max(1, int(lengths.max(initial=0)))
+    values = np.asarray(lists.flatten()).astype(np.int64)
+    places = np.minimum(np.searchsorted(ids, values), len(ids) - 1)
+    known = ids[places] == values
+    table = np.full((len(lengths), width), NOBODY, np.int32)
+    inside = np.arange(width) < lengths[:, None]
+    table[inside] = np.where(known, places, NOBODY)
+    are_known = np.ones((len(lengths), width), bool)
+    are_known[inside] = known
+    return table, np.asarray(are_known.all(axis=1))
+
+
+def _whole_rates(rates: pa.Array) -> Numbers:
+    """`whole_rate` of each."""
+    values = np.nan_to_num(np.asarray(rates.fill_null(0.0)), nan=-1.0, posinf=-1.0, neginf=-1.0)
+    fits = (values >= 0) & (values < 2.0**63)
+    whole: Numbers = np.where(fits, values, -1.0).astype(np.int64)
+    return whole

@@ -1,0 +1,90 @@
+"""Balance proposals as columns: their sums, and which of them thresholds accept. See `ChangeProposal`."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kafka_reassign_rpc.planner.brokers.broker_load import Load
+from kafka_reassign_rpc.planner.columns.exact_sums import Numbers, exact_sums
+from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, IN, OUT
+from kafka_reassign_rpc.planner.proposals.round_sums import (
+    ACCEPT_NOTHING,
+    TOTAL_COPIED,
+    AcceptedSums,
+    ProposedSums,
+    Thresholds,
+)
+
+
+class ColumnProposals(NamedTuple):
+    """Each takes one load from its source and brings it to its destination.
+
+    rows       of the partitions
+    source, destination    places of brokers
+    at         which replica gives its load; it leaves, if `copies`, else the partition's first one and it change places
+    gain       the cost that the change saves, in GAIN_UNIT: whole floats
+    size, produce, fetch   of the partition
+    """
+
+    rows: Numbers
+    source: Numbers
+    destination: Numbers
+    at: Numbers
+    copies: Numbers
+    gain: Numbers
+    bucket: Numbers
+    size: Numbers
+    produce: Numbers
+    fetch: Numbers
+
+    def chosen(self, which: Numbers) -> "ColumnProposals":
+        return ColumnProposals._make(column[which] for column in self)
+
+    def loads(self) -> list[Numbers]:
+        """By measure."""
+        copies = self.copies.astype(np.int64)
+        leads = (~self.copies | (self.at == 0)).astype(np.int64)
+        return [self.size * copies, copies, leads, self.produce * copies, self.fetch * leads]
+
+    def proposed(self, brokers: Sequence[int]) -> ProposedSums:
+        found = ProposedSums()
+        found.proposals = len(self.rows)
+        loads = [*self.loads(), self.gain]
+        for side, places in ((OUT, self.source), (IN, self.destination)):
+            keys, codes = np.unique(places * ALL_BUCKETS + self.bucket, return_inverse=True)
+            sums = [exact_sums(codes, load, len(keys)) for load in loads]
+            for key, summed in zip(keys.tolist(), zip(*sums, strict=True), strict=True):
+                place, bucket = divmod(key, ALL_BUCKETS)
+                found.sums[brokers[place], side, bucket] = list(summed)
+        keys, codes = np.unique(self.bucket, return_inverse=True)
+        for bucket, copied in zip(keys.tolist(), exact_sums(codes, loads[0], len(keys)), strict=True):
+            found.sums[(*TOTAL_COPIED, bucket)] = [copied, 0, 0, 0, 0, 0]
+        return found
+
+    def accepted(self, thresholds: Thresholds, brokers: Sequence[int]) -> "ColumnProposals":
+        """As `chunk_round.accept`."""
+        need, allow = (
+            np.array([[thresholds.by_broker.get((one, side), ACCEPT_NOTHING)[which] for one in brokers]
+                      for side in (OUT, IN)])
+            for which in (0, 1)
+        )  # fmt: skip
+        bucket = self.bucket
+        takes, gets = bucket < need[OUT][self.source], bucket < need[IN][self.destination]
+        allowed = (bucket < allow[OUT][self.source]) & (bucket < allow[IN][self.destination])
+        needed = np.where(self.copies & thresholds.both_sides, takes & gets, takes | gets)
+        return self.chosen(allowed & needed & (bucket < thresholds.total_copied))
+
+    def sums(self, brokers: Sequence[int]) -> AcceptedSums:
+        """Of proposals that are accepted."""
+        found = AcceptedSums()
+        found.accepted = len(self.rows)
+        loads = self.loads()
+        for places, sign in ((self.source, -1), (self.destination, 1)):
+            sums = [exact_sums(places, load, len(brokers)) for load in loads]
+            for place in np.unique(places).tolist():
+                load = Load(*(one[place] for one in sums))
+                found.loads.add(brokers[place], load, sign)
+                if sign > 0 and load.bytes:
+                    found.arrived[brokers[place]] = load.bytes
+        return found
