@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import PIECE_PARTITIONS, ClusterFacts
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import RATES
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
 from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, PartitionColumns
@@ -81,10 +82,10 @@ class SnapshotColumns(NamedTuple):
         replicas, are_listed = _padded(self.column("replicas"), ids)
         isr, are_known = _padded(self.column("isr"), ids)
         sizes = np.asarray(self.column("bytes").fill_null(UNKNOWN))
-        produce, fetch = (_whole_rates(self.column(f"{name}_rate")) for name in ("produce", "fetch"))
+        rates = [_whole_rates(self.column(name)) for name in RATES]
         waits = np.asarray(self.column("waiting").fill_null(False))
         usual = are_listed & are_known & (_lengths(self.column("replicas")) > 0) & (index >= 0) & (sizes >= UNKNOWN)
-        usual &= (produce >= 0) & (fetch >= 0) & ~waits & ~self.has_adding()
+        usual &= (np.stack(rates) >= 0).all(axis=0) & ~waits & ~self.has_adding()
         usual &= _lengths(self.column("removing")) == 0
         usual &= np.array([bool(name) for name in self.names], bool)[self.topic]
         same = (self.topic[1:] == self.topic[:-1]) & (index[1:] == index[:-1])
@@ -99,7 +100,7 @@ class SnapshotColumns(NamedTuple):
         leads = (replicas != NOBODY) & (ids[replicas] == leader[:, None])
         usual &= leads.any(axis=1) | (leader == -1)
         min_isrs = [facts.min_isrs.get(name, facts.default_min_isr) for name in self.names]
-        columns = (self.topic, index, replicas, leader, isr, sizes, produce, fetch)
+        columns = (self.topic, index, replicas, leader, isr, sizes, *rates)
         return PartitionColumns(ids, self.names, min_isrs, *columns), usual
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from kafka_reassign_rpc.planner.brokers.broker_choice import WeightedBrokers
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES
+from kafka_reassign_rpc.planner.columns.column_loads import Loads, leadership_loads, replica_loads
 from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
 from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, random_columns
 from kafka_reassign_rpc.planner.columns.topic_counts import TopicCounts
@@ -19,10 +20,7 @@ from kafka_reassign_rpc.planner.goals_and_options import GoalKind
 from kafka_reassign_rpc.planner.proposals.balance_proposals import DRAWS, LEAST_GAIN, NO_COPY
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 
-BYTES, REPLICAS, LEADERS, PRODUCE, FETCH = range(len(MEASURES))
-
-Loads = dict[int, Numbers]
-"""By measure, those that are not 0 everywhere: the value of each row."""
+_REPLICAS = MEASURES.index("replicas")
 
 
 class ScoredRows(NamedTuple):
@@ -37,6 +35,7 @@ class ScoredRows(NamedTuple):
     sizes: Numbers
     produce: Numbers
     fetch: Numbers
+    messages: Numbers
 
 
 class BestChanges(NamedTuple):
@@ -107,7 +106,7 @@ class BalanceScores:
             if not len(chosen):
                 continue
             source, destination = first[chosen], other[chosen]
-            load = {LEADERS: np.ones(len(chosen), np.int64), FETCH: rows.fetch[chosen]}
+            load = leadership_loads(ScoredRows._make(column[chosen] for column in rows))
             gain = -self._cost(source, -1, load) - self._cost(destination, 1, load)
             found.consider(chosen, np.ones(len(chosen), bool), source, destination, place, gain, NO_COPY, copies=False)
 
@@ -118,9 +117,7 @@ class BalanceScores:
         others = np.delete(racks, place, axis=1)
         beside = (others == rack[:, None]).sum(axis=1)
         found.gains_rack[chosen] |= self._can_gain(others, beside, rows.sizes)
-        load = {BYTES: rows.sizes, REPLICAS: np.ones(len(chosen), np.int64), PRODUCE: rows.produce}
-        if place == 0:
-            load |= {LEADERS: load[REPLICAS], FETCH: rows.fetch}
+        load = replica_loads(rows, rows.sizes, leads=place == 0)
         relief = -self._cost(source, -1, load)
         keys = random_columns(rows.keys, 50 + 10 * self._params.round_number + self._params.seed, turns)
         weight = self._params.weights.topic
@@ -158,13 +155,13 @@ class BalanceScores:
     # -- cost ----------------------------------------------------------------------------------------------------------
 
     def _cost(self, brokers: Numbers, sign: int, load: Loads) -> Numbers:
-        """`cost_change`."""
+        """`cost_change`. `load`: by measure."""
         low, high, added = self._balance.low, self._balance.high, np.zeros(len(brokers))
-        for measure in sorted(load):
+        for measure, part in enumerate(load):
             weight = self._weights[measure]
-            if weight:
+            if weight and np.any(part):
                 now = self._shares[brokers, measure]
-                then = now + sign * load[measure] * self._inverse[brokers, measure]
+                then = now + sign * part * self._inverse[brokers, measure]
                 before = np.maximum(np.maximum(now - high, low - now), 0.0)
                 after = np.maximum(np.maximum(then - high, low - then), 0.0)
                 added += weight * (after * after - before * before)
@@ -172,7 +169,7 @@ class BalanceScores:
 
     def _crowding(self, pieces: Numbers, source: Numbers, to: Numbers, of_source: Numbers, weight: float) -> Numbers:
         """`topic_crowding_cost`."""
-        inverse, at_source = self._inverse[to, REPLICAS], self._inverse[source, REPLICAS]
+        inverse, at_source = self._inverse[to, _REPLICAS], self._inverse[source, _REPLICAS]
         alike = np.where(inverse != 0.0, at_source / np.where(inverse != 0.0, inverse, 1.0), 1.0)
         more = self._topics.of(pieces, to) + 1 - of_source * alike
         cost: Numbers = np.where(source == to, 0.0, weight * more * inverse * inverse)

@@ -129,6 +129,7 @@ class BalancedColumns:
             sizes=np.where(sizes == UNKNOWN, params.typical_size, sizes),
             produce=columns.produce[rows],
             fetch=columns.fetch[rows],
+            messages=columns.messages[rows],
         )
 
     def _proposals(
@@ -149,6 +150,7 @@ class BalancedColumns:
             size=scored.sizes,
             produce=scored.produce,
             fetch=scored.fetch,
+            messages=scored.messages,
         )
         if best.gains_rack.any():
             self._decide_singly(made, np.flatnonzero(best.gains_rack), params)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
+from kafka_reassign_rpc.planner.columns.column_loads import leadership_loads, replica_loads
 from kafka_reassign_rpc.planner.columns.exact_sums import Numbers, exact_sums
 from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, IN, OUT
 from kafka_reassign_rpc.planner.proposals.round_sums import (
@@ -24,7 +25,7 @@ class ColumnProposals(NamedTuple):
     source, destination    places of brokers
     at         which replica gives its load; it leaves, if `copies`, else the partition's first one and it change places
     gain       the cost that the change saves, in GAIN_UNIT: whole floats
-    size, produce, fetch   of the partition
+    size, and rates    of the partition
     """
 
     rows: Numbers
@@ -37,15 +38,19 @@ class ColumnProposals(NamedTuple):
     size: Numbers
     produce: Numbers
     fetch: Numbers
+    messages: Numbers
 
     def chosen(self, which: Numbers) -> "ColumnProposals":
         return ColumnProposals._make(column[which] for column in self)
 
     def loads(self) -> list[Numbers]:
         """By measure."""
-        copies = self.copies.astype(np.int64)
-        leads = (~self.copies | (self.at == 0)).astype(np.int64)
-        return [self.size * copies, copies, leads, self.produce * copies, self.fetch * leads]
+        of_copies = (replica_loads(self, self.size, leads=leads) for leads in (True, False))
+        leads = self.at == 0
+        return [
+            np.where(self.copies, np.where(leads, one, other), leadership)
+            for one, other, leadership in zip(*of_copies, leadership_loads(self), strict=True)
+        ]
 
     def proposed(self, brokers: Sequence[int]) -> ProposedSums:
         found = ProposedSums()
@@ -59,7 +64,7 @@ class ColumnProposals(NamedTuple):
                 found.sums[brokers[place], side, bucket] = list(summed)
         keys, codes = np.unique(self.bucket, return_inverse=True)
         for bucket, copied in zip(keys.tolist(), exact_sums(codes, loads[0], len(keys)), strict=True):
-            found.sums[(*TOTAL_COPIED, bucket)] = [copied, 0, 0, 0, 0, 0]
+            found.sums[(*TOTAL_COPIED, bucket)] = [*Load(copied), 0]
         return found
 
     def accepted(self, thresholds: Thresholds, brokers: Sequence[int]) -> "ColumnProposals":

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from kafka_reassign_rpc.planner.brokers.broker_load import Load
+from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES
+from kafka_reassign_rpc.planner.columns.column_loads import replica_loads
 from kafka_reassign_rpc.planner.columns.exact_sums import Numbers, exact_sums
 from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, PartitionColumns
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
@@ -21,16 +22,17 @@ def column_survey(found: PartitionColumns, racks: Mapping[int, str] | None) -> S
     survey.partitions = len(sizes)
     survey.unknown_sizes = int(unknown.sum())
     survey.known_bytes = exact_sums(np.zeros(len(sizes), np.int64), sizes, 1)[0]
-    sums = [[0] * count for _ in Load._fields]
+    sums = [[0] * count for _ in MEASURES]
     lacking = np.zeros(count, np.int64)
     for place in range(found.replicas.shape[1]):
         there = found.replicas[:, place] != NOBODY
         brokers = found.replicas[there, place]
-        ones = np.ones(len(brokers), np.int64)
         lacking += np.bincount(brokers[unknown[there]], minlength=count)
-        leads = {2: ones, 4: found.fetch[there]} if place == 0 else {}
-        for measure, values in {0: sizes[there], 1: ones, 3: found.produce[there], **leads}.items():
-            added = exact_sums(brokers, values, count)
+        for measure, values in enumerate(replica_loads(found.rows(there), sizes[there], leads=place == 0)):
+            if isinstance(values, int):
+                added = [values * held for held in np.bincount(brokers, minlength=count).tolist()]
+            else:
+                added = exact_sums(brokers, values, count)
             sums[measure] = [one + other for one, other in zip(sums[measure], added, strict=True)]
     ids = found.brokers.tolist()
     for place, load in enumerate(zip(*sums, strict=True)):
@@ -73,7 +75,7 @@ def _add_spreads(
     lost = (held == _UNKNOWN_RACK).any(axis=1)
     least, most = np.where(lost, 0, least), np.where(lost, there.sum(axis=1), most)
     spreads, codes = np.unique(least * (width + 1) + most, return_inverse=True)
-    values = (sizes, np.ones(len(sizes), np.int64), found.produce, unknown.astype(np.int64))
+    values = (sizes, np.ones(len(sizes), np.int64), found.produce, found.fetch, unknown.astype(np.int64))
     sums = [exact_sums(codes, column, len(spreads)) for column in values]
     for code, summed in zip(spreads.tolist(), zip(*sums, strict=True), strict=True):
         survey.spreads[divmod(code, width + 1)] = list(summed)

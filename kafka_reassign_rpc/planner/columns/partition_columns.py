@@ -35,7 +35,7 @@ class PartitionColumns(NamedTuple):
     names, min_isrs    of the topics; `topic` has places in them
     replicas, isr      by row and place, the preferred leader first; NOBODY fills the rows
     leader             an id; -1: none
-    bytes              of a replica, or UNKNOWN; produce, fetch: bytes per second
+    bytes              of a replica, or UNKNOWN; the others are rates, as in `PlannerPartition`
     """
 
     brokers: Numbers
@@ -49,6 +49,7 @@ class PartitionColumns(NamedTuple):
     bytes: Numbers
     produce: Numbers
     fetch: Numbers
+    messages: Numbers
 
     def rows(self, chosen: Numbers) -> "PartitionColumns":
         """`chosen`: row numbers, or a mask."""
@@ -71,8 +72,10 @@ class PartitionColumns(NamedTuple):
         lists = [column[rows].tolist() for column in self._columns()]
         now = np.where(replicas == NOBODY, NOBODY, ids[replicas]).tolist()
         in_sync = np.where(self.isr[rows] == NOBODY, NOBODY, ids[self.isr[rows]]).tolist()
-        for at, (topic, number, _, leader, _, size, produce, fetch) in enumerate(zip(*lists, strict=True)):
+        for at, (topic, number, _, leader, _, size, produce, fetch, messages) in enumerate(zip(*lists, strict=True)):
             held = tuple([broker for broker in now[at] if broker != NOBODY])
             isr = tuple([broker for broker in in_sync[at] if broker != NOBODY])
             name, least = names[topic], min_isrs[topic]
-            yield name, PlannerPartition(number, held, leader, isr, False, size, produce, fetch, least)
+            one = PlannerPartition(number, held, leader, isr, False, size, produce, fetch, least)
+            one.messages = messages
+            yield name, one
