@@ -14,6 +14,7 @@ from kafka_reassign_rpc.pipeline import parquet_files, spark_session
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.planning import plan_input, plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
+from kafka_reassign_rpc.pipeline.planning.snapshot_columns import SnapshotColumns
 from kafka_reassign_rpc.pipeline.planning.snapshot_in_memory import SnapshotInMemory
 from kafka_reassign_rpc.pipeline.planning.snapshot_on_spark import SnapshotOnSpark
 from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import Arriving
@@ -141,10 +142,9 @@ def test_dp_2_a_snapshot_of_release_0_1_0_has_no_moves_that_wait(tmp_path: Path)
     (file,) = snapshot_files.table_path(path, "partitions").iterdir()
     table = pq.read_table(file)
     pq.write_table(table.drop_columns(["waiting"]), file)
-    rows = snapshot_files.read_partitions(path)
-    assert len(rows) == table.num_rows
-    assert list(rows[0]) == PARTITIONS.names
-    assert {row["waiting"] for row in rows} == {None}
+    read = SnapshotColumns.read(path).table
+    assert (read.num_rows, read.schema.names) == (table.num_rows, PARTITIONS.names)
+    assert set(read["waiting"].to_pylist()) == {None}
 
 
 def test_dp_2_unusable_rows_are_told_before_spark_starts(

@@ -5,7 +5,7 @@ A directory without meta.json is no snapshot.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 import pyarrow as pa
@@ -165,13 +165,6 @@ def topics_with_partitions(path: StorePath, topics: Collection[str]) -> set[str]
         names = batch.column("topic")
         found.update(names.filter(pc.is_in(names, wanted)).unique().to_pylist())
     return found
-
-
-def read_partitions(path: StorePath) -> list[dict[str, Any]]:
-    """For a small snapshot, in order of topic and partition."""
-    batches = parquet_files.record_batches(table_path(path, "partitions"), PARTITIONS, added=ADDED)
-    rows = [row for batch in batches for row in batch.to_pylist()]
-    return sorted(rows, key=lambda row: (row["topic"], row["partition"]))
 
 
 def record_batches(path: StorePath, table: str) -> Iterator[pa.RecordBatch]:
