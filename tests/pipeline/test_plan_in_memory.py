@@ -99,12 +99,12 @@ def test_dp_2_what_there_is_no_time_for_is_left_out_the_same_in_this_process_and
     """Each of the two is verified too: `within`, and the reason of what is left out."""
     path = write_random_snapshot(tmp_path / "snapshot", seed=3)
     options = PlanOptions(seed=5, network=NetworkLimits(10_000))
-    whole = plan_job.run_small(here(spark), PlanJob(path, tmp_path / "whole", goal, options))
+    whole = plan_job.run_here(here(spark), PlanJob(path, tmp_path / "whole", goal, options))
     seconds = int(whole.expected_seconds / 2)
     outs = [tmp_path / "on-spark", tmp_path / "in-memory"]
     on_spark, in_memory = (PlanJob(path, out, goal, options, within=seconds) for out in outs)
     found = plan_job.run(spark, on_spark)
-    assert plan_job.run_small(here(spark), in_memory) == found
+    assert plan_job.run_here(here(spark), in_memory) == found
     assert files(outs[0]) == files(outs[1])
     late = sum(one.partitions for one in found.left_out if "(--within)" in one.reason)
     assert 0 < found.moves == whole.moves - late
