@@ -205,9 +205,11 @@ class BalancedColumns:
 
     def _rows_of(self, params: RoundParameters) -> Numbers:
         """The partitions that may change in the round, or some more."""
-        if params.searched and params.leading_seconds is None:
+        if params.withdrawn or params.leading_seconds is not None:
+            return np.flatnonzero(self._why != _UNCHANGED)
+        if params.searched:
             return np.flatnonzero(random_columns(self._keys, SHOWN) % np.uint64(params.searched) == 0)
-        if params.spare is not None or params.leading_seconds is not None:
+        if params.spare is not None:
             return np.flatnonzero(self._why != _UNCHANGED)
         return np.flatnonzero(self._uneven(params))
 
@@ -253,5 +255,5 @@ class BalancedColumns:
 
 
 def _balances(params: RoundParameters) -> bool:
-    others = params.spare is not None or params.searched or params.leading_seconds is not None
-    return params.balance is not None and not others
+    others = params.spare is not None or params.leading_seconds is not None
+    return params.balance is not None and not (others or params.searched or params.withdrawn)
