@@ -1,18 +1,28 @@
 """What the sentences of docs/migrate.md say of processes: brokers and controllers restart, servers stop."""
 
 import asyncio
+import json
 import re
 import subprocess
 from pathlib import Path
 
 from kafka_reassign_rpc.security.properties import parse_properties
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.mixed_clusters.mixed_cluster import MixedCluster
-from tests.mixed_clusters.test_migration_to_kraft import KRAFT, cluster_id
 from tests.stock.kraft import MigratingController
 
 from .page import Done, put_program, put_stock_tools
 
 _RELEASE = re.compile(r"kafka_2\.13-(\S+)")
+
+KRAFT = 3000
+WAITS = re.compile(rb"Still waiting for ZK brokers .* found in metadata to register with KRaft")
+DONE = re.compile(rb"Completed migration of metadata from ZooKeeper to KRaft")
+
+
+async def cluster_id(zk: ZooKeeper) -> str:
+    return str(json.loads((await zk.get(znode_paths.CLUSTER_ID))[0])["id"])
 
 
 class Hosts:

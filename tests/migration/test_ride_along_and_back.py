@@ -12,12 +12,11 @@ from tests.controller.bare_controller import queue_json
 from tests.faults.cluster import address_of, ask, metadata
 from tests.fork_server import KAFKA_REASSIGN, output_of
 from tests.mixed_clusters.mixed_cluster import BROKERS, OUTLIVES_PAUSES, behind_our_server, controller
-from tests.mixed_clusters.test_migration_to_kraft import DONE, KRAFT
 from tests.stock.tools import Output
 from tests.waiting import eventually
 
 from .clients import INTERNAL_TOPICS, Clients
-from .hosts import Hosts
+from .hosts import DONE, KRAFT, Hosts
 from .page import block, carry_out, section, shell
 
 pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(900)]
