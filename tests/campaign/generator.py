@@ -13,7 +13,7 @@ from .proxies import WRITE_CUTS
 from .steps import BROKERS, KINDS, READERS, SERVERS, SWITCHED_OFF, TOPIC, ZOOKEEPER, Kind, Step
 
 BROKER_IDS = (1, 2, 3, 4)
-LOG_DIRS = {1: 1, 2: 1, 3: 1, 4: 2}
+LOG_DIRS = dict.fromkeys(BROKER_IDS, 2)
 """How many log dirs each broker has."""
 
 SERVER_NAMES = ("a", "b")
@@ -115,7 +115,6 @@ def _brokers(
             arguments["how"] = numbers.choice(("reset", "silence", "refuse"))
         elif name == "lose_log_dir":
             away += 3  # it takes a checkpoint until the broker notices
-            broker = numbers.choice([one for one, count in LOG_DIRS.items() if count > 1])
             arguments = {"broker": broker, "log_dir": numbers.randrange(LOG_DIRS[broker]), "away": away}
             arguments["kill"] = numbers.random() < 0.5
         elif name == "kill_two_brokers":

@@ -57,7 +57,6 @@ def test_sv_4_one_broker_is_harmed_at_a_time_but_where_the_kind_says_so(seed: in
         assert len(set(harmed)) == KINDS[step.kind].harms == (2 if step.kind == "kill_two_brokers" else 1)
         assert set(harmed) <= set(BROKER_IDS)
         assert step.arguments.get("log_dir", 0) < LOG_DIRS[harmed[0]]
-        assert "log_dir" not in step.arguments or LOG_DIRS[harmed[0]] > 1
 
 
 @few
@@ -133,7 +132,7 @@ def test_hm_2_topics_vanish_for_a_while_and_each_lane_leaves_the_step_its_time()
 
 
 def test_sv_4_every_kind_is_drawn_sooner_or_later_as_often_as_its_weight_says() -> None:
-    steps = [step for seed in range(50) for step in plan(seed, 60 * MINUTES, ())]
+    steps = [step for seed in range(100) for step in plan(seed, 60 * MINUTES, ())]
     found = [step.kind for step in steps]
     assert set(found) == set(KINDS) - {"upgrade_broker", "raise_protocol"}
     for lane in (BROKERS, SERVERS, TOPIC):
