@@ -32,7 +32,7 @@ class Jmx:
         )
 
     async def request_time(self, client_id: str) -> float:
-        """Per cent of one thread, over the last ten seconds. It fails where the broker has had no request of this client."""
+        """Per cent of one thread, over the last ten seconds. It fails where the broker had no request of it."""
         name = f"kafka.server:type=Request,client-id={client_id}"
         where = f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{self._port}/jmxrmi"
         asked = ("--object-name", name, "--attributes", "request-time", "--jmx-url", where)
