@@ -138,8 +138,6 @@ async def a_lost_broker_is_named_in_each_of_its_states(stage: Stage) -> None:
     with failed(broken):
         await stage.stalled("kept", f"log dir {broken} of broker {lost} has failed")
         world.nodes[lost].freeze()
-        if len(world.controllers) == 1:  # while there is no active controller, nobody tells which moves there are
-            await stage.stalled("kept", f"no answer from broker {lost}")
         state = "fenced" if stage.release >= (4, 0) else "dead"
         await stage.stalled("kept", f"broker {lost} is {state}")
         await stage.moves({"sick": [stage.target, lost], "alone": [stage.target]})
