@@ -76,7 +76,7 @@ def targets_of(live: Sequence[Any], weights: BrokerWeights | None = None) -> dic
     shares = dict(zip(PLANNED, broker_shares(brokers, holdable, weights or {}), strict=True))
     targets = {}
     for name in MEASURES:
-        if all(row[name] is None for row in live):
+        if name in RATE_MEASURES and all(row[name] is None for row in live):
             continue
         load, whole = sum(row[name] or 0 for row in live), sum(shares[name].values())
         targets[name] = {broker: load * share / whole for broker, share in shares[name].items()}

@@ -32,6 +32,8 @@ from kafka_reassign_rpc.support.bounded_text import abridged
 from kafka_reassign_rpc.support.human_units import duration, size, utc_time
 
 NAME = "report.html"
+_ALWAYS = ("bytes", "replicas", "leaders")
+"""Measures that are drawn also where nothing is known of them, as in an empty cluster."""
 _TABLE_ROWS = 20
 _LONGEST_TITLE = 300
 _MOVES = 2_000
@@ -61,7 +63,7 @@ def _page(plan: StorePath, summary: PlanSummary) -> HtmlPage:
         page.heading("To carry it out, and to undo it", "With the address of a broker or server as HOST:PORT.")
         page.table(["what", "command"], [*_commands(plan, summary)], text=(0, 1))
     page.heading("Brokers", "The load of each broker before and after; the line is its fair share.")
-    brokers, names = summary.brokers, [*known_imbalance(summary)]
+    brokers, names = summary.brokers, [*dict.fromkeys((*_ALWAYS, *known_imbalance(summary)))]
     page.figure(
         svg_plots.bar_plots([str(one.broker) for one in brokers], _load_panels(brokers, names), "broker"), "brokers"
     )
