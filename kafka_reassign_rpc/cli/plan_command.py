@@ -66,7 +66,7 @@ _GOALS = {
     "set-rf": "change the replication factor",
     "racks": "put partitions onto more racks that are on fewer than possible",
 }
-_WEIGHTS = (*MEASURES, "topic", "time")
+_WEIGHTS = (*MEASURES, "topic", "time", "topic_replicas", "topic_leaders")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -292,7 +292,7 @@ def _job(arguments: argparse.Namespace) -> "PlanJob":
         tolerance=_tolerance(arguments, defaults.tolerance),
         headroom=_checked("--headroom", share(0.0), arguments.headroom),
         max_bytes=_checked("--max-bytes", byte_count(-1), getattr(arguments, "max_bytes", defaults.max_bytes)),
-        weights=_weights(arguments.weight),
+        weights=_weights(arguments.weight, kind == GoalKind.REBALANCE),
         network=network,
         lead_first=not arguments.leaders_stay,
         broker_weights=read_broker_weights(arguments.broker_weights),
@@ -334,7 +334,7 @@ def _broker_bandwidth(text: str) -> tuple[int, int]:
     )
 
 
-def _weights(given: list[str]) -> Any:
+def _weights(given: list[str], spreads_topics: bool) -> Any:
     from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
 
     chosen = {}
@@ -344,7 +344,9 @@ def _weights(given: list[str]) -> Any:
             raise UsageError(f"--weight: expected one of {', '.join(_WEIGHTS)} and a number, as bytes=2, got {text!r}")
         chosen[name] = _checked("--weight", share(0.0, 1000.0), value)
     weights = GoalWeights(**chosen)
-    if not any(weights.by_measure()):
+    if weights.spread_topics and not spreads_topics:
+        raise UsageError("--weight: rebalance alone spreads topics (topic_replicas, topic_leaders)")
+    if not any(weights.by_measure()) and not weights.spread_topics:
         raise UsageError("--weight: nothing is left to even out; topic alone moves nothing")
     return weights
 
@@ -415,7 +417,7 @@ def summary_text(summary: "PlanSummary", out: "StorePath") -> str:
 
 
 def _lines(summary: "PlanSummary", out: "StorePath") -> list[str]:
-    from kafka_reassign_rpc.pipeline.plans.plan_summary import imbalance_texts, known_imbalance
+    from kafka_reassign_rpc.pipeline.plans.plan_summary import imbalance_texts, known_imbalance, topic_lines
     from kafka_reassign_rpc.pipeline.plans.time_texts import pace_text, time_lines
     from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfall_lines
     from kafka_reassign_rpc.support.human_units import duration, size
@@ -432,6 +434,7 @@ def _lines(summary: "PlanSummary", out: "StorePath") -> list[str]:
     for name in known_imbalance(summary):
         before, after = imbalance_texts(summary, name)
         lines.append(f"  {name:9} furthest from its target {before}, then {after}")
+    lines += [f"  {'' if place else 'topics':9} {line}" for place, line in enumerate(topic_lines(summary))]
     return [*lines, *(f"  {'' if place else 'why':9} {line}" for place, line in enumerate(shortfall_lines(summary)))]
 
 

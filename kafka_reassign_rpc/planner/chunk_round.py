@@ -17,6 +17,7 @@ from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, Planner
 from kafka_reassign_rpc.planner.proposals.balance_proposals import best_change
 from kafka_reassign_rpc.planner.proposals.change_proposal import (
     ALL_BUCKETS,
+    IN,
     ChangeProposal,
     forced_bucket,
     load_changes,
@@ -30,6 +31,7 @@ from kafka_reassign_rpc.planner.proposals.forced_proposals import (
 )
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import ACCEPT_NOTHING, Thresholds
+from kafka_reassign_rpc.planner.proposals.topic_spread import TopicCounts, spread_proposals
 from kafka_reassign_rpc.planner.proposals.unneeded_copies import without_a_copy
 
 SHOWN = 900
@@ -40,6 +42,9 @@ def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[Chan
     """The chunk's proposals. Yields None now and then, so that an event loop can run others."""
     if params.withdrawn:
         yield from _shown_to_withdraw(chunk, params)
+        return
+    if params.spread is not None and params.spread.now:
+        yield from spread_proposals(chunk, params)
         return
     if params.leading_seconds is not None:
         yield from propose_leaders(chunk, params, params.leading_seconds)
@@ -52,10 +57,11 @@ def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[Chan
             continue
         yield None
         topic_replicas = _replicas_by_broker(topic) if params.balance is not None and params.weights.topic else {}
+        counts = None if params.spread is None else TopicCounts(topic, params.spread)
         for place, partition in enumerate(topic.partitions):
             if params.spare is None and params.balance is None and partition.original:
                 continue  # a forced change is final once it is accepted
-            made = _proposal((at, place), topic.name, partition, params, topic_replicas)
+            made = _proposal((at, place), topic.name, partition, params, topic_replicas, counts)
             if made is not None:
                 yield made
             elif not place % 256:
@@ -106,15 +112,16 @@ def _proposal(
     partition: PlannerPartition,
     params: RoundParameters,
     topic_replicas: Mapping[int, int],
+    counts: TopicCounts | None,
 ) -> ChangeProposal | None:
     if partition.fault:
         return None
     if params.spare is not None:
-        return _return_proposal(position, topic, partition, params, params.spare)
+        return _return_proposal(position, topic, partition, params, params.spare, counts)
     if params.balance is not None:
         if params.balance.sampling_rates.keys().isdisjoint(partition.replicas):
             return None
-        best = best_change(partition, params, partition_key(topic, partition.index), topic_replicas)
+        best = best_change(partition, params, partition_key(topic, partition.index), topic_replicas, counts)
         if best is None:
             return None
         return ChangeProposal(
@@ -143,10 +150,17 @@ def _return_proposal(
     partition: PlannerPartition,
     params: RoundParameters,
     spare: Mapping[tuple[int, int], Load],
+    counts: TopicCounts | None,
 ) -> ChangeProposal | None:
     found = without_a_copy(partition, params, spare)
     if found is None:
         return None
+    if counts is not None:
+        brought = [change for change in found[1] if change.side == IN]
+        if any(counts.crowds(change.broker, change.load) for change in brought):
+            return None
+        for change in brought:
+            counts.bring(change.broker, change.load)
     bucket = params.random_bits(partition_key(topic, partition.index)) % ALL_BUCKETS
     return ChangeProposal(position, found[0], bucket, found[1], partition.priority, partition.reason, partition.rule)
 

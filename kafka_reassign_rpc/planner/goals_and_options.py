@@ -59,6 +59,7 @@ class GoalWeights(msgspec.Struct, frozen=True):
     """How much each soft goal counts; 0 disables it. `topic` and `time` start no move of their own. The others even out
     what `broker_load.Load` explains.
 
+    topic_replicas, topic_leaders    REBALANCE: above 0, replicas and leaders of each topic are spread first
     topic    replicas of one topic on one broker: influences destinations
     time     the copying ends soon, if a goal forces changes: a broker that gets twice its part (by bandwidth) of all
              that is copied is as unwelcome as one that holds `time` times its target more
@@ -74,6 +75,12 @@ class GoalWeights(msgspec.Struct, frozen=True):
     messages_in: float = 0.0
     topic: float = 0.1
     time: float = 30.0
+    topic_replicas: float = 0.0
+    topic_leaders: float = 0.0
+
+    @property
+    def spread_topics(self) -> bool:
+        return self.topic_replicas > 0 or self.topic_leaders > 0
 
     def by_measure(self) -> tuple[float, ...]:
         """In the order of `broker_load.MEASURES`."""

@@ -54,6 +54,7 @@ class PlannerSummary(msgspec.Struct, frozen=True):
     imbalance_…            by measure: the worst broker's distance from its target, as a share of the target
     unknown_sizes          partitions whose size was estimated or not counted
     tried                  changes that balancing rounds have proposed and the search has tried
+    topics_…               replicas and leaders of topics that are more than even on their brokers, if topics are spread
     notes                  what the reader of the plan must know
     """
 
@@ -72,6 +73,8 @@ class PlannerSummary(msgspec.Struct, frozen=True):
     furthest_before: dict[str, int] = {}
     furthest_after: dict[str, int] = {}
     tried: int = 0
+    topics_before: Load = Load()
+    topics_after: Load = Load()
 
 
 class Plan(msgspec.Struct, frozen=True):

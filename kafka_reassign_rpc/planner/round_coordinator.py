@@ -33,12 +33,13 @@ from kafka_reassign_rpc.planner.placement.acceptance_thresholds import (
     threshold_within,
     thresholds_at_least_cost,
 )
+from kafka_reassign_rpc.planner.placement.balance_round import BalancedBrokers, balance_parameters
 from kafka_reassign_rpc.planner.placement.exchange_search import EDGE, SearchLimits
 from kafka_reassign_rpc.planner.placement.first_leaders import LeaderRounds
 from kafka_reassign_rpc.planner.placement.forced_rounds import FORCED_ROUNDS, ForcedRounds
-from kafka_reassign_rpc.planner.placement.sampling_rates import BalancedBrokers, sampling_rates
 from kafka_reassign_rpc.planner.placement.search_round import SMALL, SearchRound
 from kafka_reassign_rpc.planner.placement.spare_loads import spare_loads
+from kafka_reassign_rpc.planner.placement.spread_rounds import SpreadRounds
 from kafka_reassign_rpc.planner.placement.withdrawal import Withdrawal
 from kafka_reassign_rpc.planner.plan_result import PlannedMove, PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
@@ -89,6 +90,7 @@ class RoundCoordinator:
         self._search: SearchRound | None = None
         self._leading: LeaderRounds | None = None
         self._withdrawal: Withdrawal | None = None
+        self._spread: SpreadRounds | None = None
         self._arrived: dict[int, int] = {}
         self._copied = 0
         self.notes: list[str] = []
@@ -130,6 +132,8 @@ class RoundCoordinator:
         self._shares = broker_shares(
             [self._brokers[broker] for broker in self._remaining], self._holdable, self.options.broker_weights
         )
+        if self.options.weights.spread_topics and self.goal.kind is GoalKind.REBALANCE:
+            self._spread = SpreadRounds(self._shares, weights, self.options.tolerance)
         self.targets = self._make_targets(self.before)
         if not self.goal.kind.forces_changes:
             self._note_unknown_disks()
@@ -190,7 +194,9 @@ class RoundCoordinator:
     def next_round(self) -> RoundParameters | None:
         """None: the plan is complete."""
         if self._withdrawal is not None:
-            return None if self._over else self.round_parameters()
+            return None if self._over and not self._measures_spread() else self.round_parameters()
+        if self._spreads_now():
+            return self.round_parameters()
         if self._leading is None and self._all_placed():
             if self._balances and self._copied and self._spare is None:
                 self._spare = spare_loads(self.targets, self.loads, _WIDEST * self.options.tolerance)
@@ -198,12 +204,24 @@ class RoundCoordinator:
             if self._search is None and (one_in := self._searched_part()):
                 self._search = SearchRound(one_in)
                 return self.round_parameters()
+            if self._measures_spread():
+                return self.round_parameters()
             if not (self.options.lead_first and self._weights.time):
                 return None
             self._leading = LeaderRounds(self._survey.client_sends, self._live, self.options.network, self.options.seed)
         if self._leading is not None and self._leading.is_over:
             return None
         return self.round_parameters()
+
+    def _spreads_now(self) -> bool:
+        return self._spread is not None and self._balances and self._spread.goes_on
+
+    def _measures_spread(self) -> bool:
+        """Once, when all else is decided."""
+        if self._spread is None or self._spread.is_measured:
+            return False
+        self._spread.measure()
+        return True
 
     def _all_placed(self) -> bool:
         if self._search is not None:
@@ -257,6 +275,7 @@ class RoundCoordinator:
             collects=self._collects(),
             balance=self._balance_parameters() if self._balances and self._spare is None else None,
             spare=self._spare,
+            spread=None if self._spread is None else self._spread.parameters(self._balances),
             searched=self._search.one_in if self._search is not None and self._leading is None else 0,
             withdrawn=frozenset() if self._withdrawal is None else self._withdrawal.names,
             leading_seconds=None if self._leading is None else self._leading.seconds,
@@ -289,18 +308,21 @@ class RoundCoordinator:
     def deciding(self, proposed: ProposedSums) -> Generator[None, None, Thresholds]:
         """`decide` in slices."""
         self._round += 1
-        if self._withdrawal is not None:
+        if self._withdrawal is not None and not self._over:
             return self._withdrawal.decide(proposed)
         self._proposals = proposed.proposals
-        if self._balances and self._spare is None and self._search is None and self._leading is None:
+        if self._balances and (self._spare, self._search, self._leading) == (None, None, None):
             self._tried += proposed.proposals
-        if not proposed.proposals and self._leading is None and self._search is None:
+        if not proposed.proposals and self._leading is None and self._search is None and not self._spreads_now():
             self._idle += 1
             self._over = self._idle >= _IDLE_ROUNDS if self._balances else not self._begin_balancing()
             return Thresholds()
         buckets: dict[tuple[int, int], list[tuple[int, Load, int]]] = {}
         for (broker, side, bucket), load in sorted(proposed.sums.items()):
             buckets.setdefault((broker, side), []).append((bucket, Load(*load[:-1]), load[-1]))
+        if self._spread is not None and self._spreads_now():
+            limit = self.options.max_bytes
+            return self._spread.decide(buckets, self._room, -1 if limit < 0 else max(0, limit - self._copied))
         if self._leading is not None:
             return (yield from self._leading.deciding(buckets, proposed))
         if self._search is not None:
@@ -326,11 +348,16 @@ class RoundCoordinator:
             self.loads[broker] = self.loads[broker].plus(load)
         if self._withdrawal is not None:
             self._over = True
-        if self._spare is not None or self._search is not None or self._withdrawal is not None:
+        spreads = self._spreads_now()
+        if not spreads and (self._spare, self._search, self._withdrawal) != (None, None, None):
             return
         for broker, size in accepted.arrived.items():
             self._arrived[broker] = self._arrived.get(broker, 0) + size
             self._copied += size
+        if self._spread is not None and spreads:
+            self._spread.take(accepted.accepted)
+            self._last_cost = self._cost()
+            return
         if not self._balances:
             self._forced.take(accepted)
             if self._forced.is_over:
@@ -347,6 +374,8 @@ class RoundCoordinator:
     def withdraw(self, moves: Collection[PlannedMove], reason: str) -> None:
         """Of a complete plan: one more round takes these back, and leaves their partitions out with the reason."""
         self._withdrawal, self._over = Withdrawal.of([move[:2] for move in moves], reason), not moves
+        if self._spread is not None:
+            self._spread.is_measured = not moves
 
     def worth_first(self, moves: Sequence[PlannedMove]) -> list[PlannedMove]:
         return worth_first(moves, self.before, None if self.goal.kind.forces_changes else self.targets)
@@ -378,30 +407,14 @@ class RoundCoordinator:
         return broker_cost(self.targets.shares(broker, load), self._weights.by_measure(), *self._band())
 
     def _balance_parameters(self) -> BalanceParameters:
-        low, high = self._band()
-        live = sorted(self._live)
-        shares = {broker: self.targets.shares(broker, self.loads[broker]) for broker in live}
-        inverse_targets = {broker: self.targets.inverse(broker) for broker in live}
-        weights = self._weights.by_measure()
-        replicas = max(1, sum(self.loads[broker].replicas for broker in live))
-        totals = [sum(self.loads[broker][place] for broker in live) for place in range(len(MEASURES))]
-        steepest = max(
-            2 * weight * distance(shares[broker][place], low, high)
-            * inverse_targets[broker][place] * totals[place] / replicas
-            for broker in live
-            for place, weight in enumerate(weights)
-        )  # fmt: skip
-        mean_bytes = max(1.0, totals[0] / replicas)
         new = self.goal.brokers if self.goal.kind is GoalKind.EXPAND else None
-        giving = BalancedBrokers(self._eligible, new, self._measures_to_give)
-        return BalanceParameters(
-            sampling_rates=sampling_rates(shares, self.loads, self.targets, giving, (low, high), self._idle),
-            shares=shares,
-            inverse_targets=inverse_targets,
-            destinations=WeightedBrokers.of({broker: self._missing_share(broker) + 1e-9 for broker in self._eligible}),
-            low=low,
-            high=high,
-            best_gain_per_byte=steepest / mean_bytes,
+        return balance_parameters(
+            {broker: self.loads[broker] for broker in sorted(self._live)},
+            self.targets,
+            BalancedBrokers(self._eligible, new, self._measures_to_give),
+            WeightedBrokers.of({broker: self._missing_share(broker) + 1e-9 for broker in self._eligible}),
+            self._band(),
+            self._idle,
         )
 
     def _decide_balance(self, buckets: dict[tuple[int, int], list[tuple[int, Load, int]]]) -> Thresholds:
@@ -431,7 +444,7 @@ class RoundCoordinator:
 
     def _searched_part(self) -> int:
         """Of how many partitions the search sees one; 0: it is not worth its time."""
-        if not self._balances or self.goal.kind is not GoalKind.REBALANCE:
+        if not self._balances or self.goal.kind is not GoalKind.REBALANCE or self._spread is not None:
             return 0
         partitions = self._survey.partitions
         if partitions <= SMALL:
@@ -486,4 +499,6 @@ class RoundCoordinator:
             furthest_after={name: broker for name, (_, broker) in targets.furthest(self.loads).items()},
             unknown_sizes=self._survey.unknown_sizes,
             notes=tuple(self.notes),
+            topics_before=Load() if self._spread is None else self._spread.before,
+            topics_after=Load() if self._spread is None else self._spread.after,
         )

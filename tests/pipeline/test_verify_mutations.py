@@ -293,6 +293,10 @@ def test_dp_12_targets_that_do_not_follow_the_disks_are_found() -> None:
     assert [one.detail.split()[1] for one in found] == [*MEASURES]
 
 
+OF_TOPICS = "more replicas of a topic are said to be too many on their brokers"
+"""Tried in `test_verify_topics`, on a plan as a whole."""
+
+
 def test_dp_3_the_table_of_changes_in_the_docs_has_every_change_that_is_tried() -> None:
     lines = (
         DOCS.read_text()
@@ -302,4 +306,5 @@ def test_dp_3_the_table_of_changes_in_the_docs_has_every_change_that_is_tried() 
     )
     rows = [tuple(cell.strip() for cell in line.split("|")[1:3]) for line in lines if line.startswith("| `")]
     tried = [(f"`{one.rule}`", one.change) for one in OF_ROWS] + [(f"`{rule}`", text) for rule, text, _ in OF_FIGURES]
+    tried.append(("`summary`", OF_TOPICS))
     assert rows == sorted(tried)

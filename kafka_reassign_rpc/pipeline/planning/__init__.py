@@ -21,5 +21,6 @@ verify_limits.py      its limits of batches and brokers
 verify_room.py        its rule of the room of brokers
 verify_left_out.py    its rules of partitions that a plan leaves out
 verify_figures.py     whether the figures of the summary follow
+verify_topics.py      whether its figures of topics follow
 verify_sums.py        sums over the snapshot that they are compared with
 """

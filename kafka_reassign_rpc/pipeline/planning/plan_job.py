@@ -43,6 +43,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     PlanRequest,
     PlanSummary,
     RackFigures,
+    TopicFigures,
 )
 from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
 from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfalls
@@ -303,6 +304,8 @@ def _summary(
         unknown_sizes=figures.unknown_sizes,
         rounds=figures.rounds,
         tried=figures.tried,
+        topics_before=_topic_figures(job, figures.topics_before),
+        topics_after=_topic_figures(job, figures.topics_after),
         imbalance_before=figures.imbalance_before,
         imbalance_after=figures.imbalance_after,
         furthest_before=figures.furthest_before,
@@ -327,6 +330,11 @@ def _summary(
         largest=LargestFigures(found.largest[1], found.largest[0]) if found.largest[0] else None,
     )
     return msgspec.structs.replace(summary, why_not_better=shortfalls(summary))
+
+
+def _topic_figures(job: PlanJob, excess: Load) -> TopicFigures | None:
+    is_asked = job.options.weights.spread_topics and job.goal.kind is GoalKind.REBALANCE
+    return TopicFigures(excess.replicas, excess.leaders) if is_asked else None
 
 
 def _broker_figures(broker: PlannerBroker, figures: PlannerSummary) -> BrokerFigures:

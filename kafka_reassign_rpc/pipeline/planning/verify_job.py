@@ -40,6 +40,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_rows import (
     check_rows,
 )
 from kafka_reassign_rpc.pipeline.planning.verify_sums import is_usable, sums_of, whole_rates
+from kafka_reassign_rpc.pipeline.planning.verify_topics import faults_of_topics
 from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK, PlanSummary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
@@ -88,6 +89,7 @@ def verify(spark: SparkSession, path: StorePath, plan: StorePath) -> list[RuleVi
     found += islice(brokers_over_limits(checked.brokers, requested), NAMED_ROWS)
     found += faults_of_batches(checked.batches, summary)
     found += _odd_files(spark, plan)
+    found += islice(faults_of_topics(partitions, spark, plan, facts, summary), NAMED_ROWS)
     return found + list(islice(faults_of_figures(sums, checked, listed, facts, summary), NAMED_ROWS))
 
 

@@ -98,6 +98,13 @@ class ImpactFigures(msgspec.Struct, frozen=True):
     below_min_isr_after: int = 0
 
 
+class TopicFigures(msgspec.Struct, frozen=True):
+    """What brokers have of single topics above what would be even there: summed over topics and brokers."""
+
+    replicas: int = 0
+    leaders: int = 0
+
+
 class PlanRequest(msgspec.Struct, frozen=True):
     """`racks`: a rebalance also mends racks. `leaders_stay`: no other leader before a copy.
 
@@ -190,6 +197,7 @@ class PlanSummary(msgspec.Struct, frozen=True):
     complete          false: the goal forces changes of partitions that the plan leaves out (heal, drain, set-rf,
                       racks), and that no reassignment makes either
     largest           None: no size is known
+    topics_…          None: topics were not to be spread
     tried             changes of a partition that were tried for a more even cluster
     impact            None: a plan of an earlier version
     """
@@ -229,6 +237,8 @@ class PlanSummary(msgspec.Struct, frozen=True):
     furthest_before: dict[str, int] = {}
     furthest_after: dict[str, int] = {}
     tried: int = 0
+    topics_before: TopicFigures | None = None
+    topics_after: TopicFigures | None = None
 
 
 def imbalance_texts(summary: PlanSummary, name: str) -> tuple[str, str]:
@@ -239,6 +249,18 @@ def imbalance_texts(summary: PlanSummary, name: str) -> tuple[str, str]:
         for distances, brokers in sides
     )
     return before, after
+
+
+def topic_lines(summary: PlanSummary) -> list[str]:
+    """What is more than even by topic before and after, of what was asked for."""
+    before, after = summary.topics_before, summary.topics_after
+    if before is None or after is None:
+        return []
+    return [
+        f"{getattr(before, name):,} {name} of topics are more than even on their brokers, then {getattr(after, name):,}"
+        for name in TopicFigures.__struct_fields__
+        if summary.requested.weights.get(f"topic_{name}")
+    ]
 
 
 def known_imbalance(summary: PlanSummary) -> dict[str, float]:

@@ -20,6 +20,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     imbalance_texts,
     incomplete_text,
     known_imbalance,
+    topic_lines,
 )
 from kafka_reassign_rpc.pipeline.plans.plan_title import plan_title
 from kafka_reassign_rpc.pipeline.plans.time_texts import network_text, pace_text, time_lines
@@ -68,6 +69,7 @@ def _page(plan: StorePath, summary: PlanSummary) -> HtmlPage:
         svg_plots.bar_plots([str(one.broker) for one in brokers], _load_panels(brokers, names), "broker"), "brokers"
     )
     page.table(*_imbalance(summary))
+    page.notes(topic_lines(summary))
     if summary.why_not_better:
         page.heading("Why not better", "The broker furthest from its target after the plan, and what keeps it there.")
         page.notes(shortfall_lines(summary))

@@ -8,7 +8,8 @@ rack_weights.py           how often each rack is drawn
 broker_speeds.py          the relative speeds of brokers
 placing.py                places large replicas, and the few that are left, one by one
 spare_loads.py            what brokers can lose or get, so that copies can be taken back
-sampling_rates.py         which share of each broker's replicas a balancing round considers
+balance_round.py          what a balancing round lets chunks know of brokers
+spread_rounds.py          the rounds in which topics are spread
 search_round.py           the last round of a rebalance, in which the coordinator sees partitions
 exchange_search.py        the search for the fewest bytes until every broker is within the tolerance
 withdrawal.py             takes back what a time limit leaves no time for

@@ -19,6 +19,7 @@ from kafka_reassign_rpc.planner.proposals.change_proposal import (
 )
 from kafka_reassign_rpc.planner.proposals.imbalance_cost import cost_change, distance, topic_crowding_cost
 from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParameters, RoundParameters
+from kafka_reassign_rpc.planner.proposals.topic_spread import TopicCounts
 
 DRAWS = 4
 LEAST_GAIN = 1e-12
@@ -47,9 +48,15 @@ class _Candidate(NamedTuple):
 
 
 def best_change(
-    partition: PlannerPartition, params: RoundParameters, key: int, topic_replicas: Mapping[int, int]
+    partition: PlannerPartition,
+    params: RoundParameters,
+    key: int,
+    topic_replicas: Mapping[int, int],
+    counts: TopicCounts | None = None,
 ) -> BestChange | None:
-    """None: there is none, or this round does not consider the partition. `topic_replicas`: of its topic, by broker."""
+    """None: there is none, or this round does not consider the partition. `topic_replicas`: of its topic, by broker.
+    `counts`: the topic stays spread.
+    """
     balance = params.balance
     assert balance is not None
     chance = random_bits(key, params.round_number * 7919 + params.seed) / RANDOM_RANGE
@@ -63,6 +70,8 @@ def best_change(
     last_load, relief = None, 0.0
     for candidate in _candidates(partition, params, balance, sources, size, key):
         source, destination, load, _ = candidate
+        if counts is not None and counts.crowds(destination, load):
+            continue
         if load is not last_load:
             last_load, relief = load, -cost_change(source, -1, load, balance, weights)
         gain = relief - cost_change(destination, 1, load, balance, weights)
@@ -74,6 +83,8 @@ def best_change(
     if best is None:
         return None
     gain_per_byte, gain, candidate = best
+    if counts is not None:
+        counts.bring(candidate.destination, candidate.load)  # as if it were accepted, and no other were
     bucket = _bucket(gain_per_byte, balance, params.bucket_in_class(key))
     reason, rule = reason_and_rule(candidate.source, candidate.destination, balance, params)
     changes = load_changes(partition, size, candidate.replicas)

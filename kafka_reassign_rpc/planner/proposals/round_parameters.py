@@ -31,6 +31,20 @@ class BalanceParameters(msgspec.Struct, frozen=True):
     best_gain_per_byte: float
 
 
+class SpreadParameters(msgspec.Struct, frozen=True):
+    """How even topics are to be.
+
+    replicas, leaders    by broker: which part of a topic's it has at most, rounded up; empty: they do not matter
+    now                  this round spreads topics, or measures; other rounds crowd none
+    proposes             it changes something
+    """
+
+    replicas: dict[int, float]
+    leaders: dict[int, float]
+    now: bool
+    proposes: bool
+
+
 class RoundParameters(msgspec.Struct, frozen=True):
     """The parameters of a round; on Spark they are its broadcast.
 
@@ -65,6 +79,7 @@ class RoundParameters(msgspec.Struct, frozen=True):
     collects: Collects | None = None
     balance: BalanceParameters | None = None
     spare: dict[tuple[int, int], Load] | None = None
+    spread: SpreadParameters | None = None
     leading_seconds: float | None = None
     searched: int = 0
     withdrawn: frozenset[PartitionName] = frozenset()

@@ -1,10 +1,13 @@
-"""Which share of each broker's replicas a balancing round considers: somewhat more than have to go."""
+"""What a balancing round lets chunks know: how far brokers are from their targets, and which replicas to consider."""
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+from kafka_reassign_rpc.planner.brokers.broker_choice import WeightedBrokers
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
+from kafka_reassign_rpc.planner.proposals.imbalance_cost import distance
+from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParameters
 
 _MARGIN = 3.0
 _LEAST_REPLICAS = 200
@@ -23,7 +26,42 @@ class BalancedBrokers(NamedTuple):
     to_give: Collection[str]
 
 
-def sampling_rates(
+def balance_parameters(
+    live: Mapping[int, Load],
+    targets: BrokerTargets,
+    brokers: BalancedBrokers,
+    destinations: WeightedBrokers,
+    band: tuple[float, float],
+    idle: int,
+) -> BalanceParameters:
+    """`live`: loads of live brokers; `idle`: rounds without progress so far."""
+    (low, high), weights = band, targets.weights.by_measure()
+    shares = {broker: targets.shares(broker, load) for broker, load in live.items()}
+    inverse_targets = {broker: targets.inverse(broker) for broker in live}
+    replicas = max(1, sum(load.replicas for load in live.values()))
+    totals = [sum(load[place] for load in live.values()) for place in range(len(MEASURES))]
+    steepest = max(
+        2
+        * weight
+        * distance(shares[broker][place], low, high)
+        * inverse_targets[broker][place]
+        * totals[place]
+        / replicas
+        for broker in live
+        for place, weight in enumerate(weights)
+    )
+    return BalanceParameters(
+        sampling_rates=_sampling_rates(shares, live, targets, brokers, band, idle),
+        shares=shares,
+        inverse_targets=inverse_targets,
+        destinations=destinations,
+        low=low,
+        high=high,
+        best_gain_per_byte=steepest / max(1.0, totals[0] / replicas),
+    )
+
+
+def _sampling_rates(
     shares: Mapping[int, tuple[float, ...]],
     loads: Mapping[int, Load],
     targets: BrokerTargets,
@@ -31,7 +69,7 @@ def sampling_rates(
     band: tuple[float, float],
     idle: int,
 ) -> dict[int, float]:
-    """By broker. `shares`: load over target, of live brokers; `idle`: rounds without progress so far."""
+    """The share of each broker's replicas that the round considers: somewhat more than have to go."""
     (low, high), weights, pulled = band, targets.weights.by_measure(), 0.0
     for place, weight in enumerate(weights):
         if weight:

@@ -1,0 +1,61 @@
+"""The rounds of a rebalance in which topics are spread, and the two that measure how even they are."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
+from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED
+from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerShares
+from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
+from kafka_reassign_rpc.planner.placement.acceptance_thresholds import threshold_at_bytes, threshold_within
+from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, IN
+from kafka_reassign_rpc.planner.proposals.round_parameters import SpreadParameters
+from kafka_reassign_rpc.planner.proposals.round_sums import TOTAL_COPIED, Thresholds
+from kafka_reassign_rpc.planner.proposals.topic_spread import TOPIC_EXCESS
+
+_ROUNDS = 6
+Buckets = Mapping[tuple[int, int], Sequence[tuple[int, Load, int]]]
+
+
+class SpreadRounds:
+    """`before`, `after`: replicas and leaders of topics that are more than even on their brokers."""
+
+    before = after = Load()
+
+    def __init__(self, shares: BrokerShares, weights: GoalWeights, tolerance: float) -> None:
+        self._replicas = _most_shares(shares, "replicas", weights.topic_replicas, tolerance)
+        self._leaders = _most_shares(shares, "leaders", weights.topic_leaders, tolerance)
+        self._round, self.goes_on, self.is_measured = 0, True, False
+
+    def measure(self) -> None:
+        self.goes_on, self.is_measured = True, True
+
+    def parameters(self, balances: bool) -> SpreadParameters:
+        """`balances`: other goals are done."""
+        return SpreadParameters(self._replicas, self._leaders, balances and self.goes_on, not self.is_measured)
+
+    def decide(self, buckets: Buckets, room: Callable[[int], int], left_to_copy: int) -> Thresholds:
+        """`left_to_copy`: bytes; -1: no limit."""
+        found = buckets.get(TOPIC_EXCESS, ())
+        excess = found[0][1] if found else Load()
+        if not self._round:
+            self.before = excess
+        self.after, self._round = excess, self._round + 1
+        limits = {}
+        for (broker, side), sums in buckets.items():
+            if broker >= 0:
+                spare = Load._make([UNBOUNDED] * len(Load()))
+                spare = spare._replace(bytes=room(broker)) if side == IN else spare
+                limit = threshold_within(sums, spare)
+                limits[broker, side] = (limit, limit)
+        copied = buckets.get(TOTAL_COPIED, ())
+        return Thresholds(limits, ALL_BUCKETS if left_to_copy < 0 else threshold_at_bytes(copied, left_to_copy))
+
+    def take(self, accepted: int) -> None:
+        self.goes_on = accepted > 0 and self._round < _ROUNDS and not self.is_measured
+
+
+def _most_shares(shares: BrokerShares, name: str, weight: float, tolerance: float) -> dict[int, float]:
+    """By broker: which part of a topic it has at most."""
+    by_broker = shares[MEASURES.index(name)]
+    whole = sum(by_broker.values())
+    return {broker: share / whole * (1 + tolerance) for broker, share in by_broker.items()} if weight else {}

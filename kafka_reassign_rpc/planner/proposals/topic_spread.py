@@ -1,0 +1,142 @@
+"""Proposals for an even spread of each topic: its replicas and its leaders over brokers.
+
+A topic is seen whole by its chunk (a huge one in pieces), so each topic is spread by itself. Brokers are evened out
+afterwards, and no change for them crowds a topic again.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+
+from kafka_reassign_rpc.planner.brokers.broker_load import Load
+from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
+from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
+from kafka_reassign_rpc.planner.proposals.change_proposal import (
+    ALL_BUCKETS,
+    IN,
+    ChangeProposal,
+    LoadChange,
+    load_changes,
+)
+from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters, SpreadParameters
+
+TOPIC_EXCESS = (-2, IN)
+"""In place of a broker and a side: replicas and leaders of topics that are more than even on their brokers."""
+REPLICAS, LEADERS = "topic_replicas", "topic_leaders"
+_ROUNDING = 1e-9
+
+
+class TopicCounts:
+    """What brokers have of a topic, and how much of it they may have."""
+
+    def __init__(self, topic: PlannerTopic, spread: SpreadParameters) -> None:
+        self.replicas: dict[int, int] = {}
+        self.leaders: dict[int, int] = {}
+        for one in topic.partitions:
+            for broker in one.replicas:
+                self.replicas[broker] = self.replicas.get(broker, 0) + 1
+            for broker in one.replicas[:1]:
+                self.leaders[broker] = self.leaders.get(broker, 0) + 1
+        self.most_replicas = _most(spread.replicas, self.replicas)
+        self.most_leaders = _most(spread.leaders, self.leaders)
+
+    def excess(self) -> Load:
+        return Load(replicas=_above(self.replicas, self.most_replicas), leaders=_above(self.leaders, self.most_leaders))
+
+    def crowds(self, broker: int, load: Load) -> bool:
+        """The load would be more than even on the broker."""
+        more_replicas = load.replicas and not _has_place(self.replicas, self.most_replicas, broker)
+        return bool(more_replicas or (load.leaders and not _has_place(self.leaders, self.most_leaders, broker)))
+
+    def bring(self, broker: int, load: Load, sign: int = 1) -> None:
+        self.replicas[broker] = self.replicas.get(broker, 0) + sign * load.replicas
+        self.leaders[broker] = self.leaders.get(broker, 0) + sign * load.leaders
+
+
+def _most(shares: Mapping[int, float], held: Mapping[int, int]) -> dict[int, int]:
+    whole = sum(held.values())
+    return {broker: math.ceil(whole * share - _ROUNDING) for broker, share in shares.items()}
+
+
+def _above(held: Mapping[int, int], most: Mapping[int, int]) -> int:
+    return sum(max(0, held.get(broker, 0) - limit) for broker, limit in most.items())
+
+
+def _has_place(held: Mapping[int, int], most: Mapping[int, int], broker: int) -> bool:
+    return broker not in most or held.get(broker, 0) < most[broker]
+
+
+def spread_proposals(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
+    """Of each topic what is more than even, as loads of no broker; and changes that make it fewer."""
+    spread = params.spread
+    assert spread is not None
+    for at, topic in enumerate(chunk):
+        yield None
+        if not params.concerns(topic.name):
+            continue
+        counts = TopicCounts(topic, spread)
+        excess = counts.excess()
+        if not any(excess):
+            continue
+        yield ChangeProposal((at, 0), (), 0, [LoadChange(*TOPIC_EXCESS, excess)], 2, "", "")
+        for place, one in enumerate(topic.partitions) if spread.proposes else ():
+            made = _less_crowded(topic.name, one, counts, params)
+            if made is not None:
+                target, reason, rule = made
+                changes = load_changes(one, params.size(one), target)
+                for change in changes:
+                    counts.bring(change.broker, change.load, 1 if change.side == IN else -1)
+                bucket = params.random_bits(partition_key(topic.name, one.index)) % ALL_BUCKETS
+                yield ChangeProposal((at, place), target, bucket, changes, 2, reason, rule)
+
+
+def _less_crowded(
+    topic: str, one: PlannerPartition, counts: TopicCounts, params: RoundParameters
+) -> tuple[tuple[int, ...], str, str] | None:
+    if one.fault or one.moving or not params.live.issuperset(one.replicas) or params.sources.isdisjoint(one.isr):
+        return None
+    for place, source in enumerate(one.replicas):
+        if source in counts.most_replicas and counts.replicas[source] > counts.most_replicas[source]:
+            chosen = _destination(topic, one, place, counts, params)
+            if chosen is not None:
+                target = (*one.replicas[:place], chosen, *one.replicas[place + 1 :])
+                return target, _reason(source, counts.replicas, counts.most_replicas, "replicas"), REPLICAS
+    first = one.replicas[0]
+    if first in counts.most_leaders and counts.leaders[first] > counts.most_leaders[first]:
+        others = [
+            broker
+            for broker in one.replicas[1:]
+            if (broker in one.isr or broker not in one.original) and not counts.crowds(broker, Load(leaders=1))
+        ]
+        if others:
+            chosen = min(others, key=lambda broker: counts.leaders.get(broker, 0))
+            swapped = {first: chosen, chosen: first}
+            target = tuple(swapped.get(broker, broker) for broker in one.replicas)
+            return target, _reason(first, counts.leaders, counts.most_leaders, "leaders"), LEADERS
+    return None
+
+
+def _destination(
+    topic: str, one: PlannerPartition, place: int, counts: TopicCounts, params: RoundParameters
+) -> int | None:
+    """The broker with the fewest replicas of the topic, beside what it may have, that keeps racks and has room."""
+    choice, rule, size = params.choice, params.choice.rack_rule, params.size(one)
+    key = random_bits(partition_key(topic, one.index), params.seed + 31 * params.round_number)
+    source_rack = rule.racks[one.replicas[place]]
+    others = rule.counts((*one.replicas[:place], *one.replicas[place + 1 :]))
+    to_gain = choice.racks_to_gain(others, source_rack, size)
+
+    def is_fit(broker: int) -> bool:
+        rack = rule.racks[broker]
+        keeps = rack in to_gain if to_gain else rack == source_rack or others.get(rack, 0) <= others.get(source_rack, 0)
+        return keeps and choice.has_room(broker, size) and not counts.crowds(broker, Load(replicas=1))
+
+    fit = [broker for broker in choice.free_bytes if broker not in one.replicas and is_fit(broker)]
+    return min(
+        fit,
+        key=lambda broker: (counts.replicas.get(broker, 0) / counts.most_replicas[broker], random_bits(key, broker)),
+        default=None,
+    )
+
+
+def _reason(broker: int, held: Mapping[int, int], most: Mapping[int, int], what: str) -> str:
+    return f"broker {broker} has {held[broker]} {what} of the topic, {most[broker]} would be even"
