@@ -277,7 +277,7 @@ class RoundCoordinator:
             spare=self._spare,
             spread=None if self._spread is None else self._spread.parameters(self._balances),
             searched=self._search.one_in if self._search is not None and self._leading is None else 0,
-            withdrawn=frozenset() if self._withdrawal is None else self._withdrawal.names,
+            withdrawn=frozenset() if self._withdrawal is None or self._over else self._withdrawal.names,
             leading_seconds=None if self._leading is None else self._leading.seconds,
         )
 

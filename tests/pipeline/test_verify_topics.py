@@ -19,6 +19,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     TopicFigures,
 )
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from tests.pipeline.plans import SUMMARY
 from tests.pipeline.test_plan_in_memory import write_random_snapshot
 
@@ -49,13 +50,13 @@ def test_dp_14_a_plan_that_spreads_topics_is_verified_and_other_figures_of_topic
     tmp_path: Path, spark: SparkSession
 ) -> None:
     path, out = write_random_snapshot(tmp_path / "snapshot", seed=6), tmp_path / "plan"
-    weights = GoalWeights(topic_replicas=1, topic_leaders=1)
-    job = PlanJob(path, out, Goal(GoalKind.REBALANCE), PlanOptions(weights=weights))
+    options = PlanOptions(network=NetworkLimits(10_000), weights=GoalWeights(topic_replicas=1, topic_leaders=1))
+    job = PlanJob(path, out, Goal(GoalKind.REBALANCE), options, within=20)
     summary = plan_job.run_small(lambda: nullcontext(spark), job)
     before, after = summary.topics_before, summary.topics_after
     assert before is not None
     assert after is not None
-    assert after.replicas < before.replicas
+    assert 0 < after.replicas < before.replicas, "there is no time for some"
     on_spark = plan_job.run(spark, job._replace(out=tmp_path / "on-spark"))
     assert on_spark == summary
     said = msgspec.structs.replace(summary, topics_after=TopicFigures(after.replicas + 1, after.leaders))
