@@ -220,6 +220,12 @@ GIVEN = ("--snapshot", "nowhere", "--out", "out")
         (("drain", *GIVEN, "--brokers", "1,x"), "--brokers: expected a whole number, got 'x'"),
         (("rebalance", *GIVEN, "--tolerance", "2"), "--tolerance: expected a number from 0.001 to 1.0, got '2'"),
         (("rebalance", *GIVEN, "--weight", "cpu=1"), "--weight: expected one of bytes, replicas"),
+        (
+            ("expand", "--brokers", "3", *GIVEN, "--weight", "topic_leaders=1"),
+            "--weight: rebalance alone spreads topics",
+        ),
+        (("drain", "--brokers", "3", *GIVEN, "--within", "soon"), "--within: expected a whole number, got 'soon'"),
+        (("drain", "--brokers", "3", *GIVEN, "--to", "x"), "--to: expected a whole number, got 'x'"),
         (("rebalance", *GIVEN, "--weight", "bytes=x"), "--weight: expected a number, got 'x'"),
         (("set-rf", *GIVEN, "--topics", "*", "--replication-factor", "0"), "--replication-factor: expected"),
         (("heal", *GIVEN, "--max-bytes-per-batch", "0"), "--max-bytes-per-batch: expected"),
