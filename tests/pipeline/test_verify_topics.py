@@ -52,7 +52,7 @@ def test_dp_14_a_plan_that_spreads_topics_is_verified_and_other_figures_of_topic
     path, out = write_random_snapshot(tmp_path / "snapshot", seed=6), tmp_path / "plan"
     options = PlanOptions(network=NetworkLimits(10_000), weights=GoalWeights(topic_replicas=1, topic_leaders=1))
     job = PlanJob(path, out, Goal(GoalKind.REBALANCE), options, within=20)
-    summary = plan_job.run_small(lambda: nullcontext(spark), job)
+    summary = plan_job.run_here(lambda: nullcontext(spark), job)
     before, after = summary.topics_before, summary.topics_after
     assert before is not None
     assert after is not None
