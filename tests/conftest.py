@@ -54,6 +54,7 @@ ON_SPARK = (
     "tests/pipeline/test_status_of_jobs",
     "tests/pipeline/test_stores",
     "tests/pipeline/test_same_results",
+    "tests/pipeline/test_verify_topics",
 )
 """These share a Spark session: to start one and to make it warm takes as long as half of them."""
 TAKE_MINUTES = (

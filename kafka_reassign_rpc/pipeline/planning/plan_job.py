@@ -86,7 +86,11 @@ def _run(
     min_isrs = snapshot_files.min_isrs(job.snapshot)
     show_status(f"reading {counted(snapshot.partitions, 'partition')}")
     facts = ClusterFacts(job.goal, frozenset(brokers), live, *min_isrs, _departing(job, brokers))
-    found = snapshot.survey(facts._replace(racks=surveyed_racks(job.goal, brokers.values())))
+    found = snapshot.survey(
+        facts._replace(
+            racks=surveyed_racks(job.goal, brokers.values()), spreads_topics=job.options.weights.spread_topics
+        )
+    )
     notes = [
         *disk_notes(job.snapshot),
         *_name_cordoned(brokers.values()),

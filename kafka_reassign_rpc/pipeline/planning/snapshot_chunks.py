@@ -29,7 +29,7 @@ class ClusterFacts(NamedTuple):
     """What a task must know beside its partitions.
 
     `brokers` are all that the snapshot lists, `live` those of them that are. `departing`: the live ones, where the goal
-    empties brokers, which may go then. `racks`: see `Survey`.
+    empties brokers, which may go then. `racks`: see `Survey`. `spreads_topics`: topics come whole.
     """
 
     goal: Goal
@@ -39,6 +39,7 @@ class ClusterFacts(NamedTuple):
     default_min_isr: int
     departing: Mapping[int, BrokerFacts] | None = None
     racks: Mapping[int, str] | None = None
+    spreads_topics: bool = False
 
 
 class RowFaults(NamedTuple):
