@@ -46,7 +46,7 @@ def test_dp_13_what_is_more_than_even_by_topic_is_counted_topic_by_topic() -> No
     assert above_even([], ["replicas"], summary) == TopicFigures()
 
 
-def test_dp_14_a_plan_that_spreads_topics_is_verified_and_other_figures_of_topics_are_found(
+def test_dp_3_a_plan_that_spreads_topics_is_verified_and_other_figures_of_topics_are_found(
     tmp_path: Path, spark: SparkSession
 ) -> None:
     path, out = write_random_snapshot(tmp_path / "snapshot", seed=6), tmp_path / "plan"
