@@ -67,7 +67,7 @@ async def lose_log_dir(site: Site, broker: int, log_dir: int, away: float, kill:
         path.rename(aside)
         path.touch()
         await asyncio.sleep(away)
-        noticed = b"LogDirFailureHandler" in site.brokers[broker].printed()
+        noticed = b"Stopping serving replicas in dir" in site.brokers[broker].printed()
         await (site.brokers[broker].kill() if kill else site.brokers[broker].stop())
         deleted = _put_back(path, aside, others)
         await _start(site, broker)
