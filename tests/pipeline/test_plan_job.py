@@ -212,7 +212,7 @@ def test_dp_3_the_verifier_finds_batches_over_their_limits_and_full_brokers(
     tight = [PlannerBroker(one.id, one.rack, one.live, one.capacity, 1) for one in cluster.brokers]
     written(tmp_path / "tight", PlannerCluster(tight, cluster.topics))
     rules = {one.rule for one in verify(spark, tmp_path / "tight", plan)}
-    assert rules == {"limits-of-a-broker", "limits-of-a-batch", "capacity"}
+    assert rules == {"limits-of-a-broker", "limits-of-a-batch", "capacity", "summary"}, "full disks have other targets"
     (tmp_path / "tight" / "meta.json").write_text('{"cluster_id": "other", "at": 5}')
     with pytest.raises(BadInput, match="was made from another snapshot"):
         verify(spark, tmp_path / "tight", plan)
