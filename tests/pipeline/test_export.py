@@ -249,7 +249,7 @@ class WithoutRights(PartlySilentCluster):
     async def at_once(self, calls: Sequence[Any], _timeout_ms: int | None) -> list[Any]:
         return await asyncio.gather(*(call() for call in calls), return_exceptions=True)
 
-    async def ask_node(self, _node: int, build: Callable[[Any], Any], cls: Any) -> Any:
+    async def ask_node(self, _node: int, build: Callable[[Any], Any], cls: Any, **_: object) -> Any:
         return DescribeLogDirsResponse(
             version=self.version, throttle_time_ms=0, error_code=31 * (self.version >= 3), results=[]
         )

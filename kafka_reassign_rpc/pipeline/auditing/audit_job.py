@@ -21,7 +21,7 @@ from kafka_reassign_rpc.pipeline.auditing.ending_configs import ending_configs
 from kafka_reassign_rpc.pipeline.auditing.load_spread import RATE_MEASURES
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import RATES
+from kafka_reassign_rpc.pipeline.snapshots.rate_columns import RATES
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_series import FoundSnapshot
 from kafka_reassign_rpc.pipeline.spark_session import is_small
 from kafka_reassign_rpc.pipeline.store_paths import StorePath

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import (
     SnapshotSurvey,
     surveyed_chunks,
 )
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import RATES
+from kafka_reassign_rpc.pipeline.snapshots.rate_columns import RATES
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
 
 PackedChunk = tuple[bytes, SnapshotSurvey]

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import PIECE_PARTITIONS, ClusterFacts
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import RATES
+from kafka_reassign_rpc.pipeline.snapshots.rate_columns import RATES
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
 from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, PartitionColumns

@@ -21,7 +21,7 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_columns import (
 )
 from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import Arriving, FoundMoves
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import RATES
+from kafka_reassign_rpc.pipeline.snapshots.rate_columns import RATES
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.chunk_round import accept, apply_accepted, collect_moves, propose
 from kafka_reassign_rpc.planner.columns.balanced_columns import BalancedColumns

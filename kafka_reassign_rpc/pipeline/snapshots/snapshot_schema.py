@@ -85,8 +85,6 @@ PARTITIONS = pa.schema(
 the move will add and remove. `leader` is -1 for none. `bytes` is the size of the leader's replica; rates are bytes per
 second, `message_rate` messages per second.
 """
-RATES = ("produce_rate", "fetch_rate", "message_rate")
-
 REPLICAS = pa.schema(
     [
         _field("topic", pa.string()),
