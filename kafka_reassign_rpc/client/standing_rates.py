@@ -7,6 +7,7 @@ from kafka_reassign_rpc.client.blocking_client import ReassignmentClient
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere
 from kafka_reassign_rpc.client.config_calls import BROKER, OF_ALL_BROKERS, OF_BROKER, Config
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.status.documents import StartWindow
 from kafka_reassign_rpc.core.throttling.replication_throttles import Configs, RateInForce, rate_in_force
 from kafka_reassign_rpc.core.throttling.standing_rates import SIDES, StandingRates
 
@@ -36,6 +37,16 @@ def standing_rates(client: ReassignmentClient, brokers: Iterable[int]) -> Standi
         of_broker, of_all = _set(own, OF_BROKER), _set(default, OF_ALL_BROKERS)
         rates[broker] = {name: rate_in_force(name, of_broker, of_all, leased.get(broker)) for name in SIDES}
     return StandingRates(rates, unknown, {broker: rate for broker, rate in leased.items() if rate is not None})
+
+
+def rated_window(client: ReassignmentClient) -> StartWindow | None:
+    """The window that holds, where its rate goes before that of a lease. None: leases have their own rates, or the
+    controller does not tell its windows."""
+    try:
+        window = client.status().window
+    except KafkaError:
+        return None
+    return None if window is None or window.rate is None else window
 
 
 def rates_after(client: ReassignmentClient, brokers: Iterable[int], before: StandingRates, lease: int) -> StandingRates:

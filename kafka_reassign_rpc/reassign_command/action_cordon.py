@@ -1,8 +1,8 @@
 """`kafka-reassign cordon`: keeps new replicas away from brokers, and opens them again (KIP-1066)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from kafka_reassign_rpc.client import UnsupportedHere
+from kafka_reassign_rpc.client import ReassignmentClient, UnsupportedHere
 from kafka_reassign_rpc.core import cordon
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
@@ -47,12 +47,21 @@ class CordonCommand:
         self.options = connection_options(found)
 
     def run(self, context: ActionContext) -> None:
+        client, output = context.client, context.output
         try:
-            if self._brokers:
-                found = context.client.cordon(self._brokers, uncordon=self._uncordon)
-            else:
-                found = context.client.cordoned()
+            found = client.cordon(self._brokers, uncordon=self._uncordon) if self._brokers else client.cordoned()
         except UnsupportedHere as error:
             raise TerseFailure(error.message) from None
-        context.output.note(cordoned=sorted(found))
-        context.output.line(f"Cordoned: {cordon.listed(found)}." if found else "The list of cordoned brokers is empty.")
+        output.note(cordoned=sorted(found))
+        output.line(f"Cordoned: {cordon.listed(found)}." if found else "The list of cordoned brokers is empty.")
+        away = _not_registered(client, self._brokers & found)
+        if away:
+            output.line(f"No broker is registered now as {cordon.listed(away)}: look at the ids, or they are down.")
+
+
+def _not_registered(client: ReassignmentClient, brokers: Collection[int]) -> set[int]:
+    """One that is down may be cordoned. So may a slip of the pen, and then the broker that was meant stays open."""
+    if not brokers:
+        return set()
+    nodes = {node.id for node in client.describe_cluster()}
+    return set(brokers) - (nodes - client.servers_among(nodes))

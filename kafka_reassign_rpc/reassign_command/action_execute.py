@@ -12,7 +12,7 @@ from kafka_reassign_rpc.client.reassignment_calls import (
     NO_REPLICATION_FACTOR_GUARD,
     Results,
 )
-from kafka_reassign_rpc.client.standing_rates import standing_rates
+from kafka_reassign_rpc.client.standing_rates import rated_window, standing_rates
 from kafka_reassign_rpc.core.throttling.standing_rates import StandingRates, lease_lines, stricter_document
 from kafka_reassign_rpc.reassign_command import (
     action_watch,
@@ -178,6 +178,9 @@ def _say_what_holds(
 ) -> None:
     for line in lease_lines(lease, standing, brokers, lifts=lifts):
         context.output.line(line)
+    window = rated_window(context.client)
+    if window is not None:
+        context.output.line(f"The rate of the window goes before it: {window.now}.")
     context.output.note(stricter=stricter_document(lease, standing, lifts=lifts))
 
 

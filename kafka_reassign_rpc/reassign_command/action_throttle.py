@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Collection, Sequence
 
 from kafka_reassign_rpc.client import ReassignmentClient, UnsupportedHere
-from kafka_reassign_rpc.client.standing_rates import rates_after, standing_rates
+from kafka_reassign_rpc.client.standing_rates import rated_window, rates_after, standing_rates
 from kafka_reassign_rpc.core.config_values import INT32, INT64
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -99,8 +99,8 @@ class ThrottleCommand:
             output.line(f"{moves}: {f'{self._rate} B/s on each broker' if self._rate else 'no throttle any more'}.")
             for line in self._stricter(client, before) if self._rate else ():
                 output.line(line)
-            window = client.status().window
-            if self._rate and window is not None and window.rate is not None:
+            window = rated_window(client) if self._rate else None
+            if window is not None:
                 output.line(f"The rate of the window goes before it: {window.now}.")
         else:
             output.line("There is no such move.")

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from kafka_reassign_rpc.client import (
@@ -24,6 +25,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     PolicyViolation,
     PreferredLeaderNotAvailable,
 )
+from kafka_reassign_rpc.core.status.documents import StartWindow
 from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
 from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
@@ -51,6 +53,7 @@ class SimulatedCluster:
     queues     it has a queue, and is a kafka-reassign-rpc server in that respect
     in_flight  the most moves in flight of one broker that any list has shown
     disabled   why no move starts, and no waiting one
+    window     the window that holds; None: there are no windows
     cordoned_ones  cordoned brokers; None: it cordons none
     silent     brokers that do not tell sizes
     written    bytes that producers add to each partition between two looks at sizes; None: no sizes are told
@@ -85,6 +88,7 @@ class SimulatedCluster:
         self.queues = False
         self.in_flight = 0
         self.disabled: str | None = None
+        self.window: StartWindow | None = None
         self.cordoned_ones: set[int] | None = set()
         self._own_caps: dict[TopicPartition, int] = {}
         self.on_list: Callable[[], None] = lambda: None
@@ -253,6 +257,9 @@ class SimulatedCluster:
 
     def controller_state(self) -> ControllerState:
         return ControllerState("1", 1, 0, {})
+
+    def status(self) -> SimpleNamespace:
+        return SimpleNamespace(window=self.window)
 
     def can_queue(self) -> bool:
         return self.queues

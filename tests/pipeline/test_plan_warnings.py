@@ -13,6 +13,7 @@ from kafka_reassign_rpc.cli import submit_command
 from kafka_reassign_rpc.client import Progress, TopicPartition
 from kafka_reassign_rpc.client.config_calls import Config
 from kafka_reassign_rpc.client.rack_loss import loses_racks
+from kafka_reassign_rpc.core.status.documents import StartWindow
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE
 from kafka_reassign_rpc.pipeline.submission import submit_plan
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import ThrottleWatch
@@ -162,3 +163,9 @@ def test_fg_4_submit_says_which_limit_holds_and_what_that_means_for_its_time(
     cluster = SimulatedCluster({0: (1, 3)}, {1, 2, 3})
     _, said = submit(cluster, monkeypatch, plan, "--throttle", "3000")
     assert not [line for line in said if "limit" in line]
+    cluster.window = StartWindow(True, "outside of windows until six", None, 30)
+    _, said = submit(cluster, monkeypatch, plan, "--throttle", "3000")
+    assert said[:2] == [
+        "The rate of the window goes before --throttle: outside of windows until six.",
+        "with these limits the plan takes 3 min 20 s at least, not 4 s as planned",
+    ]

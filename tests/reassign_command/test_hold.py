@@ -82,9 +82,19 @@ async def test_dh_5_operators_set_windows_see_them_and_are_told_what_is_wrong_wi
         return lines[-1].startswith("The rate of the window goes before it: outside of windows until ")
 
     await eventually(is_told_of)
+    asked = await run(world, "move", "t", "-p", "0:2", "--additional", "--throttle", "5MB", "--lease")
+    assert any(line.startswith("The rate of the window goes before it: outside of windows ") for line in asked.lines)
     assert (await run(world, "throttle", "0")).code == 0
     assert (await run(world, "settings", "--delete", "reassignment.windows")).code == 0
     assert (await run(world, "--watch")).code == 0
+
+
+async def test_dh_2_a_cordon_says_which_ids_no_broker_has(world: Cluster) -> None:
+    slip = await run(world, "cordon", "--brokers", "3,33,1000")
+    away = "No broker is registered now as 33,1000: look at the ids, or they are down."
+    assert (slip.code, slip.lines) == (0, ["Cordoned: 3,33,1000.", away])
+    back = await run(world, "cordon", "--brokers", "33,1000", "--uncordon")
+    assert (back.code, back.lines) == (0, ["Cordoned: 3."])
 
 
 @pytest.mark.parametrize(

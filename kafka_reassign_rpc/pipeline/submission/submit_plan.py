@@ -12,7 +12,7 @@ import msgspec
 
 from kafka_reassign_rpc.client import ReassignmentClient, UnsupportedHere
 from kafka_reassign_rpc.client.reassignment_calls import NO_LEASES, NO_REASONS
-from kafka_reassign_rpc.client.standing_rates import standing_rates
+from kafka_reassign_rpc.client.standing_rates import rated_window, standing_rates
 from kafka_reassign_rpc.client.text_format import duration, first_lines
 from kafka_reassign_rpc.core.throttling.standing_rates import lease_lines
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
@@ -181,6 +181,10 @@ class Submission:
         if found.stricter(throttle) or found.unknown:
             for line in lease_lines(throttle, found, brokers, lifts=self.lifts):
                 self.output.line(line)
+        window = rated_window(self.client)
+        if window is not None and window.rate is not None:
+            self.output.line(f"The rate of the window goes before --throttle: {window.now}.")
+            throttle = window.rate
         least = least_seconds(
             self.plan.info, lambda broker, side: found.lowest(broker, side, throttle, lifts=self.lifts)
         )
