@@ -139,9 +139,8 @@ def _configs(cluster: Cluster, cures: Cures) -> Iterator[Finding]:
             "delete these znodes",
             cures.delete(map(_of_broker, odd)),
         )
-    absent = sorted(
-        name for name in cluster.broker_configs.keys() - set(odd) - {DEFAULT} if int(name) not in cluster.brokers
-    )
+    own = {name for name, configs in cluster.broker_configs.items() if configs and name != DEFAULT}
+    absent = sorted(name for name in own - set(odd) if int(name) not in cluster.brokers)
     if absent:
         yield warning(
             "broker-configs",

@@ -196,14 +196,14 @@ def status_lines(status: HealingStatus) -> list[str]:
     else:
         lines = [f"A broker that is gone for {status.interval_ms / 1000:g} s is healed (failure.interval.ms)."]
     if status.approval:
-        lines.append("A repair waits until it is approved (self.healing.approval=required).")
+        lines.append("Each repair waits until it is approved (self.healing.approval=required).")
     if status.paused:
         lines.append("Healing is paused.")
     for one in status.failed:
         replicas = counted(one.replicas, "replica") if one.replicas else _NOTHING_LEFT
         line = f"Broker {one.broker}: gone since {utc_time(one.since)} UTC, {replicas}{cost_text(one.cost)}"
         if one.heal_at is not None:
-            line += f", healed at {utc_time(one.heal_at)} UTC"
+            line += f", {status.due(one.heal_at)}"
         elif status.paused:
             line += ", not healed before --resume"
         lines.append(line)
@@ -242,7 +242,7 @@ def _log_dirs_line(one: LogDirFailure, status: HealingStatus) -> str:
     replicas += cost_text(one.cost)
     line = f"Broker {one.broker}: {what} failed since {utc_time(one.since)} UTC, {replicas}"
     if one.heal_at is not None:
-        return f"{line}, healed at {utc_time(one.heal_at)} UTC"
+        return f"{line}, {status.due(one.heal_at)}"
     return f"{line}, not healed before --resume" if status.paused else line
 
 

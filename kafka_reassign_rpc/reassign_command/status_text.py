@@ -137,7 +137,8 @@ def _may_start(status: Status) -> str:
     if status.enabled is None:
         return "Whether new moves may start is not known here."
     if status.enabled:
-        return "New moves may start."
+        closed = status.window is not None and not status.window.open
+        return "New moves wait for a window." if closed else "New moves may start."
     return f"No new move may start: {_words(status.disabled_by or UNKNOWN, LONGEST_REASON)}."
 
 

@@ -7,7 +7,7 @@ one line, and tried again; what was seen last is shown for `STALE_S`, then the r
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence, Set
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -97,6 +97,8 @@ class Watcher:
         self.cluster_id = cluster_id
         self._controller = UNKNOWN
         self._quiet_s: Mapping[int, float] = {}
+        self._servers: Set[int] = frozenset()
+        """Nodes that are servers of ours, and no brokers."""
         self._cluster: Cluster | None = None
         self._book = MoveBook()
         self._news = ClusterNews()
@@ -270,6 +272,8 @@ class Watcher:
             self._begin(found.cluster_id)
             return  # the list of moves may be that of the other one: the next look follows at once
         self.cluster_id = found.cluster_id or self.cluster_id
+        if of_all:
+            self._servers = await _servers_of(client, found, topics)
         await self._take(found, topics, listed, of_all=of_all)
 
     async def _take(self, found: Everything, topics: Sequence[TopicInfo], listed: Listed, *, of_all: bool) -> None:
@@ -277,11 +281,12 @@ class Watcher:
         cluster = self._cluster
         events = await asyncio.to_thread(self._compared, at, topics, listed)
         records = self._book.records
+        nodes = [one for one in found.nodes if one.id not in self._servers]
         if cluster is None or of_all:
             make = seen_cluster.made_new
-            cluster = await asyncio.to_thread(make, cluster, found.nodes, topics, listed, records, at)
+            cluster = await asyncio.to_thread(make, cluster, nodes, topics, listed, records, at)
         else:
-            await Turns().through(seen_cluster.brought_up_to_date(cluster, found.nodes, topics, listed, records, at))
+            await Turns().through(seen_cluster.brought_up_to_date(cluster, nodes, topics, listed, records, at))
         self._cluster = cluster
         self._record([*self._news.of(cluster)])
         self._refused = seen_cluster.refused(topics, self._refused & {name.topic for name in listed})
@@ -391,3 +396,15 @@ def _to_ask(cluster: Cluster) -> dict[int, dict[str, list[int]]]:
                 if broker in cluster.brokers:
                     asked.setdefault(broker, []).append(TopicPartition(topic, index))
     return {broker: by_topic(some) for broker, some in asked.items()}
+
+
+async def _servers_of(client: AsyncReassignmentClient, found: Everything, topics: Sequence[TopicInfo]) -> Set[int]:
+    """Only a controller of ours tells of servers. A node with replicas is a broker, and is not asked."""
+    if found.controller < 0 or not await client.servers_among([found.controller]):
+        return frozenset()
+    brokers = await asyncio.to_thread(_with_replicas, topics)
+    return await client.servers_among([one.id for one in found.nodes if one.id not in brokers])
+
+
+def _with_replicas(topics: Sequence[TopicInfo]) -> set[int]:
+    return {one for topic in topics for partition in topic.partitions.values() for one in partition.replicas}

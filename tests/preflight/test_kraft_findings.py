@@ -226,7 +226,7 @@ def test_mg_1_what_has_to_be_prepared_keeps_no_cluster_from_being_ready() -> Non
         here.settings = {"failure.interval.ms": "1000"}
         here.broker_configs = {
             "1": {"leader.replication.throttled.rate": "5", "ssl.keystore.password": "secret"},
-            "77": {},
+            "77": {"log.cleaner.threads": "2"},
         }
         here.topics["t"].partitions[0] = Partition((1, 2), leader=-1, isr=(1,), partition_epoch=1)
         answers[:] = [
@@ -248,6 +248,11 @@ def test_mg_1_what_has_to_be_prepared_keeps_no_cluster_from_being_ready() -> Non
         "authorizer", "broker-configs", "broker-ids", "control-plane", "controllers", "delegation-tokens", "log-dirs",
         "offline", "passwords", "settings", "throttles", "versions", "znode-acls",
     }  # fmt: skip
+
+
+def test_mg_1_an_entry_without_configs_of_a_broker_that_is_away_is_no_finding() -> None:
+    subjects = {one.subject for one in found(with_(0, broker_configs={"9": {}})) if one.level is not Level.OK}
+    assert "broker-configs" not in subjects
 
 
 def test_mg_1_a_release_below_the_bridge_is_told_by_what_the_broker_does_not_know() -> None:

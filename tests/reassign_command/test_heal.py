@@ -199,7 +199,7 @@ def test_dh_8_the_status_says_what_waits_for_approval_and_how_to_give_it(capsys:
     repairs = (BrokerRepair(3, waiting=4, moving=0, unapproved=4), BrokerRepair(5, waiting=3, moving=1, unapproved=1))
     client = Client(HealingStatus(90_000, False, None, (), 7, 1, repairs=repairs, approval=True, unapproved=5))
     assert printed_lines(capsys, client)[1:4] == [
-        "A repair waits until it is approved (self.healing.approval=required).",
+        "Each repair waits until it is approved (self.healing.approval=required).",
         "Broker 3: its repair is under way: 0 moves in flight, 4 waiting; all of them for approval:"
         " kafka-reassign heal --approve --brokers 3",
         "Broker 5: its repair is under way: 1 move in flight, 3 waiting; 1 of them for approval: kafka-reassign"
@@ -207,6 +207,17 @@ def test_dh_8_the_status_says_what_waits_for_approval_and_how_to_give_it(capsys:
     ]
     [document] = map(json.loads, printed_lines(capsys, client, "--json"))
     assert (document["approvalRequired"], [one["unapprovedMoves"] for one in document["repairs"]]) == (True, [4, 1])
+
+
+def test_dh_8_nobody_is_promised_when_a_repair_begins_that_waits_for_approval(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    at = 1_767_225_600_000
+    gone, dirs = FailedBroker(3, at, at + 60_000, 7), LogDirFailure(4, ("/d",), at, at + 60_000, 1)
+    client = Client(HealingStatus(60_000, False, None, (gone,), 0, 0, approval=True, log_dirs=(dirs,)))
+    assert [line.rpartition(", ")[2] for line in printed_lines(capsys, client)[2:]] == [
+        "ready for approval at 2026-01-01 00:01:00 UTC"
+    ] * 2
 
 
 def test_dh_8_the_status_and_a_dry_run_say_what_a_repair_costs(capsys: pytest.CaptureFixture[str]) -> None:

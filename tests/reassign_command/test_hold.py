@@ -67,6 +67,7 @@ async def test_dh_5_operators_set_windows_see_them_and_are_told_what_is_wrong_wi
         "1 partition reassignment waits in the controller's queue for t-0: outside of windows until "
     )
     shown = " ".join((await run(world, "--status")).out.split())
+    assert "New moves wait for a window. caps: " in shown
     assert "windows: outside of windows until " in shown
     assert "for a window: outside of windows until " in shown
     answer = await world.ask(DescribeStatusRequest(document="status", query=""), 0)

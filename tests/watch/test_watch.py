@@ -64,7 +64,10 @@ async def _shows_what_it_knows(watch: Watch) -> None:
     status = await api.ask("status")
     assert (status["role"], status["server"], status["controller"]["id"]) == ("watch", None, 1000)
     assert (status["enabled"], status["caps"], status["problems"]) == (None, None, [])
-    assert all(one["throttles_known"] for one in (await api.ask("brokers"))["brokers"])
+    brokers = (await api.ask("brokers"))["brokers"]
+    assert all(one["throttles_known"] for one in brokers)
+    assert 1000 not in {one["id"] for one in brokers}, "a server is no broker"
+    assert status["brokers_live"] == len(brokers)
     assert b"<title>Reassignments \xc2\xb7 watch</title>" in (await get(watch.served.address, "/")).body
 
 

@@ -293,7 +293,8 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         for broker in found.alerts:
             if broker not in memory.alerted:
                 what = self._what(broker) or "it is still gone"
-                reason = _alert(what, heal_at.get(broker), self._now_ms, lost.get(broker))
+                approval = settings.approval != healing_settings.NO_APPROVAL
+                reason = _alert(what, heal_at.get(broker), self._now_ms, lost.get(broker), approval=approval)
                 report(Event(catalogue.HEAL_ALERT, broker=broker, reason=reason))
         if found.held_back is not None and found.held_back != memory.held_back:
             report(Event(catalogue.HEAL_HELD_BACK, reason=found.held_back))
@@ -334,10 +335,10 @@ def _heals(work: Round) -> Iterator[tuple[TopicPartition, WaitingMove]]:
                     yield name, place.move
 
 
-def _alert(what: str, heal_at: int | None, now_ms: int, replicas: int | None) -> str:
-    when = (
-        "" if heal_at is None else f"; its repair begins in {max(0, heal_at - now_ms) // 1000} s unless they come back"
-    )
+def _alert(what: str, heal_at: int | None, now_ms: int, replicas: int | None, *, approval: bool) -> str:
+    begins = "is ready for approval" if approval else "begins"
+    seconds = 0 if heal_at is None else max(0, heal_at - now_ms) // 1000
+    when = "" if heal_at is None else f"; its repair {begins} in {seconds} s unless they come back"
     return f"{what}{'' if replicas is None else _replicas(replicas)}{when}"
 
 

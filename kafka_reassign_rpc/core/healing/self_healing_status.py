@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.support.human_units import utc_time
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,10 @@ class HealingStatus:
     approval: bool = False
     unapproved: int = 0
     log_dirs: Sequence[LogDirFailure] = ()
+
+    def due(self, at: int) -> str:
+        """What becomes of a lost broker at its `heal_at`. Nobody knows when somebody approves its repair."""
+        return f"{'ready for approval' if self.approval else 'healed'} at {utc_time(at)} UTC"
 
 
 class ApprovalOutcome(NamedTuple):

@@ -139,7 +139,9 @@ class ProgressTracker:
                     if event.copied is not None:  # a sample has told its size while it waited
                         for sums in self.sums.of(_group_of_end(event)):
                             sums.wait_no_more(event.copied)
-                self._count_end(event, name, 0 if _copies_nothing(event) else event.copied)
+                # What has no id was decided at once, as the place of a replica before there is a log.
+                at_once = leader is not None and event.id is None
+                self._count_end(event, name, 0 if at_once or _copies_nothing(event) else event.copied)
                 self._was_idle = _is_idle(cluster)
                 yield event
                 continue

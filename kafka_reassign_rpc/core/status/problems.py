@@ -1,10 +1,11 @@
 """What an operator has to look at: one list, the worst first. The page, `--status` and the API begin with it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.healing import healing_settings
+from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus, LogDirFailure
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.documents import ROLES, StatusProblem, Totals
 from kafka_reassign_rpc.core.status.views import ServerView, TermView
@@ -95,27 +96,33 @@ def _no_broker(term: TermView | None) -> StatusProblem:
 
 def _lost(term: TermView, lost: Mapping[int, int]) -> StatusProblem:
     registered = len(term.cluster.brokers)
-    heal_at = {} if term.healing is None else {one.broker: one.heal_at for one in term.healing.failed}
+    due = _due(term.healing, () if term.healing is None else term.healing.failed)
     told = []
     for broker in sorted(lost)[:NAMED]:
         since = "" if lost[broker] < 0 else f" since {utc_time(lost[broker])} UTC"
-        at = heal_at.get(broker)
         fenced = ", fenced" if broker in term.cluster.soft.kraft.fenced else ""
-        told.append(f"{broker}{since}{fenced}" + ("" if at is None else f", healed at {utc_time(at)} UTC"))
+        told.append(f"{broker}{since}{fenced}{due.get(broker, '')}")
     lost_ones = first_of(told, NAMED, of=len(lost), between="; ")
     text = f"{registered} of {registered + len(lost)} brokers live; lost: {lost_ones}"
     return StatusProblem("lost_brokers", "wrong", text, min((one for one in lost.values() if one >= 0), default=None))
 
 
+def _due(healing: HealingStatus | None, lost: Iterable[FailedBroker | LogDirFailure]) -> dict[int, str]:
+    return (
+        {}
+        if healing is None
+        else {one.broker: f", {healing.due(one.heal_at)}" for one in lost if one.heal_at is not None}
+    )
+
+
 def _failed_log_dirs(term: TermView, *, full: bool) -> StatusProblem:
     failures = term.cluster.failed_log_dirs
-    heal_at = {} if term.healing is None else {one.broker: one.heal_at for one in term.healing.log_dirs}
+    due = _due(term.healing, () if term.healing is None else term.healing.log_dirs)
     told = []
     for broker in sorted(failures)[:NAMED]:
-        paths, at = failures[broker].paths, heal_at.get(broker)
+        paths = failures[broker].paths
         named = f" ({first_of(paths, NAMED)})" if full and paths else ""
-        healed = "" if at is None else f", healed at {utc_time(at)} UTC"
-        told.append(f"{broker}{named} since {utc_time(failures[broker].since)} UTC{healed}")
+        told.append(f"{broker}{named} since {utc_time(failures[broker].since)} UTC{due.get(broker, '')}")
     brokers = first_of(told, NAMED, of=len(failures), between="; ")
     text = f"{counted(len(failures), 'broker', 'have')} lost log dirs: {brokers}"
     return StatusProblem("failed_log_dirs", "wrong", text, min(one.since for one in failures.values()))

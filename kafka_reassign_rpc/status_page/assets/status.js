@@ -211,7 +211,7 @@ function showHealing() {
     return;
   }
   const parts = [healing.interval_ms === null ? "Off" : `On: a broker has to be gone for ${duration(healing.interval_ms)}`];
-  if (healing.approval) parts.push("a repair waits until it is approved");
+  if (healing.approval) parts.push("each repair waits until it is approved");
   if (healing.paused) parts.push("paused");
   if (healing.in_flight || healing.waiting) parts.push(`repairs: ${plural(healing.in_flight, "move")} in flight, ${count(healing.waiting)} waiting`);
   if (healing.held_back) parts.push(`held back: ${healing.held_back}`);

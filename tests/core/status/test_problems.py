@@ -50,6 +50,8 @@ def test_fg_5_lost_brokers_are_named_with_the_time_of_their_loss_and_of_their_re
         "4 of 6 brokers live; lost: 8 since 2025-11-26 22:00:00 UTC, healed at 2025-11-26 22:01:00 UTC; 9"
     )
     assert found.since == FIRST_MISSED
+    asked = problems(server_of(term_of(cluster)._replace(healing=healing(approval=True))))["lost_brokers"]
+    assert asked.text.endswith("22:00:00 UTC, ready for approval at 2025-11-26 22:01:00 UTC; 9")
     cluster.failed = dict.fromkeys(range(10, 17), -1)
     found = problems(server_of(term_of(cluster)))["lost_brokers"]
     assert found.text == "4 of 11 brokers live; lost: 10; 11; 12; 13; 14 and 2 more"

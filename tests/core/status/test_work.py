@@ -137,6 +137,15 @@ def test_sv_11_once_nothing_is_left_the_next_work_begins_at_0() -> None:
     assert case.tracker.is_idle
 
 
+def test_fg_2_a_replica_that_is_placed_elsewhere_before_there_is_a_log_copies_nothing() -> None:
+    case = Case(two_moves())
+    case.cluster.topics["t"].partitions[2] = at_rest(2)
+    names = (catalogue.MOVE_STARTED, catalogue.MOVE_COMPLETED)
+    list(case.tracker.ended([Event(name, "t", 2, target=(2,), original=(3,)) for name in names], case.cluster))
+    case.look(0.0, {0: 250, 1: 250})
+    assert (case.work().ended, case.work().bytes_total, case.work().share) == (1, 2000, 0.25)
+
+
 def test_fg_2_what_ended_before_anybody_measured_it_makes_the_total_unknown_and_not_small() -> None:
     case = Case(two_moves())
     case.end(0)
