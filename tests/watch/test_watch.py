@@ -68,6 +68,9 @@ async def _shows_what_it_knows(watch: Watch) -> None:
     assert all(one["throttles_known"] for one in brokers)
     assert 1000 not in {one["id"] for one in brokers}, "a server is no broker"
     assert status["brokers_live"] == len(brokers)
+    metrics = (await get(watch.served.address, "/metrics")).body
+    assert b"\nkafka_reassign_brokers_live " in metrics
+    assert b"\nkafka_reassign_brokers_cordoned " not in metrics, "it cannot know of a setting of servers"
     assert b"<title>Reassignments \xc2\xb7 watch</title>" in (await get(watch.served.address, "/")).body
 
 

@@ -84,6 +84,8 @@ def _of_process(status: ServerStatus) -> Pairs:
 
 def _of_cluster(status: ServerStatus, totals: Totals) -> Pairs:
     work = status.document.work
+    # Settings of servers, which cordon brokers too, are not told to who only looks.
+    cordoned = status.figures.cordoned or (None if status.only_looks else 0)
     return (
         (metric_catalogue.MOVES_IN_FLIGHT, totals.in_flight),
         (metric_catalogue.MOVES_BYTES_LEFT, totals.bytes_left),
@@ -94,7 +96,7 @@ def _of_cluster(status: ServerStatus, totals: Totals) -> Pairs:
         (metric_catalogue.OFFLINE, totals.offline),
         (metric_catalogue.MOVES_STALLED, totals.stalled),
         (metric_catalogue.BROKERS_LIVE, status.document.brokers_live),
-        (metric_catalogue.BROKERS_CORDONED, status.figures.cordoned),
+        (metric_catalogue.BROKERS_CORDONED, cordoned),
     )
 
 
