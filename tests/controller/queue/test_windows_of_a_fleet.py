@@ -32,12 +32,12 @@ async def test_dh_5_the_night_begins_and_ends_on_a_fleet_and_a_server_that_comes
         await world.configure("brokers", "<default>", {})  # no rate that is stricter than those of windows
         await world.create_topic("t", {0: (1, 2)}, held=True, size=50_000_000)
 
-        async def tell() -> None:
-            """A changed setting has the duty look at its clock at once."""
-            await world.settings({WINDOWS: f"{NIGHT} " if clock[0] % 2 else NIGHT})
-            clock[0] += 1
+        async def turn_to(hour: int) -> None:
+            """A changed setting has the duty look at its clock at once; one that is set again to the same text does not."""
+            clock[0] = hour * HOUR
+            await world.settings({WINDOWS: NIGHT + " " * hour})
 
-        await tell()
+        await turn_to(12)
         await eventually(lambda: shows(world.metrics_address, window_open=1, window_rate_bytes_per_second=3_000))
         assert (await world.alter({("t", 0): (1, 3)}, throttle=9_000)) == {("t", 0): (0, None)}
         assert await world.waits(("t", 0))
@@ -45,13 +45,11 @@ async def test_dh_5_the_night_begins_and_ends_on_a_fleet_and_a_server_that_comes
         await world.start_server()
         await eventually(lambda: shows(world.metrics_address, window_rate_bytes_per_second=3_000))
         assert await world.waits(("t", 0))
-        clock[0] = 22 * HOUR
-        await tell()
+        await turn_to(22)
         await eventually(lambda: world.moves_to(("t", 0), (1, 3)))
         await eventually(lambda: receives_at(world, 40_000))
         await eventually(lambda: shows(world.metrics_address, window_changes_timestamp_seconds=30 * 3600))
-        clock[0] = 30 * HOUR
-        await tell()
+        await turn_to(30)
         await eventually(lambda: receives_at(world, 3_000))
         await world.settings({})
         await eventually(lambda: receives_at(world, 9_000))
