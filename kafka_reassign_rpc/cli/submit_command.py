@@ -36,17 +36,12 @@ not well: when a broker is lost that holds replicas or gets some, or when partit
 under-replicated. While the cluster does not answer, submit tries again for two minutes.
 
 With --throttle the controller throttles the moves exactly as long as they last. There is no throttle to remove
-<<<<<<< HEAD
 afterwards, even if submit is killed. Moves of an earlier run get the new throttle too, and those that wait keep their
 place in the queue. This needs a kafka-reassign-rpc server; with another controller submit starts nothing.
-=======
-afterwards, even if submit is killed. Moves of an earlier run get the new throttle too; those that wait go to the end
-of the queue. This needs a kafka-reassign-rpc server; with another controller submit starts nothing.
 
 A plan of `plan disks` is carried out by the brokers alone, with any controller. --throttle then sets
 replica.alter.log.dirs.io.max.bytes.per.second on them, and takes it away at the end of the plan. On Ctrl-C copies that
 have begun go on: the same command continues, --undo ends them and takes the plan back.
->>>>>>> a4a10850 (submit carries out plans between log dirs)
 """
 EPILOG = """\
 exit codes: 0 done (without --execute: the plan can be executed), 1 failed, 2 wrong flags or an unreadable plan,
