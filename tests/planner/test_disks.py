@@ -73,6 +73,8 @@ def test_dh_3_an_emptied_log_dir_gives_to_the_emptiest_and_copies_under_way_take
     assert moves(planned([A, B, C], held, empty=frozenset({"/a"}))) == [("/a", 40, "/c"), ("/a", 30, "/c")]
     full = planned([A, B, C], held, copying=(("/c", 830),), empty=frozenset({"/a"}))
     assert moves(full) == [("/a", 40, "/b"), ("/a", 30, "/b")]
+    unknown = planned([A, B, C._replace(size=-1, free=-1)], replicas("/a", 40, 30), empty=frozenset({"/a"}))
+    assert moves(unknown) == [("/a", 40, "/b"), ("/a", 30, "/c")], "where a size is not known, all count alike"
 
 
 def test_dh_3_replicas_of_topics_that_were_not_asked_for_are_neither_moved_nor_left_out() -> None:

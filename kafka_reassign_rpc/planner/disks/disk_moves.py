@@ -6,7 +6,7 @@ The same disks and goal give the same plan. A replica moves once at the most.
 from bisect import bisect_right, insort
 from collections.abc import Iterator
 
-from kafka_reassign_rpc.planner.disks.disk_room import Volume, open_volumes, set_targets
+from kafka_reassign_rpc.planner.disks.disk_room import Volume, open_volumes, set_targets, weights
 from kafka_reassign_rpc.planner.disks.disk_values import (
     CANNOT_EMPTY,
     NOT_ASKED,
@@ -40,14 +40,14 @@ def plan_disks(broker: int, disks: BrokerDisks, goal: DiskGoal) -> DiskPlan:
 
 def _empty(disks: BrokerDisks, goal: DiskGoal, volumes: list[Volume]) -> DiskPlan:
     leaving = [one for one in disks.replicas if one.log_dir in goal.empty and one.stays != NOT_ASKED]
-    weights = [one.dirs[0].size if one.dirs[0].size > 0 else 1 for one in volumes]
+    weight = weights(volumes)
     made = DiskPlan([], [])
     for replica in sorted(leaving, key=lambda one: (-one.bytes, one.topic, one.partition)):
         fitting = [place for place, one in enumerate(volumes) if one.has_room(replica.bytes)]
         if replica.stays or not fitting:
             made.left_out.append((replica, replica.stays or CANNOT_EMPTY))
             continue
-        place = min(fitting, key=lambda at: ((volumes[at].held + replica.bytes) / weights[at], at))
+        place = min(fitting, key=lambda at: ((volumes[at].held + replica.bytes) / weight[at], at))
         target = volumes[place].take(replica.bytes)
         made.moves.append(DiskMove(replica, target, f"{replica.log_dir} is to be emptied"))
     return made

@@ -67,14 +67,18 @@ def open_volumes(disks: BrokerDisks, goal: DiskGoal) -> list[Volume]:
     return found
 
 
+def weights(volumes: Iterable[Volume]) -> list[int]:
+    """In proportion to the sizes of the volumes, or the same for all where one has no known size."""
+    sizes = [one.dirs[0].size for one in volumes]
+    return sizes if all(size > 0 for size in sizes) else [1] * len(sizes)
+
+
 def set_targets(volumes: Iterable[Volume]) -> None:
-    """Each volume's share of all bytes: in proportion to its size, or the same for all where one has no known size."""
+    """Each volume's share of all bytes, by its weight."""
     found = list(volumes)
-    sizes = [one.dirs[0].size for one in found]
-    weights = sizes if all(size > 0 for size in sizes) else [1] * len(found)
-    total = sum(one.held for one in found)
-    for volume, weight in zip(found, weights, strict=True):
-        volume.target = total * weight / sum(weights)
+    total, of_each = sum(one.held for one in found), weights(found)
+    for volume, weight in zip(found, of_each, strict=True):
+        volume.target = total * weight / sum(of_each)
 
 
 def _room(dirs: list[DiskDir], goal: DiskGoal, copying: int) -> int | None:
