@@ -12,7 +12,12 @@ import pytest
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, Replica
 from kafka_reassign_rpc.client.throttle_configs import LOG_DIRS_RATE
-from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError, LogDirNotFound, ReplicaNotAvailable
+from kafka_reassign_rpc.core.kafka_errors import (
+    ClusterAuthorizationFailed,
+    KafkaStorageError,
+    LogDirNotFound,
+    ReplicaNotAvailable,
+)
 from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskRequest
 from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_dir_moves
 from kafka_reassign_rpc.pipeline.disks.disk_state import DirMove, MoveState, SeenReplica, state_of
@@ -119,6 +124,18 @@ def test_dh_3_a_throttle_that_somebody_else_has_set_meanwhile_stays(path: Path) 
     submission(cluster, path, said).execute()
     assert cluster.rates == {1: None, 2: "42"}
     assert f"broker 2: its {LOG_DIRS_RATE} was changed by somebody else meanwhile, and stays as it is" in said
+
+
+def test_dh_3_a_broker_that_never_got_the_throttle_is_not_said_to_have_another_one_of_somebody_else(path: Path) -> None:
+    class Forbidden(DiskCluster):
+        def change_configs(self, changes: Any) -> Any:
+            return dict.fromkeys(changes, ClusterAuthorizationFailed())
+
+    cluster, said = Forbidden(standing().where, rates={1: "777"}), list[str]()
+    with pytest.raises(SubmitStopped, match="its throttle cannot be set"):
+        submission(cluster, path, said, throttle=5000).execute()
+    assert (cluster.asked, cluster.rates, (path / FILE).exists()) == ([], {1: "777"}, False)
+    assert [line for line in said if "somebody else" in line or "may keep" in line] == []
 
 
 def test_dh_3_the_way_back_ends_copies_and_moves_back_what_has_moved(path: Path) -> None:

@@ -52,12 +52,10 @@ class DiskThrottle:
             return
         shown = self._shown(known.before)
         failed = {broker: one.message for broker, one in shown.items() if isinstance(one, KafkaError)}
-        changed = {broker for broker in known.before if broker not in failed and shown[broker] not in known.ours}
-        for broker in sorted(changed):
-            line(f"broker {broker}: its {LOG_DIRS_RATE} was changed by somebody else meanwhile, and stays as it is")
-        ours = {
-            broker: value for broker, value in known.before.items() if broker not in failed | dict.fromkeys(changed)
-        }
+        ours = {broker: value for broker, value in known.before.items() if shown[broker] in known.ours}
+        for broker in sorted(known.before.keys() - failed.keys() - ours.keys()):
+            if shown[broker] != known.before[broker]:  # else it never got ours
+                line(f"broker {broker}: its {LOG_DIRS_RATE} was changed by somebody else meanwhile, and stays as it is")
         failed |= {broker: error.message for broker, error in self._change(ours).items()}
         for broker, why in sorted(failed.items()):
             line(f"broker {broker} may keep the throttle {LOG_DIRS_RATE}: {why}. Run submit again, or delete it there")
