@@ -63,8 +63,11 @@ def _what_goes_on(submission: "DiskSubmission", arguments: argparse.Namespace) -
     config = f" --command-config {shlex.quote(arguments.command_config)}" if arguments.command_config else ""
     command = f"kafka-reassign-rpc submit --plan {shlex.quote(arguments.plan)}"
     command += f" --bootstrap-server {arguments.bootstrap_server}{config}"
-    lines = [f"  {counted(flying, 'copy' if flying == 1 else 'copie')} {agreeing(flying, 'go')} on, with the throttle"]
-    lines.append("  to continue the plan, and to take the throttle away at its end: run the same command again")
+    throttled, ends_it = "", ""
+    if submission.is_throttled:
+        throttled, ends_it = ", with the throttle", ", and to take the throttle away at its end"
+    lines = [f"  {counted(flying, 'copy' if flying == 1 else 'copie')} {agreeing(flying, 'go')} on{throttled}"]
+    lines.append(f"  to continue the plan{ends_it}: run the same command again")
     if not submission.undo:
         lines.append(f"  to end the copies and take the plan back: {command} --undo --execute")
     return lines

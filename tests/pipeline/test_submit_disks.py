@@ -4,11 +4,13 @@ import asyncio
 import json
 import shutil
 import signal
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.cli import submit_disks_command
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, Replica
 from kafka_reassign_rpc.client.throttle_configs import LOG_DIRS_RATE
@@ -134,7 +136,8 @@ def test_dh_3_a_broker_that_never_got_the_throttle_is_not_said_to_have_another_o
     cluster, said = Forbidden(standing().where, rates={1: "777"}), list[str]()
     with pytest.raises(SubmitStopped, match="its throttle cannot be set"):
         submission(cluster, path, said, throttle=5000).execute()
-    assert (cluster.asked, cluster.rates, (path / FILE).exists()) == ([], {1: "777"}, False)
+    assert (cluster.asked, cluster.rates) == ([], {1: "777"})
+    submission(standing(rates={1: "777"}), path, said).execute()
     assert [line for line in said if "somebody else" in line or "may keep" in line] == []
 
 
@@ -241,6 +244,23 @@ def test_dh_3_flags_about_moves_of_partitions_are_refused_for_a_plan_of_disks(
 ) -> None:
     assert main(["submit", "--plan", str(path), "--bootstrap-server", "127.0.0.1:1", *flag]) == 2
     assert f"{flag[0]}: a plan of disks has no such thing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("throttle", "said"), [([], "on\n"), (["--throttle", "5000"], "on, with the throttle\n")])
+def test_dh_3_who_interrupts_is_told_of_a_throttle_only_where_there_is_one(
+    path: Path,
+    throttle: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cluster = standing(interrupt_at=1)
+    monkeypatch.setattr(submit_disks_command, "connected", lambda _: nullcontext(cluster))
+    words = ["submit", "--plan", str(path), "--bootstrap-server", "h:1", "--execute", *throttle]
+    assert main(words) == 130
+    told = capsys.readouterr().err
+    assert f"copies go {said}" in told
+    assert ("take the throttle away" in told) == bool(throttle)
 
 
 def places(client: ReassignmentClient, broker: int) -> dict[int, tuple[str | None, str | None]]:

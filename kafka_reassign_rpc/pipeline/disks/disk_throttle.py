@@ -33,6 +33,11 @@ class DiskThrottle:
     cluster: PatientCluster
     plan: StorePath
 
+    @property
+    def stands(self) -> bool:
+        """Whether a broker may have it."""
+        return bool(self._read().before)
+
     def set(self, brokers: Iterable[int], rate: int) -> dict[int, KafkaError]:
         """Returns the brokers where it could not be set."""
         known, wanted = self._read(), sorted(brokers)

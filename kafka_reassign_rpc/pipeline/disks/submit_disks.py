@@ -73,6 +73,11 @@ class DiskSubmission:
     def _throttle(self) -> DiskThrottle:
         return DiskThrottle(self._cluster, self.path)
 
+    @property
+    def is_throttled(self) -> bool:
+        """Whether a broker has the throttle of this plan, or may have it."""
+        return self._throttle.stands
+
     @cached_property
     def moves(self) -> list[DirMove]:
         return list(self._read_moves())
