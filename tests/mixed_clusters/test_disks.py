@@ -57,7 +57,7 @@ async def test_dh_3_a_disk_of_a_stock_broker_is_emptied_under_kafkas_own_throttl
             assert await ours(*go_on, "--throttle", "50MB") == 0
             assert set(places().values()) == {(other, None)}
             await eventually(lambda: rate() is None)
-            assert sorted(path.name for path in Path(first).glob("jbod-*") if not path.name.endswith("-delete")) == []
+            await eventually(lambda: all(one.name.endswith("-delete") for one in Path(first).glob("jbod-*")))
             assert await ours(*go_on, "--undo") == 0
             assert places() == before
 

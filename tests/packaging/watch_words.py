@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.http_client import get
 from tests.packaging.conftest import CHECKOUT, Environment
+from tests.processes import ended
 from tests.waiting import eventually
 
 BASE, OWN = CHECKOUT / "Dockerfile", CHECKOUT / "deploy/watch/Dockerfile"
@@ -47,9 +48,7 @@ async def watch(
         process.terminate()
         assert await process.wait() == 0
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        await ended(process)
 
 
 async def until_seen(address: str, moves: int) -> None:

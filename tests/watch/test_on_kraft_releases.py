@@ -147,11 +147,11 @@ async def a_lost_broker_is_named_in_each_of_its_states(stage: Stage) -> None:
             await stage.stalled("sick", f"broker {lost} stays and is out of sync (broker {lost} is {state}): mend it")
         eligible = f": broker {lost} is eligible, start it" if stage.release >= (4, 1) else ""
         await stage.stalled("alone", f"there is no leader to copy from{eligible}")
-        await the_status_says_the_same(stage)
+        await eventually(lambda: status_says_the_same(stage))  # each looks when it looks
         await world.nodes[lost].kill()
 
 
-async def the_status_says_the_same(stage: Stage) -> None:
+async def status_says_the_same(stage: Stage) -> bool:
     """At once, and without any process that has watched before."""
     told = await Command(stage.bootstrap).json("--status")
     seen = await stage.watch.moves()
@@ -164,6 +164,7 @@ async def the_status_says_the_same(stage: Stage) -> None:
     assert told["controller"]["id"] == status["controller"]["id"] != stage.lost
     kinds = [one["kind"] for one in told["problems"]]
     assert {"lost_brokers", "offline", "stalled"} <= set(kinds)
+    return True
 
 
 async def a_broker_comes_back_at_another_port(stage: Stage) -> None:

@@ -20,6 +20,11 @@ async def _shown(watch: Watch) -> dict[str, tuple[int, ...]]:
     return {one["topic"]: tuple(one["target"]) for one in (await watch.moves()).values()}
 
 
+async def _shows_all(watch: Watch) -> bool:
+    moves = (await watch.moves()).values()
+    return await _shown(watch) == TARGETS and all(move["id"] and move["since"] for move in moves)
+
+
 async def _has(watch: Watch, *wanted: tuple[str, str]) -> bool:
     return set(wanted) <= set(await watch.events())
 
@@ -33,13 +38,7 @@ async def test_kr_1_two_watch_one_cluster_and_one_goes_on_without_the_other(zk_c
                 await eventually(lambda one=one: one.watcher.answers)  # type: ignore[misc]
             await world.alter({(topic, 0): target for topic, target in TARGETS.items()})
             for one in (stays, leaves):
-
-                async def are_shown(one: Watch = one) -> bool:
-                    return await _shown(one) == TARGETS
-
-                await eventually(are_shown)
-                moves = (await one.moves()).values()
-                assert all(move["id"] and move["since"] for move in moves)
+                await eventually(partial(_shows_all, one))
             await world.alter({("back", 0): None, ("other", 0): (1, 3)})
             for one in (stays, leaves):
                 await eventually(partial(_has, one, ("move.cancelled", "back"), ("move.retargeted", "other")))

@@ -33,7 +33,7 @@ async def test_dh_5_the_night_begins_and_ends_on_a_fleet_and_a_server_that_comes
         await world.create_topic("t", {0: (1, 2)}, held=True, size=50_000_000)
 
         async def turn_to(hour: int) -> None:
-            """A changed setting has the duty look at its clock at once; one that is set again to the same text does not."""
+            """A changed text has the duty look at its clock at once; the same text again is no change."""
             clock[0] = hour * HOUR
             await world.settings({WINDOWS: NIGHT + " " * hour})
 
