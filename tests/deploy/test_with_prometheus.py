@@ -13,7 +13,8 @@ import aiohttp
 import pytest
 import yaml
 
-from tests.deploy.alert_cases import CASES, HEALTHY, Case, unit_test
+from tests.deploy.alert_cases import CASES, HEALTHY
+from tests.deploy.alert_series import Case, unit_test
 from tests.deploy.test_deploy import DASHBOARD, DEPLOY, RULES
 from tests.faults.cluster import address_of, alter
 from tests.processes import processes

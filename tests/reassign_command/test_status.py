@@ -4,7 +4,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,31 +14,20 @@ import msgspec
 import pytest
 
 from kafka_reassign_rpc.client import (
-    ClusterNode,
-    KafkaError,
-    PartitionInfo,
-    PartitionReassignment,
     PastFigures,
     Point,
     ReassignmentClient,
-    TopicPartition,
     text_format,
 )
-from kafka_reassign_rpc.client.config_calls import BROKER, OF_ALL_BROKERS, Config, Configs
-from kafka_reassign_rpc.client.kraft_calls import Quorum
-from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, LogDir
-from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.partition_health import UnhealthyPartitions
 from kafka_reassign_rpc.core.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
-from kafka_reassign_rpc.core.state.cluster import Cluster as State
-from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.status.documents import BrokerStatus, Move, Throttle
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.protocol.messages import ControlledShutdownRequest
-from kafka_reassign_rpc.reassign_command import action_status, stock_status
+from kafka_reassign_rpc.reassign_command import action_status
 from kafka_reassign_rpc.reassign_command.action_status import document
 from kafka_reassign_rpc.reassign_command.merged_events import newest_events
 from kafka_reassign_rpc.reassign_command.output import Output
@@ -49,9 +38,6 @@ from tests.reassign_command.run_command import Command
 from tests.reassign_command.test_events import Servers, event
 from tests.status_page.views import cluster_of, server_of, term_of
 from tests.waiting import eventually
-
-NAME = TopicPartition("t", 0)
-MOVE = PartitionReassignment((3, 4, 1, 2), (3, 4), (1, 2))
 
 
 def shown(*, at: int = 5, brokers: Sequence[BrokerStatus] = (), **changes: Any) -> Seen:
@@ -71,98 +57,6 @@ def broker(number: int, **changes: Any) -> BrokerStatus:
         number, True, False, None, 0, 0, None, None, replicas=1, leaders=0, under_replicated=0, out_of_sync=0, disk=None
     )
     return msgspec.structs.replace(plain, **changes)
-
-
-class StockClient:
-    """A stock cluster whose broker 2 tells no configs: t-0 moves to 3 and 4, and t-1 has no leader.
-
-    sizes  of the replicas of t-0, by broker, at each time that they are asked for
-    """
-
-    fenced: frozenset[int] = frozenset()
-
-    def __init__(self, *sizes: Mapping[int, int]) -> None:
-        self.sizes = list(sizes)
-
-    def describe_everything(self) -> Everything:
-        partitions = {0: PartitionInfo(1, (3, 4, 1, 2), (1, 2)), 1: PartitionInfo(-1, (1, 9), (9,))}
-        topics = [TopicInfo("t", {**partitions, 2: PartitionInfo(2, (2, 1), (2,))}, None)]
-        nodes = [ClusterNode(one, "h", 9, f"r{one}") for one in (1, 2, 3, 4)]
-        return Everything("c", 1, nodes, iter(topics))
-
-    def list_partition_reassignments(self) -> dict[TopicPartition, PartitionReassignment]:
-        return {NAME: MOVE}
-
-    def describe_brokers(self, asked: Mapping[int, Any]) -> dict[int, BrokerLogDirs | KafkaError]:
-        now = self.sizes.pop(0)
-        held = {one: [HeldReplica(*NAME, now[one], "/d", future=False)] if one in now else [] for one in asked}
-        return {one: BrokerLogDirs(found, [LogDir("/d")]) for one, found in held.items()}
-
-    def describe_quorum(self, named: int) -> Quorum:
-        return Quorum(named, {})
-
-    def kraft_facts(self, cluster: State, quiet_s: Mapping[int, float]) -> tuple[KRaftFacts, str]:
-        return KRaftFacts(self.fenced, quiet_s), ""
-
-    def describe_configs(self, asked: Any) -> dict[Any, Configs]:
-        return {(BROKER, ""): [Config(LEADER_RATE, "7000", OF_ALL_BROKERS)]}
-
-    def describe_broker_configs(self, asked: Any) -> dict[int, Configs | KafkaError]:
-        """As a stock broker does: with the configs of all brokers among its own."""
-        found = [Config(LEADER_RATE, "7000", OF_ALL_BROKERS)]
-        return {one: PolicyViolation("no") if one == 2 else found for one in asked}
-
-
-def test_sv_11_the_document_of_a_stock_controller_is_made_by_the_same_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    client = StockClient({1: 100, 2: 90, 3: 40, 4: 0}, {1: 100, 2: 90, 3: 60, 4: 10})
-    times = iter((10.0, 20.0))
-    monkeypatch.setattr("time.monotonic", lambda: next(times))
-    found = stock_status.read(cast("ReassignmentClient", client), lambda _: None)
-    totals, work = found.status.totals, found.status.work
-    assert totals is not None
-    assert work is not None
-    assert (totals.in_flight, totals.bytes_total, totals.bytes_left, totals.rate) == (1, 200, 130, 3)
-    assert (totals.under_replicated, totals.offline, totals.remaining_ms) == (2, 1, 90_000)
-    assert (work.share, work.done_ms) == (0.35, 90_000)
-    [move] = found.moves.moves
-    assert (move.copied, move.original, move.target, move.leader) == ({3: 60, 4: 10}, (1, 2), (3, 4), 1)
-    assert [(one.id, one.alive, one.replicas, one.leaders, one.rate_in) for one in found.brokers.brokers] == [
-        (1, True, 3, 1, 0), (2, True, 2, 1, 0), (3, True, 1, 0, 2), (4, True, 1, 0, 1), (9, False, 1, 0, 0),
-    ]  # fmt: skip
-    assert found.brokers.brokers[0].throttle_out == Throttle(7000, "default")
-    assert found.silent == {2}
-    assert [one.text for one in found.status.problems] == [
-        "4 of 5 brokers live; lost: 9",
-        "1 partition is offline: no replica leads",
-        "2 partitions are under-replicated",
-    ]
-
-
-def test_kr_3_the_document_of_a_stock_controller_says_at_once_why_moves_stand_still() -> None:
-    class Lost(StockClient):
-        """Broker 4 is fenced, and t-0 moves to it."""
-
-        fenced = frozenset({4})
-
-        def describe_everything(self) -> Everything:
-            found = super().describe_everything()
-            return found._replace(nodes=[one for one in found.nodes if one.id != 4])
-
-    sizes = {1: 100, 2: 90, 3: 40}
-    found = stock_status.read(cast("ReassignmentClient", Lost(sizes, sizes)), lambda _: None)
-    assert [one.stalled for one in found.moves.moves] == ["broker 4 is fenced"]
-    texts = [one.text for one in found.status.problems]
-    assert texts[0] == "3 of 5 brokers live; lost: 4, fenced; 9"
-    assert "1 move is stalled: broker 4 is fenced" in texts
-
-
-def test_sv_11_where_nothing_moves_a_rate_of_all_stock_brokers_is_no_problem() -> None:
-    class Quiet(StockClient):
-        def list_partition_reassignments(self) -> dict[TopicPartition, PartitionReassignment]:
-            return {}
-
-    found = stock_status.read(cast("ReassignmentClient", Quiet()), lambda _: None)
-    assert "needless_throttles" not in [one.kind for one in found.status.problems]
 
 
 def test_sv_11_a_server_that_has_just_lost_the_controllership_claims_nothing() -> None:
