@@ -1,9 +1,7 @@
 """The client for code without an event loop: every call blocks until its answer arrives."""
 
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kafka_reassign_rpc.client import (
     config_calls,
@@ -24,15 +22,13 @@ from kafka_reassign_rpc.client import (
     throttle_calls,
     throttle_configs,
 )
-from kafka_reassign_rpc.client.client_settings import client_settings
+from kafka_reassign_rpc.client.blocking_connection import BlockingConnection
 from kafka_reassign_rpc.client.config_calls import Configs
 from kafka_reassign_rpc.client.event_calls import Event, EventPage
 from kafka_reassign_rpc.client.kraft_calls import Quorum
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
-from kafka_reassign_rpc.client.loop_thread import LoopThread
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.reassignment_calls import Expected, Moved
-from kafka_reassign_rpc.client.request_routing import connect
 from kafka_reassign_rpc.client.result_values import (
     ClusterNode,
     LogDirs,
@@ -54,10 +50,8 @@ from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome
 from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves
 
-T = TypeVar("T")
 
-
-class ReassignmentClient:
+class ReassignmentClient(BlockingConnection):
     """Lists, describes, starts and cancels moves of partitions.
 
     Configs, with the names that kafka-python gives them:
@@ -86,26 +80,6 @@ class ReassignmentClient:
 
     Every call may raise Unreachable, Unauthenticated, and the server's error as one of `core.kafka_errors`.
     """
-
-    def __init__(self, **configs: Any) -> None:
-        settings = client_settings(configs)
-        self._timeout_ms = settings.configs.request_timeout_ms
-        self._loop = LoopThread()
-        try:
-            self._router = self._loop.run(connect, settings)
-        except BaseException:
-            self._loop.close()
-            raise
-
-    def close(self) -> None:
-        """Close the connections. A call that another thread waits for raises RuntimeError."""
-        self._loop.close(self._router.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def list_reassignments(self, partitions: Iterable[tuple[str, int]] | None = None) -> list[Reassignment]:
         """The identities of all moves in flight, or of the moves of these partitions (KIP-240).
@@ -486,6 +460,3 @@ class ReassignmentClient:
         All are asked at the same time, for `timeout_ms` at most (default: the request timeout).
         """
         return self._run(config_calls.describe_broker_configs, brokers, timeout_ms)
-
-    def _run(self, call: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
-        return self._loop.run(call, self._router, *args, **options)
