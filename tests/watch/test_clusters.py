@@ -128,7 +128,7 @@ async def test_kr_4_the_metrics_of_as_many_clusters_as_there_may_be_leave_others
 
 async def test_kr_4_as_many_clusters_as_there_may_be_have_a_row_each_on_one_page() -> None:
     names = [f"c{one}" for one in range(MOST_CLUSTERS)]
-    refused = {"bootstrap_servers": [f"127.0.0.1:{free_port()}"], "bootstrap_timeout_ms": 200}
+    refused = {"bootstrap_servers": [f"127.0.0.1:{free_port()}"], "bootstrap_timeout_ms": 1_000}
     watches = [ClusterWatch(refused, None, name=one, full=True) for one in names]
     async with ServedWatch(watches, ("127.0.0.1", 0), HttpSecurity(), page=True) as served:
         await eventually(lambda: all("connection refused" in one.watcher.view().reason for one in watches), within=60)

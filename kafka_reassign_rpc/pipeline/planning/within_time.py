@@ -20,13 +20,12 @@ def caps_of(job: PlanJob) -> Caps:
     return Caps(job.limits.moves_per_broker, job.limits.moves_per_batch)
 
 
-def withdraw_beyond(job: PlanJob, coordinator: RoundCoordinator, rounds: PlanningRounds, seconds: int) -> int:
-    """How many moves do not fit; one more round takes them back. Holds the moves of the plan in memory."""
+def withdraw_beyond(job: PlanJob, coordinator: RoundCoordinator, rounds: PlanningRounds, seconds: int) -> None:
+    """One more round takes back the moves that do not fit. Holds the moves of the plan in memory."""
     with rounds.found(coordinator.round_parameters(), job.options.network) as found:
         moves = coordinator.worth_first([*found.moves])
     beyond = moves_beyond(moves, job.options.network, seconds, lambda kept: _simulated(job, kept))
     coordinator.withdraw(beyond, f"there is no time for it within {duration(seconds)} (--within)")
-    return len(beyond)
 
 
 def _simulated(job: PlanJob, moves: Sequence[PlannedMove]) -> float:
