@@ -8,5 +8,6 @@ export_snapshot.py    export a running cluster as a snapshot
 cluster_look.py       partitions and moves, as they are together
 export_warnings.py    what an export could not find out
 growth_rates.py       produce rates from two snapshots
+rate_columns.py       which rates a partition has
 rates_table.py        rates that an operator gives
 """
