@@ -134,6 +134,8 @@ def _topic(topic: MetadataResponse.MetadataResponseTopic) -> TopicInfo:
 
 def _partitions(topic: MetadataResponse.MetadataResponseTopic) -> dict[int, PartitionInfo]:
     return {
-        one.partition_index: PartitionInfo(one.leader_id, tuple(one.replica_nodes), tuple(one.isr_nodes))
+        one.partition_index: PartitionInfo(
+            one.leader_id, tuple(one.replica_nodes), tuple(one.isr_nodes), one.leader_epoch
+        )
         for one in topic.partitions
     }

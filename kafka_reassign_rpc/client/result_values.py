@@ -161,11 +161,12 @@ class ClusterNode:
 
 @dataclass(frozen=True)
 class PartitionInfo:
-    """A partition as Metadata shows it. A `leader` of -1: no leader."""
+    """A partition as Metadata shows it. A `leader` of -1: no leader. A `leader_epoch` of -1: not known."""
 
     leader: int
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
+    leader_epoch: int = -1
 
 
 @dataclass(frozen=True, order=True)

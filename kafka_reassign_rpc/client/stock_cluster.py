@@ -107,12 +107,13 @@ def others_to_ask(cluster: Cluster) -> list[Resource]:
 
 def _partition(found: PartitionInfo, move: PartitionReassignment | None, record: MoveRecord | None) -> Partition:
     if move is None or move.is_waiting:
-        return Partition(found.replicas, leader=found.leader, isr=found.isr)
+        return Partition(found.replicas, leader=found.leader, isr=found.isr, leader_epoch=found.leader_epoch)
     return Partition(
         move.replicas,
         move.adding_replicas,
         move.removing_replicas,
         leader=found.leader,
         isr=found.isr,
+        leader_epoch=found.leader_epoch,
         move=record,
     )

@@ -55,13 +55,20 @@ class PartitionHealth:
         self.counted = True
 
 
+def _is_new(partition: Partition) -> bool:
+    """Kafka's NewPartition: it has no state yet. Metadata tells no partition epoch, so a raised leader epoch says that
+    there has been a leader: with eligible leader replicas (KIP-966) the ISR may be empty after it."""
+    is_known = partition.partition_epoch >= 0 or partition.leader_epoch > 0
+    return not is_known and not partition.isr and partition.leader == NO_LEADER
+
+
 def _count(topic: Topic, cluster: Cluster) -> tuple[UnhealthyPartitions, bool]:
-    """Also whether there are new partitions: those without a state yet. One of them is about to get a leader where a
-    replica lives, so it is not offline (Kafka's NewPartition)."""
+    """Also whether there are new partitions. One of them is about to get a leader where a replica lives, so it is not
+    offline."""
     under_replicated = offline = 0
     are_new = False
     for partition in topic.partitions.values():
-        if partition.partition_epoch < 0 and not partition.isr and partition.leader == NO_LEADER:
+        if _is_new(partition):
             are_new = True
             offline += not any(broker in cluster.brokers for broker in partition.replicas)
             continue

@@ -1,7 +1,7 @@
 """The cluster as core knows it, from look to look: what was read of all topics stays, moving topics are put in as they
 are now, and lost brokers have the time at which they were first missed."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.client.result_values import ClusterNode, PartitionInfo
@@ -106,11 +106,10 @@ def _put_listed(cluster: Cluster, listed: Listed, records: Records) -> Iterator[
     for topic, partitions in lacking.items():
         yield
         known = cluster.topics.get(topic)
-        rest: Mapping[int, PartitionInfo] = (
-            {}
-            if known is None
-            else {index: PartitionInfo(one.leader, one.replicas, one.isr) for index, one in known.partitions.items()}
-        )
+        rest = {
+            index: PartitionInfo(one.leader, one.replicas, one.isr, one.leader_epoch)
+            for index, one in (known.partitions if known is not None else {}).items()
+        }
         put_described(cluster, TopicInfo(topic, {**rest, **partitions}, None), listed, records)
 
 

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     TopicAuthorizationFailed,
     UnknownTopicOrPartition,
 )
+from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.support.slices import run_through
 from kafka_reassign_rpc.watch import seen_cluster
@@ -128,6 +129,20 @@ def test_kr_1_a_broker_is_lost_since_it_was_first_missed_and_unknown_at_the_firs
     assert again.failed == {2: 9}
     run_through(seen_cluster.brought_up_to_date(again, NODES, [topic(1, 2)], {}, {}, 30))
     assert again.failed == {}
+
+
+def test_kr_3_each_look_keeps_which_partitions_have_had_a_leader() -> None:
+    """At rest, in a move, and beside a move that no broker describes."""
+    lost = PartitionInfo(-1, (1, 2), (), leader_epoch=3)
+    found = TopicInfo("t", {0: lost, 1: lost, 2: PartitionInfo(-1, (1, 2), (), leader_epoch=0)}, None)
+    others = {TopicPartition("t", 3): MOVE}
+    cluster = seen_cluster.made_new(None, NODES, [found], {T0: MOVE, **others}, {}, 5)
+    health = PartitionHealth()
+    run_through(health.update(cluster))
+    assert health.now.offline == 2
+    run_through(seen_cluster.brought_up_to_date(cluster, NODES, [], {T0: MOVE, **others}, {}, 6))
+    run_through(health.update(cluster))
+    assert health.now.offline == 2
 
 
 def test_kr_2_a_look_at_many_topics_is_taken_in_steps() -> None:

@@ -33,7 +33,7 @@ class KRaftNode(MovingNode):
         if key == METADATA and not self.leads:
             answer = super()._answer(key, version)
             for partition in answer.topics[0].partitions:
-                partition.leader_id, partition.isr_nodes = -1, []
+                partition.leader_id, partition.leader_epoch, partition.isr_nodes = -1, 1, []
             return answer
         if key == DESCRIBE_CLUSTER:
             broker = DescribeClusterResponse.DescribeClusterBroker
@@ -120,6 +120,7 @@ async def test_kr_3_who_may_lead_a_partition_without_leader_is_named(tmp_path: P
             return await _reason(watch) == "there is no leader to copy from: broker 1 is eligible, start it"
 
         await eventually(is_named)
+        assert (await watch.document("status"))["totals"]["offline"] == len(TWO_MOVE)
 
 
 async def test_kr_3_facts_that_are_refused_are_said_and_the_moves_are_shown(tmp_path: Path) -> None:
