@@ -17,7 +17,13 @@ from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.move_sums import GroupedSums, GroupKey, MoveBytes, group_of
 from kafka_reassign_rpc.core.reassignment.remaining_time import Sample, Samples, SharedLinks
-from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import NOT_TOLD, Answers, ToldSizes, replica_size
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import (
+    NOT_TOLD,
+    Answers,
+    ToldSizes,
+    leader_size,
+    replica_size,
+)
 from kafka_reassign_rpc.core.reassignment.stall_reason import StallReason, Throttles
 from kafka_reassign_rpc.core.reassignment.tiered_topics import copies_only_untiered
 from kafka_reassign_rpc.core.reassignment.waiting_moves import added_by, bytes_to_copy, waiting_moves
@@ -320,7 +326,7 @@ class ProgressTracker:
     ) -> None:
         name, before = followed.name, followed.figures
         is_partial = copies_only_untiered(cluster, name.topic, partition.adding)
-        total = -1 if is_partial else replica_size(answers.get(partition.leader), name)
+        total = -1 if is_partial else leader_size(answers.get(partition.leader), name)
         copied = tuple([replica_size(answers.get(broker), name) for broker in partition.adding])
         all_known = -1 not in copied
         sample = Sample(now, before.total if total < 0 and not is_partial else total, copied)
@@ -432,7 +438,7 @@ def _put_sizes(
     """Those of partitions with waiting moves."""
     for name in waiting:
         partition = cluster.get(*name)
-        total = -1 if partition is None else replica_size(answers.get(partition.leader), name)
+        total = -1 if partition is None else leader_size(answers.get(partition.leader), name)
         if total >= 0 and cluster.soft.sizes.get(name) != total:
             sizes[name] = total
 

@@ -39,12 +39,17 @@ class ToldSizes(NamedTuple):
 NOT_TOLD = ToldSizes(float("-inf"))
 
 
-def replica_size(log_dirs: Collection[SampledLogDir] | None, name: TopicPartition) -> int:
-    """Bytes of a broker's replica; 0: it has none yet; -1: no answer, or its log dir may have failed."""
+def leader_size(log_dirs: Collection[SampledLogDir] | None, name: TopicPartition) -> int:
+    """Bytes of the leader's replica; -1: unknown. A leader has one: whoever has none leads no longer, or not yet."""
+    return replica_size(log_dirs, name, absent=-1)
+
+
+def replica_size(log_dirs: Collection[SampledLogDir] | None, name: TopicPartition, *, absent: int = 0) -> int:
+    """Bytes of a broker's replica; `absent`: it has none; -1: no answer, or its log dir may have failed."""
     if log_dirs is None:
         return -1
     for log_dir in log_dirs:
         size = log_dir.sizes.get(name.topic, {}).get(name.partition)
         if size is not None:
             return size
-    return -1 if any(log_dir.error for log_dir in log_dirs) else 0
+    return -1 if any(log_dir.error for log_dir in log_dirs) else absent

@@ -93,6 +93,20 @@ def test_sv_7_a_move_that_no_sample_saw_counts_where_its_size_is_known_and_a_can
     assert followed.tracker.copied_in == {3: 100, 4: 100}, "nothing is known of the size, and the rest never came"
 
 
+def test_kr_1_a_leader_that_has_no_replica_any_more_does_not_make_the_move_one_of_no_bytes() -> None:
+    """Sizes may be newer than what was read of the partition: a move that has ended takes its leader away."""
+    followed = Followed(replace(moving((1,), (3,)), move=MoveRecord((3,), (1,), id=7)))
+    followed.look(0, says(b1=100, b3=40))
+    assert followed.look(10, says(b1=None, b3=100)).bytes_total == 100
+    [end] = followed.tracker.ended([Event(catalogue.MOVE_COMPLETED, *NAME, id=7)], followed.cluster)
+    assert (end.copied, followed.tracker.copied_in) == (100, {3: 60})
+
+
+def test_kr_1_the_bytes_of_a_move_whose_leader_shows_no_replica_are_unknown_and_not_0() -> None:
+    found = Followed().look(0, says(b1=None, b3=40, b4=0))
+    assert (found.bytes_total, found.bytes_copied, found.bytes_left) == (None, None, None)
+
+
 def tell(followed: Followed, *events: Event) -> None:
     assert len(list(followed.tracker.ended(events, followed.cluster))) == len(events)
 
