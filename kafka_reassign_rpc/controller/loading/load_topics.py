@@ -84,6 +84,7 @@ async def read_topics(
             frozenset(bad.get(name, ())),
             created=stat.czxid,
             id_since=stat.mzxid,
+            bare=not stat.cversion,
         )
         for name, (znode, stat) in found.items()
     }

@@ -171,6 +171,8 @@ class Topic(msgspec.Struct):
     """
     id_since: int = LAST_ZXID
     """A zxid since which the topic has had its id, at the latest."""
+    bare: bool = True
+    """Its znode has never had a child when it was read: then no partition has had a state, nor a log, before."""
 
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

@@ -1,11 +1,11 @@
 """New partitions that others have placed on cordoned brokers: another broker gets the replica before there is a log.
 
 A stock broker that creates a topic by itself (auto-creation, `__consumer_offsets`) writes the topic's znode and knows
-no cordon. A partition without a state has no log anywhere, so the server changes the assignment before it writes the
-first state: nothing has to be copied, and the cordoned broker never hears of the replica.
+no cordon. Where no partition of a topic has ever had a state, there is no log anywhere, so the server changes the
+assignment before it writes the first state: nothing is copied, and the cordoned broker never hears of the replica.
 
-Only a topic is corrected that is newer than the settings in which the cordon stands: one that has merely lost its
-states may have logs. Where no open broker is left for a replica, it stays where it is.
+Only a topic is corrected whose znode never had a child, and that is newer than the settings in which the cordon stands:
+one that has merely lost its states may have logs. Where no open broker is left for a replica, it stays where it is.
 """
 
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ def corrected(view: RoundView, topic: str, index: int, partition: Partition, own
     if partition.partition_epoch >= 0 or partition.is_moving or topic in view.too_large:
         return partition
     closed = parse_brokers(cluster.settings.get(CORDONED_BROKERS, "")) or frozenset()
-    is_new = cluster.topics[topic].created > cluster.settings_changed
+    is_new = cluster.topics[topic].bare and cluster.topics[topic].created > cluster.settings_changed
     wrong = [broker for broker in partition.replicas if broker in closed] if is_new else []
     for broker in wrong:
         rest = replace(value, replicas=without(value.replicas, (broker,)))

@@ -26,6 +26,7 @@ def put_topic(
     deleting: bool = False,
     created: int = -1,
     id_since: int = LAST_ZXID,
+    bare: bool = True,
 ) -> Topic:
     before = cluster.topics.get(name)
     remove_topic(cluster, name, configs=False)
@@ -40,6 +41,7 @@ def put_topic(
         deleting=deleting,
         created=created,
         id_since=id_since,
+        bare=bare,
     )
     if before is not None:
         keep_id_since(before, topic)

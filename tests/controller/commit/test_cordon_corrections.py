@@ -65,6 +65,9 @@ async def test_dh_2_a_server_that_dies_between_any_two_writes_leaves_no_replica_
             )
             assignments = {index: (tuple(to), (), ()) for index, to in PLACED.items()}
             await zk.create(znode_paths.topic("t"), znode_contents.encode_topic(TOPIC_ID, assignments))
+            await zk.create(znode_paths.topic("lost"), znode_contents.encode_topic(TOPIC_ID, assignments))
+            await zk.create(f"{znode_paths.topic('lost')}/partitions", b"")
+            await zk.delete(f"{znode_paths.topic('lost')}/partitions")
             survived = True
             try:
                 async with elected_controller(connect, lives=lives):
@@ -75,6 +78,7 @@ async def test_dh_2_a_server_that_dies_between_any_two_writes_leaves_no_replica_
                 await successor.check()
             assert await replicas(zk) == CORRECTED, f"after {lives} writes"
             assert await replicas(zk, "before") == {"0": [3, 1]}
+            assert await replicas(zk, "lost") == {str(index): to for index, to in PLACED.items()}
             for index in PLACED:
                 state = json.loads((await zk.get(znode_paths.partition_state("t", index)))[0])
                 assert 3 not in state["isr"]

@@ -1,6 +1,7 @@
 """New topics that a stock broker has placed on cordoned brokers, as a controller first sees them."""
 
 from random import Random
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -18,10 +19,12 @@ SERVER = 1000
 CORDONED_AT = 500
 
 
-def appeared(partition: Partition, *, cordoned: str = "3", created: int = CORDONED_AT + 1) -> RoundView:
+def appeared(
+    partition: Partition, *, cordoned: str = "3", created: int = CORDONED_AT + 1, bare: bool = True
+) -> RoundView:
     here = view(partition, live=(1, 2, 3, 4))
     here.cluster.settings, here.cluster.settings_changed = {"cordoned.brokers": cordoned}, CORDONED_AT
-    here.cluster.topics[TOPIC].created = created
+    here.cluster.topics[TOPIC].created, here.cluster.topics[TOPIC].bare = created, bare
     return here
 
 
@@ -62,16 +65,17 @@ def test_dh_2_the_first_state_names_the_brokers_that_hold_the_replicas() -> None
 
 
 @pytest.mark.parametrize(
-    ("partition", "created"),
+    ("partition", "others"),
     [
-        (Partition((3, 1)), CORDONED_AT - 1),
-        (not_moving(3, 1), CORDONED_AT + 1),
-        (Partition((3, 1), adding=(3,)), CORDONED_AT + 1),
+        (Partition((3, 1)), {"created": CORDONED_AT - 1}),
+        (Partition((3, 1)), {"bare": False}),
+        (not_moving(3, 1), {}),
+        (Partition((3, 1), adding=(3,)), {}),
     ],
-    ids=["the topic is older than the cordon", "it has a state, and so logs", "somebody moves it there"],
+    ids=["the topic is older than the cordon", "states were lost", "it has a state, and so logs", "it is moved there"],
 )
-def test_dh_2_a_replica_that_may_have_a_log_stays(partition: Partition, created: int) -> None:
-    here = appeared(partition, created=created)
+def test_dh_2_a_replica_that_may_have_a_log_stays(partition: Partition, others: dict[str, Any]) -> None:
+    here = appeared(partition, **others)
     assert 3 in placed(here)
     assert "cordon.corrected" not in told(here)
 
