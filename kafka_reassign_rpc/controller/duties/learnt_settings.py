@@ -54,9 +54,9 @@ class LearntSettings:
             soft = self._loop.cluster.soft
             before, migrating = soft.broker_settings, self._survey.migrating
             if self._survey.settings != before or migrating != soft.migrating or migrating - self._migrating:
-                self._migrating = migrating
                 with suppress(KafkaError):  # of one that fails the loop tells
                     await self._loop.submit(BrokerSettingsLearnt(self._survey.settings, migrating))
+                    self._migrating = migrating
                 self._changed(before.delete_topic_enable)
                 self._note_deletion()
 

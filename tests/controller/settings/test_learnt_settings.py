@@ -1,13 +1,18 @@
 """What brokers were started with holds for the server too, where the operator sets nothing else (sv-1, sv-4)."""
 
+import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from kafka_reassign_rpc.controller.commands.cluster_commands import BrokerSettingsLearnt
+from kafka_reassign_rpc.controller.duties.learnt_settings import LearntSettings
 from kafka_reassign_rpc.core.broker_settings import MIGRATION, BrokerSettings
 from kafka_reassign_rpc.core.events.catalogue import BROKER_SETTINGS_DIFFER
+from kafka_reassign_rpc.core.kafka_errors import UnknownServerError
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, DescribeConfigsRequest
+from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import elected_controller, put_topic, state_json, topic_json
@@ -183,3 +188,26 @@ async def test_mg_3_a_server_learns_from_a_broker_that_the_migration_to_kraft_ha
 
 async def lets_lease(here: Cluster) -> bool:
     return not await refuses_leases(here)
+
+
+async def test_mg_3_a_migration_that_the_loop_could_not_take_is_told_again_and_then_no_more() -> None:
+    migrating, told = frozenset({1}), list[BrokerSettingsLearnt]()
+    soft = SimpleNamespace(broker_settings=BrokerSettings(), migrating=migrating)
+
+    async def submit(command: BrokerSettingsLearnt) -> None:
+        told.append(command)
+        if len(told) == 1:
+            raise UnknownServerError("Not now.")
+
+    loop: Any = SimpleNamespace(cluster=SimpleNamespace(soft=soft, brokers={}), submit=submit)
+    survey: Any = SimpleNamespace(
+        settings=soft.broker_settings, migrating=migrating, news=list, set_brokers=lambda _: None
+    )
+    duty = LearntSettings(survey, loop, lambda _: None, lambda _: None)
+    running = asyncio.create_task(duty.run())
+    for _ in range(4):
+        survey.on_settings()
+        for _ in range(3):  # the duty's turns
+            await asyncio.sleep(0)
+    assert len(told) == 2
+    await end(running)
