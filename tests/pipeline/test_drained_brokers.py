@@ -9,6 +9,8 @@ import pytest
 from kafka_reassign_rpc.client import TopicPartition
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
+from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter
+from kafka_reassign_rpc.pipeline.plans.plan_writer import LEFT_OUT, LEFT_OUT_SCHEMA
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
 from tests.pipeline.plans import write_plan
 from tests.pipeline.simulated_cluster import SimulatedCluster, moves, submission
@@ -133,3 +135,32 @@ def test_dh_2_the_undo_of_a_drain_says_how_its_brokers_are_opened(tmp_path: Path
     run(drain(tmp_path / "p"), here)
     opens = "brokers 1, 2 are still cordoned: `kafka-reassign cordon --uncordon --brokers 1,2` opens them"
     assert run(tmp_path / "p", here, undo=True) == [opens]
+
+
+def test_dh_2_what_the_plan_has_left_out_stays_for_its_size_is_not_known_here(tmp_path: Path) -> None:
+    here, path = cluster(p7=(1, 3), p8=(1, 4)), drain(tmp_path / "p")
+    left_out = DirectoryWriter(path / LEFT_OUT, LEFT_OUT_SCHEMA)
+    left_out.add(("t", 7, [1, 3], "no broker has room for it"))
+    left_out.close()
+    assert "broker 1 is not empty: it has 1 replica (t-7)" in run(path, here)
+    assert here.replicas[TopicPartition("t", 7)] == (1, 3)
+    assert set(here.replicas[TopicPartition("t", 8)]) == {3, 4}
+
+
+def test_dh_2_a_run_that_was_killed_while_it_moved_the_rest_is_taken_up_by_the_next_one(tmp_path: Path) -> None:
+    here, path = cluster(p7=(1, 3)), drain(tmp_path / "p")
+    here.on_list = lambda: kill_once(here, TopicPartition("t", 7))
+    with pytest.raises(Killed):
+        run(path, here)
+    assert TopicPartition("t", 7) in here.moves
+    assert run(path, here, cordons=False)[-3:] == ["1 partition on the way from brokers 1, 2", *EMPTY]
+
+
+class Killed(BaseException):
+    pass
+
+
+def kill_once(here: SimulatedCluster, name: TopicPartition) -> None:
+    if name in here.moves:
+        here.on_list = lambda: None
+        raise Killed

@@ -19,13 +19,13 @@ def moves_of(
     drained: Collection[int],
     to: Collection[int],
     cordoned: Collection[int],
-    moving: Collection[TopicPartition],
+    staying: Collection[TopicPartition],
 ) -> dict[TopicPartition, PlanEntry]:
     """The first MOST moves; empty where nobody may take them.
 
-    nodes    live brokers
-    to       those that alone get replicas; empty: any
-    moving   partitions with a move, in flight or waiting: it is somebody's
+    nodes     live brokers
+    to        those that alone get replicas; empty: any
+    staying   partitions with a move, in flight or waiting: it is somebody's; and those that the plan left out
     """
     there = {node.id: PlannerBroker(node.id, node.rack, cordoned=node.id in cordoned) for node in nodes}
     ids: dict[str, str] = {}
@@ -34,7 +34,7 @@ def moves_of(
         ids[topic.name] = topic.topic_id
         partitions = [
             PlannerPartition(
-                index, one.replicas, one.leader, one.isr, moving=TopicPartition(topic.name, index) in moving
+                index, one.replicas, one.leader, one.isr, moving=TopicPartition(topic.name, index) in staying
             )
             for index, one in sorted(topic.partitions.items())
         ]

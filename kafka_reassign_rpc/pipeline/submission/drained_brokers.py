@@ -4,14 +4,19 @@ places nothing new there, moves away what came after the snapshot, and says at t
 A drain of some topics alone does not empty a broker: then it does neither.
 """
 
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from kafka_reassign_rpc.client import KafkaError, TopicPartition
+from kafka_reassign_rpc.client import KafkaError, PartitionReassignment, TopicPartition
 from kafka_reassign_rpc.core.cordon import listed
+from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.plans.batch_reader import DRAIN, PlanEntry, SubmittablePlan
+from kafka_reassign_rpc.pipeline.plans.plan_writer import LEFT_OUT, LEFT_OUT_SCHEMA
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.pipeline.submission import drain_rest
 from kafka_reassign_rpc.pipeline.submission.batch_run import BatchRun
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
@@ -34,9 +39,10 @@ class _Left:
 
 @dataclass
 class DrainedBrokers:
-    """`cordons`: the brokers are cordoned first. All methods raise KafkaError."""
+    """`path`: of the plan; `cordons`: the brokers are cordoned first. All methods raise KafkaError."""
 
     cluster: PatientCluster
+    path: StorePath
     plan: SubmittablePlan
     cordons: bool
 
@@ -75,6 +81,7 @@ class DrainedBrokers:
         """
         begun = 0
         for number in range(1, ROUNDS + 1) if self.brokers and not self.plan.undoes else ():
+            self._wait_for_moves(run)
             if not self._left().replicas:
                 break
             moves = self.cluster.ask(self._rest)
@@ -89,15 +96,35 @@ class DrainedBrokers:
                 break
         return begun
 
+    def _wait_for_moves(self, run: BatchRun) -> None:
+        """For those that empty the brokers already: a run that was killed has begun them, or somebody else has. One
+        that waits for a lost broker is not waited for."""
+        while leaving := [one for one in self.cluster.moves().values() if self._empties(one, run.watch.live)]:
+            run.watch.is_healthy(frozenset())
+            self.cluster.output.status(f"{counted(len(leaving), 'partition')} on the way from {self._named()}")
+            time.sleep(self.cluster.intervals.poll)
+
+    def _empties(self, move: PartitionReassignment, live: Collection[int]) -> bool:
+        return not move.sources.isdisjoint(self.brokers) and set(live).difference(self.brokers).issuperset(move.target)
+
+    @cached_property
+    def _left_out(self) -> frozenset[TopicPartition]:
+        """By the plan, for a reason that holds still: here nobody knows how large they are. Raises BadInput."""
+        if not (self.path / LEFT_OUT).exists():
+            return frozenset()
+        batches = parquet_files.record_batches(self.path / LEFT_OUT, LEFT_OUT_SCHEMA)
+        columns = ((batch.column(name).to_pylist() for name in ("topic", "partition")) for batch in batches)
+        return frozenset(TopicPartition(*name) for both in columns for name in zip(*both, strict=True))
+
     def _rest(self) -> dict[TopicPartition, PlanEntry]:
         client = self.cluster.client
         everything = client.describe_everything()
         servers = client.servers_among({node.id for node in everything.nodes})
         nodes = [node for node in everything.nodes if node.id not in servers]
         cordoned = client.cordoned() if client.can_cordon() else frozenset()
-        moving = client.list_partition_reassignments()
+        staying = self._left_out | client.list_partition_reassignments().keys()
         return drain_rest.moves_of(
-            nodes, everything.topics, self.brokers, self.plan.info.requested.to, cordoned, moving
+            nodes, everything.topics, self.brokers, self.plan.info.requested.to, cordoned, staying
         )
 
     def _left(self) -> _Left:

@@ -80,7 +80,7 @@ class Submission:
 
     @cached_property
     def _drained(self) -> DrainedBrokers:
-        return DrainedBrokers(self._cluster, self.plan, self.cordons)
+        return DrainedBrokers(self._cluster, self.path, self.plan, self.cordons)
 
     def dry_run(self) -> int:
         """Show the state of each batch; return the number of moves that have not begun, or are not taken back."""
