@@ -209,6 +209,24 @@ def test_dp_1_data_that_brokers_do_not_report_is_null_and_a_warning_names_it(tmp
     assert configs == [("topic", "a", "n", "v", 1), ("broker", "", "n", "v", 1), ("broker", "1", "n", "1", 2)]
 
 
+class LyingCluster(PartlySilentCluster):
+    def _log_dirs(self, broker: int, partitions: Mapping[str, Sequence[int]]) -> BrokerLogDirs | KafkaError:
+        found = super()._log_dirs(broker, partitions)
+        if isinstance(found, KafkaError) or broker != 1:
+            return found
+        held = [one._replace(size=-(2**63)) for one in found.replicas]
+        return BrokerLogDirs(held, [LogDir("/d", total_bytes=1000, usable_bytes=None)])
+
+
+def test_dp_1_sizes_below_0_and_free_bytes_that_are_not_told_are_null(tmp_path: Path) -> None:
+    cluster = LyingCluster()
+    cluster.silent = set()
+    exported(cluster, tmp_path / "out")
+    told = rows(tmp_path / "out", "replicas")
+    assert {(row["broker"], row["bytes"]) for row in told} == {(1, None), (2, 10)}
+    assert [row["free_bytes"] for row in rows(tmp_path / "out", "log_dirs") if row["broker"] == 1] == [None]
+
+
 def test_dp_1_many_brokers_or_topics_with_the_same_error_are_one_line_of_warning(tmp_path: Path) -> None:
     cluster = PartlySilentCluster({})
     names = [f"t{index}" for index in range(700)]

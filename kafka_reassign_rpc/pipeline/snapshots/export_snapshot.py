@@ -154,10 +154,12 @@ class _Export:
         sizes: dict[ReplicaKey, int] = {}
         for broker, found in self._ask({one: wanted[one] for one in wanted if one in self._live}).items():
             for replica in found.replicas:
-                row = (replica.topic, replica.partition, broker, replica.size, replica.log_dir, replica.future)
-                self._writer.replicas.add(row)
-                if not replica.future:
-                    sizes[replica.topic, replica.partition, broker] = replica.size
+                size = replica.size if replica.size >= 0 else None
+                self._writer.replicas.add(
+                    (replica.topic, replica.partition, broker, size, replica.log_dir, replica.future)
+                )
+                if size is not None and not replica.future:
+                    sizes[replica.topic, replica.partition, broker] = size
         self.exported.replicas = self._writer.replicas.rows
         for topic in topics:
             self._write_partitions(topic, sizes)
@@ -311,7 +313,7 @@ class _Export:
                     paths = ", ".join(one.path for one in held[:10])
                     why = f"log dirs are taken for one volume, their sizes are equal: {paths}"
                     self.warnings.add("broker {}", "brokers", broker, why)
-                sizes = [(one.size, one.free) if known else (None, None) for one in held]
+                sizes = [(one.size, one.free if one.free >= 0 else None) if known else (None, None) for one in held]
                 self._writer.log_dirs.extend(
                     (broker, one.path, True, number if known else None, *size, cordoned[broker, one.path])
                     for one, size in zip(held, sizes, strict=True)
