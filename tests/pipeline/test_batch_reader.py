@@ -36,6 +36,8 @@ BAD = [
     ('{"partitions": [{"topic": "t", "partition": 0, "replicas": [], "expected_replicas": [1, 2]}]}', "no replicas"),
     ('{"partitions": [{"topic": "t", "partition": 0, "replicas": [1], "expected_replicas": [1, 2]}]}', "from 2 to 1"),
     ('{"partitions": [{"topic": "t", "partition": 0, "replicas": ["1"], "expected_replicas": []}]}', "Expected `int`"),
+    ('{"partitions": [{"topic": "t", "partition": -1, "replicas": [1], "expected_replicas": [2]}]}', ">= 0"),
+    ('{"partitions": [{"topic": "t", "partition": 0, "replicas": [2147483648], "expected_replicas": [2]}]}', "<= 21"),
 ]
 
 
@@ -47,6 +49,12 @@ def test_dp_4_a_batch_that_no_server_would_take_is_named_before_anything_is_sent
     file.write_text(text)
     with pytest.raises(BadInput, match=r"batch-0001\.json: .*" + saying.replace("`", ".")):
         read_batch(file, "rebalance")
+
+
+@pytest.mark.parametrize("number", [0, -1])
+def test_dp_4_a_plan_with_no_move_at_a_time_is_refused_and_not_waited_for(tmp_path: Path, number: int) -> None:
+    with pytest.raises(BadInput, match=r"summary\.json: .*>= 1"):
+        read_plan(write_plan(tmp_path / "p", "c", moves_per_broker=number))
 
 
 def test_dp_4_a_partition_twice_in_a_batch_and_a_missing_plan_are_named(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import msgspec
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.plans.batch_reader import AtLeastOne
 from kafka_reassign_rpc.pipeline.plans.plan_summary import SUMMARY
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
@@ -25,8 +26,8 @@ class DiskRequest(msgspec.Struct, frozen=True):
     tolerance: float = 0.1
     headroom: float = 0.05
     max_bytes: int = -1
-    moves_per_broker: int = 5
-    moves_per_batch: int = 1000
+    moves_per_broker: AtLeastOne = 5
+    moves_per_batch: AtLeastOne = 1000
 
 
 class DirFigures(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskSummary
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.output_directory import output_directory, require_free
 from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter
-from kafka_reassign_rpc.pipeline.plans.batch_reader import batch_number
+from kafka_reassign_rpc.pipeline.plans.batch_reader import Int32, batch_number
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK, SUMMARY
 from kafka_reassign_rpc.pipeline.plans.plan_writer import LEFT_OUT, MOVES
 from kafka_reassign_rpc.pipeline.store_paths import RemotePath, StorePath, matching
@@ -77,8 +77,8 @@ class DirEntry(msgspec.Struct, frozen=True):
     """A partition of a batch: its replicas stay, and those whose `log_dirs` is not `any` go there."""
 
     topic: str
-    partition: int
-    replicas: tuple[int, ...]
+    partition: Int32
+    replicas: tuple[Int32, ...]
     log_dirs: tuple[str, ...]
     expected_log_dirs: tuple[str, ...]
 

@@ -13,10 +13,12 @@ Stock tools skip the fields that they do not know.
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
+from msgspec import Meta
 
+from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK, SUMMARY
@@ -25,6 +27,10 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching
 SET_RF = "set-rf"
 """The only kind of plan that may change replication factors."""
 DRAIN = "drain"
+Int32 = Annotated[int, Meta(ge=0, le=INT32)]
+"""Of a partition or a broker."""
+AtLeastOne = Annotated[int, Meta(ge=1)]
+"""Of moves at a time: with none a plan would never end."""
 
 
 class PlannedCaps(msgspec.Struct, frozen=True):
@@ -34,8 +40,8 @@ class PlannedCaps(msgspec.Struct, frozen=True):
     to                 the brokers that alone get new replicas; empty: any
     """
 
-    moves_per_broker: int = 10
-    moves_per_batch: int = 1000
+    moves_per_broker: AtLeastOne = 10
+    moves_per_batch: AtLeastOne = 1000
     brokers: list[int] = []
     topics: list[str] = []
     to: list[int] = []
@@ -77,7 +83,7 @@ class PlanInfo(msgspec.Struct, frozen=True):
     batches: list[PlannedBatch] = []
     expected_seconds: float = 0.0
     timeline: PlannedTimeline | None = None
-    moves_at_a_time: int | None = None
+    moves_at_a_time: Annotated[int, Meta(ge=0)] | None = None
     bandwidth: int = 0
 
     @property
@@ -98,9 +104,9 @@ class PlanEntry(msgspec.Struct, frozen=True):
     """
 
     topic: str
-    partition: int
-    replicas: tuple[int, ...]
-    expected_replicas: tuple[int, ...]
+    partition: Int32
+    replicas: tuple[Int32, ...]
+    expected_replicas: tuple[Int32, ...]
     first_leader: int = -1
     topic_id: str = ""
 
