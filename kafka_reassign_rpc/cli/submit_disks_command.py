@@ -59,7 +59,7 @@ def submit(arguments: argparse.Namespace, path: "StorePath", throttle: int | Non
 
 def _what_goes_on(submission: "DiskSubmission", arguments: argparse.Namespace) -> list[str]:
     """Brokers copy on without submit, and keep the throttle: what the operator can do about it."""
-    flying = len(submission.queue.flying)
+    flying = len(submission.queue.flying) + submission.queue.unseen
     config = f" --command-config {shlex.quote(arguments.command_config)}" if arguments.command_config else ""
     command = f"kafka-reassign-rpc submit --plan {shlex.quote(arguments.plan)}"
     command += f" --bootstrap-server {arguments.bootstrap_server}{config}"

@@ -164,6 +164,59 @@ def test_dh_3_a_broker_that_gives_no_answer_holds_up_no_other_and_is_named(path:
     assert submission(cluster, path).execute() == 6, "the next run moves the others"
 
 
+def test_dh_3_a_broker_that_falls_silent_while_it_copies_keeps_the_throttle_until_the_next_run(path: Path) -> None:
+    class Falling(DiskCluster):
+        def alter_replica_log_dirs(self, moves: Any) -> Any:
+            self.silent = {2} if any(replica.broker == 2 for replica in moves) else self.silent
+            return super().alter_replica_log_dirs(moves)
+
+    cluster = Falling(standing().where)
+    first = submission(cluster, path, throttle=5000)
+    with pytest.raises(SubmitStopped, match="what they copy goes on"):
+        first.execute()
+    assert (cluster.rates, first.queue.unseen) == ({1: None, 2: "5000"}, 2)
+    still = DiskCluster(cluster.where, copies=cluster.copies, rates=cluster.rates)
+    submission(still, path).execute()
+    assert (set(still.where.values()), still.rates) == ({"/b"}, {1: None, 2: None})
+
+
+def test_dh_3_a_topic_that_is_made_again_while_its_replicas_wait_is_left_alone(path: Path) -> None:
+    class MadeAgain(DiskCluster):
+        def alter_replica_log_dirs(self, moves: Any) -> Any:
+            self.topic_id = "another"
+            return super().alter_replica_log_dirs(moves)
+
+    cluster = MadeAgain(standing().where)
+    with pytest.raises(PlanDoesNotFit, match="its id is another, not id-of-t"):
+        submission(cluster, path).execute()
+    assert [len(asked) for asked in cluster.asked] == [2]
+
+
+@pytest.mark.parametrize("number", [-1, 2**31, 2**70])
+@pytest.mark.parametrize("key", ["partition", "replicas"])
+def test_dh_3_numbers_of_partitions_and_brokers_that_cannot_be_are_refused(path: Path, key: str, number: int) -> None:
+    file = path / "batches" / "batch-0001.json"
+    batch = json.loads(file.read_text())
+    batch["partitions"][0][key] = [number, number + 1] if key == "replicas" else number
+    refused_before_anything_is_asked(path, file, batch)
+
+
+@pytest.mark.parametrize("number", [0, -1])
+def test_dh_3_a_plan_with_no_move_at_a_time_is_refused_and_not_waited_for(path: Path, number: int) -> None:
+    file = path / "summary.json"
+    summary = json.loads(file.read_text())
+    summary["requested"]["moves_per_broker"] = number
+    refused_before_anything_is_asked(path, file, summary)
+
+
+def refused_before_anything_is_asked(path: Path, file: Path, content: object) -> None:
+    file.write_text(json.dumps(content))
+    cluster = standing()
+    with pytest.raises(BadInput, match=file.name):
+        submission(cluster, path).execute()
+    assert cluster.asked == []
+
+
 def test_dh_3_a_broker_whose_throttle_cannot_be_set_copies_nothing(path: Path) -> None:
     cluster = standing(silent={2})
     with pytest.raises(SubmitStopped, match="its throttle cannot be set: It is gone"):

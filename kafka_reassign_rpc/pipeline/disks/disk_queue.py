@@ -24,6 +24,7 @@ class DiskQueue:
     left_out     replicas that are not moved, with the reason
     given_up     brokers of which no more is asked, with the reason
     begun        moves that were begun now
+    unseen       copies of brokers that are given up: nobody sees their end
     """
 
     at_a_time: int
@@ -33,6 +34,7 @@ class DiskQueue:
     left_out: dict[Replica, str] = field(default_factory=dict)
     given_up: dict[int, str] = field(default_factory=dict)
     begun: int = 0
+    unseen: int = 0
     copied: dict[Replica, int] = field(default_factory=dict)
     """Bytes of the copies in flight."""
     _beginnings: Counter[Replica] = field(default_factory=Counter)
@@ -117,18 +119,24 @@ class DiskQueue:
             self._beginnings[move.replica] += 1
             self.begun += self._beginnings[move.replica] == 1
             return
-        del self.flying[move.replica]
         if error.retriable and self._refusals[move.replica] < MOST_REFUSALS:
+            del self.flying[move.replica]
             self._refusals[move.replica] += 1
             self.waiting[move.replica.broker].appendleft(move)
         else:
-            self.left_out[move.replica] = error.message
+            self.leave_out(move.replica, error.message)
+
+    def leave_out(self, replica: Replica, why: str) -> None:
+        """One that `next` has given is not begun."""
+        del self.flying[replica]
+        self.left_out[replica] = why
 
     def give_up(self, broker: int, why: str) -> None:
         """Of its moves nothing more is known; copies in flight go on."""
         self.given_up[broker] = why
-        lost = [*(move for one, move in self.flying.items() if one.broker == broker), *self.waiting.pop(broker, ())]
-        for move in lost:
+        flying = [move for one, move in self.flying.items() if one.broker == broker]
+        self.unseen += len(flying)
+        for move in (*flying, *self.waiting.pop(broker, ())):
             self.flying.pop(move.replica, None)
             self.copied.pop(move.replica, None)
             self.left_out[move.replica] = why

@@ -4,7 +4,7 @@ No controller knows such copies, so no lease ends this throttle. disk-throttle.j
 stood on each broker before; it is written first. A run after a kill therefore restores the same values.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import msgspec
@@ -50,9 +50,14 @@ class DiskThrottle:
         able = [broker for broker in wanted if broker not in failed]
         return failed | self._change(dict.fromkeys(able, str(rate)))
 
-    def restore(self) -> None:
-        """Bring back what stood there. Brokers where that fails, or where somebody has set another rate, are named."""
+    def restore(self, but: Collection[int] = ()) -> None:
+        """Bring back what stood there. Brokers where that fails, or where somebody has set another rate, are named.
+
+        but    brokers that may still copy, and keep the throttle until the next run
+        """
         known, line = self._read(), self.cluster.output.line
+        kept = {broker: value for broker, value in known.before.items() if broker in but}
+        known.before = {broker: value for broker, value in known.before.items() if broker not in but}
         if not known.before:
             return
         shown = self._shown(known.before)
@@ -64,7 +69,7 @@ class DiskThrottle:
         failed |= {broker: error.message for broker, error in self._change(ours).items()}
         for broker, why in sorted(failed.items()):
             line(f"broker {broker} may keep the throttle {LOG_DIRS_RATE}: {why}. Run submit again, or delete it there")
-        known.before = {broker: known.before[broker] for broker in failed}
+        known.before = kept | {broker: known.before[broker] for broker in failed}
         self._write(known)
 
     def _shown(self, brokers: Iterable[int]) -> dict[int, str | KafkaError | None]:

@@ -4,7 +4,7 @@ Each broker is asked by itself: one that gives no answer, or refuses, holds up n
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -96,7 +96,7 @@ class DiskSubmission:
     def dry_run(self) -> int:
         """Show how far each broker is; return the number of moves that are left to begin."""
         self._check_cluster()
-        gone = self._recreated()
+        gone = self._recreated(self.moves)
         by_broker: dict[int, list[DirMove]] = {}
         for move in self.moves:
             by_broker.setdefault(move.replica.broker, []).append(move)
@@ -126,7 +126,7 @@ class DiskSubmission:
         file = self.path / (JOURNAL_OF_UNDO if self.undo else JOURNAL)
         first = first_health(file, self.summary.cluster_id, health, accept_health=accept_health)
         watch = HealthWatch(self._cluster, StopConditions(first, health.live), health.live)
-        gone = self._recreated()
+        gone = self._recreated(self.moves)
         self.queue.left_out |= gone
         self.queue.add(move for move in self.moves if move.replica not in gone)
         self._set_throttle()
@@ -137,7 +137,7 @@ class DiskSubmission:
             self.output.status(self._text(time.monotonic() - began))
             if self.queue.unfinished:
                 time.sleep(self.intervals.poll)
-        self._throttle.restore()
+        self._throttle.restore(but=self.queue.given_up)
         if self.queue.given_up:
             lines = [f"broker {broker}: {why}" for broker, why in sorted(self.queue.given_up.items())]
             raise SubmitStopped("\n".join(["brokers do not answer; what they copy goes on:", *lines]))
@@ -159,6 +159,10 @@ class DiskSubmission:
             shown = shown_replicas(broker, found)
             self.queue.see(broker, asked[broker], shown)
             chosen = self.queue.next(broker, shown, {one.path: one.usable_bytes for one in found.log_dirs})
+            gone = self._recreated(chosen)
+            for replica, why in gone.items():
+                self.queue.leave_out(replica, why)
+            chosen = [move for move in chosen if move.replica not in gone]
             if chosen:
                 results = self.client.alter_replica_log_dirs({move.replica: move.target for move in chosen})
                 for move in reversed(chosen):  # those that wait on go back to the front one by one
@@ -184,17 +188,23 @@ class DiskSubmission:
                 self.output.line(f"broker {broker} is given up: {why}")
                 self.queue.give_up(broker, why)
 
-    def _recreated(self) -> dict[Replica, str]:
-        """Replicas of topics that were deleted and made again since the snapshot."""
+    @cached_property
+    def _topic_ids(self) -> dict[str, str]:
         ids: dict[str, str] = {}
         for _, batch in read_dir_batches(self.path, undo=self.undo):
             ids |= batch.topic_ids
+        return ids
+
+    def _recreated(self, moves: Iterable[DirMove]) -> dict[Replica, str]:
+        """Replicas of topics that were deleted and made again since the snapshot."""
+        of = {move.replica: move.replica.topic for move in moves}
+        ids = {topic: self._topic_ids[topic] for topic in of.values() if topic in self._topic_ids}
         topics = self._cluster.ask(lambda: self.client.find_topics(ids, of_controller=True)) if ids else {}
         found = {}
-        for move in self.moves:
-            planned, now = ids.get(move.replica.topic), topics.get(move.replica.topic)
+        for replica, topic in of.items():
+            planned, now = ids.get(topic), topics.get(topic)
             if planned and now is not None and now.topic_id and now.topic_id != planned:
-                found[move.replica] = f"the topic was deleted and made again: its id is {now.topic_id}, not {planned}"
+                found[replica] = f"the topic was deleted and made again: its id is {now.topic_id}, not {planned}"
         return found
 
     def _check_cluster(self) -> ClusterHealth:

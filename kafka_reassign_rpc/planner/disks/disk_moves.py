@@ -77,10 +77,10 @@ def _even(disks: BrokerDisks, goal: DiskGoal, volumes: list[Volume]) -> DiskPlan
     set_targets(volumes)
     before = _furthest(volumes)
     movable = [_Movable() for _ in volumes]
+    of_dir = {path: place for place, volume in enumerate(volumes) for path in volume.replicas}
     for replica in disks.replicas:
-        for place, volume in enumerate(volumes):
-            if replica.log_dir in volume.replicas and not replica.stays and replica.bytes > 0:
-                movable[place].add(replica)
+        if replica.log_dir in of_dir and not replica.stays and replica.bytes > 0:
+            movable[of_dir[replica.log_dir]].add(replica)
     moves = list(_even_moves(volumes, movable, goal))
     return DiskPlan(moves, [], before, _furthest(volumes))
 

@@ -59,11 +59,11 @@ def open_volumes(disks: BrokerDisks, goal: DiskGoal) -> list[Volume]:
     ]
     for volume in found:
         volume.replicas = {one.path: 0 for one in volume.dirs}
+    of_dir = {path: volume for volume in found for path in volume.replicas}
     for replica in disks.replicas:
-        for volume in found:
-            if replica.log_dir in volume.replicas:
-                volume.replicas[replica.log_dir] += 1
-                volume.held += replica.bytes
+        if (on := of_dir.get(replica.log_dir)) is not None:
+            on.replicas[replica.log_dir] += 1
+            on.held += replica.bytes
     return found
 
 
