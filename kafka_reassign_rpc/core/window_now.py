@@ -2,7 +2,10 @@
 
 Time passes outside of decisions: a duty tells it, and the soft state has what it means, with the text that was judged.
 Until a new text is judged, and where it cannot be parsed, no waiting move starts: a window is there to keep moves away.
+Likewise leases keep the rate that they have had from it.
 """
+
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.settings_in_force import in_force
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -24,7 +27,9 @@ def judge(cluster: Cluster, now_ms: int) -> WindowNow | None:
     try:
         windows = parse_windows(text)
     except ValueError as error:
-        return WindowNow(text, f"no waiting move starts, since {WINDOWS} cannot be read: {error}", CLOSED, None)
+        before = cluster.soft.window
+        terms = replace(CLOSED, rate=None if before is None else before.terms.rate)
+        return WindowNow(text, f"no waiting move starts, since {WINDOWS} cannot be read: {error}", terms, None)
     if windows is None:
         return None
     found = times.at(windows, now_ms)

@@ -24,6 +24,7 @@ from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 from kafka_reassign_rpc.core.window_now import judge
+from kafka_reassign_rpc.core.windows.grammar import WINDOWS
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
 CREATED_HERE = (0, 0)
@@ -167,8 +168,8 @@ def _put_config(
 
 
 class SettingsFound(msgspec.Struct, frozen=True):
-    """What the znode of the settings holds, or why it cannot be read: then brokers stay cordoned as last read, since
-    nobody has opened them. Without the other settings no move and no repair starts."""
+    """What the znode of the settings holds, or why it cannot be read: then cordons and windows stay as last read, since
+    nobody has taken them away. Without the other settings no move and no repair starts."""
 
     settings: Mapping[str, str]
     problem: str
@@ -178,7 +179,7 @@ class SettingsFound(msgspec.Struct, frozen=True):
 
     def apply(self, cluster: Cluster) -> Generator[None, None, None]:
         if self.read_at >= cluster.since:
-            kept = [CORDONED_BROKERS] if self.problem and CORDONED_BROKERS in cluster.settings else []
+            kept = [name for name in (CORDONED_BROKERS, WINDOWS) if self.problem and name in cluster.settings]
             cluster.settings = {**{name: cluster.settings[name] for name in kept}, **self.settings}
             cluster.settings_problem = self.problem
             cluster.settings_by = dict(self.by)
