@@ -60,6 +60,7 @@ class ControllerFailover(Command[None]):
                 others have given other replicas. A new controller has none
     bounced     brokers that have registered again since the last read: they have failed and started again
     held        as what all that waits is held, in the queue and in the batch; None: it may start (`core.absence`)
+    learnt      what brokers have told of themselves, before anything gets a lease
     """
 
     def __init__(
@@ -70,13 +71,19 @@ class ControllerFailover(Command[None]):
         changed: Collection[TopicPartition] | None = None,
         bounced: Collection[int] = (),
         held: Held | None = None,
+        learnt: facts.BrokersStartedWith | None = None,
     ) -> None:
         super().__init__()
+        self._learnt = learnt
         self._changed = changed
         self._held = held
         self._own_id = own_id
         self._propagate = propagate
         self._bounced = bounced
+
+    def learn(self, cluster: Cluster) -> Iterator[None]:
+        if self._learnt is not None:
+            yield from self._learnt.apply(cluster)
 
     def decide(self, work: Round) -> Iterator[None]:
         _forget_failures_of_registered(work)

@@ -25,11 +25,9 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic
 from kafka_reassign_rpc.core.state.queue_entries import Held
-from kafka_reassign_rpc.core.writers.facts import BrokersStartedWith
 from kafka_reassign_rpc.core.writers.reload import note_put_back
 from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.support.counted import counted
-from kafka_reassign_rpc.support.slices import run_through
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import last_control_znode
@@ -97,8 +95,6 @@ class Term:
             if not self._store.is_in_a_copy:
                 await Pace().through(note_put_back(loaded.cluster))
             self._cluster = loaded.cluster
-            survey = self._around.survey  # whether brokers migrate is known before anything gets a lease
-            run_through(BrokersStartedWith(survey.settings, survey.migrating).apply(self._cluster))
             held = await self._held_after_absence()
             duties = self._duties = TermDuties(self._around, self._store, self._sender, loaded, self._tasks, held)
             await duties.removals.tidy_up(loaded.orphans)

@@ -41,6 +41,7 @@ from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.state.cluster import Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import Held
+from kafka_reassign_rpc.core.writers.facts import BrokersStartedWith
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
@@ -73,6 +74,7 @@ class TermDuties:
         held: Held | None = None,
     ) -> None:
         self._zk, config, survey, recorder, self._notices = around
+        self._survey = survey
         zk = self._zk
         cluster, record = loaded.cluster, partial(recorder.record, sender.epoch)
         settings = replace(config.settings, sizes_sampled=config.sampling.interval_s > 0)
@@ -157,7 +159,14 @@ class TermDuties:
             self.requests.changed()
             self._healer.diagnose_again()
 
-        return ControllerFailover(self.own_id, propagate, changed=changed, bounced=bounced, held=self._held)
+        return ControllerFailover(
+            self.own_id,
+            propagate,
+            changed=changed,
+            bounced=bounced,
+            held=self._held,
+            learnt=BrokersStartedWith(self.loop.cluster.soft.broker_settings, self._survey.migrating),
+        )
 
     def _round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
         cluster = self.loop.cluster
