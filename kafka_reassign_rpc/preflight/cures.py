@@ -82,16 +82,18 @@ class Cures(NamedTuple):
     def without_configs(self, kind: str, name: str, configs: Iterable[str]) -> Commands:
         """Deletes dynamic configs of a broker, of all brokers, or of a topic."""
         entity = "--entity-default" if name == DEFAULT else f"--entity-name {shlex.quote(name)}"
-        return self._asks(
-            "kafka-configs.sh", f"--alter --entity-type {kind} {entity} --delete-config {','.join(configs)}"
-        )
+        names = shlex.quote(",".join(configs))
+        return self._asks("kafka-configs.sh", f"--alter --entity-type {kind} {entity} --delete-config {names}")
 
     def delete_topics(self, names: Iterable[str]) -> Commands:
         """By the controller, also of topics that brokers do not know."""
         return self.shell(*(("create", znode_paths.delete_topic(one)) for one in names))
 
     def _asks(self, tool: str, words: str) -> Commands:
-        return (_words(f"{tool} --bootstrap-server", self.bootstrap, self.to_brokers, words),) if self.bootstrap else ()
+        """Hosts are those that brokers have registered."""
+        if not self.bootstrap:
+            return ()
+        return (_words(f"{tool} --bootstrap-server", shlex.quote(self.bootstrap), self.to_brokers, words),)
 
 
 def without_lines(names: Iterable[str]) -> Commands:

@@ -1,5 +1,6 @@
 """What keeps a cluster from its migration to KRaft, one blocker at a time."""
 
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -396,3 +397,12 @@ def test_mg_1_credentials_are_not_printed_in_a_command() -> None:
     mixed = {"SCRAM-SHA-256": CREDENTIAL, "producer_byte_rate": "x"}
     [blocker] = [one for one in found(with_(2, quotas={"users/a": mixed})) if one.level is Level.UNSAFE]
     assert blocker.commands == ()
+
+
+def test_mg_1_what_others_have_written_is_one_word_of_a_printed_command() -> None:
+    evil = "b; touch /tmp/x:9092"
+    cures = Cures("zk:1", evil)
+    lines = [*cures.heal(), *cures.cancel(), *cures.without_configs("brokers", "$(id)", ["a`id`", "c&d"])]
+    words = [shlex.split(line, posix=True) for line in lines]
+    assert sum(evil in found for found in words) == len(lines) - 1, "all but the plan, which asks nobody"
+    assert words[-1][-3:] == ["$(id)", "--delete-config", "a`id`,c&d"]
