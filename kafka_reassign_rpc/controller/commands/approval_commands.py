@@ -48,6 +48,7 @@ class ApproveRepairs(Command[Approval]):
         waiting = yield from self._waiting(work)
         for name in waiting:
             self._approved.pop(name, None)  # the commit that approved it has failed
+            yield
         is_needed = waiting or (view.cluster.queue.unapproved and not self._approved)
         held_back = brake(lost.brokers, view.cluster.brokers, settings) if is_needed else None
         for name, place in waiting.items() if held_back is None else ():
@@ -56,10 +57,13 @@ class ApproveRepairs(Command[Approval]):
             of = frozenset(repair_targets.repaired_brokers(move.reason, move.target))
             self._approved[name] = move.held is not None, of
             yield
-        of_brokers = Counter(broker for _, of in self._approved.values() for broker in of)
+        held, of_brokers = 0, Counter[int]()
+        for is_held, of in self._approved.values():
+            held += is_held
+            of_brokers.update(of)
+            yield
         for broker, count in sorted(of_brokers.items()):
             view.report(Event(catalogue.HEAL_APPROVED, broker=broker, reason=f"{counted(count, 'move')} may start"))
-        held = sum(is_held for is_held, _ in self._approved.values())
         outcome = ApprovalOutcome(len(self._approved), held, sorted(of_brokers))
         self.answer(Approval(None if self._approved else held_back, outcome))
 
