@@ -180,6 +180,36 @@ def test_dh_3_a_broker_that_falls_silent_while_it_copies_keeps_the_throttle_unti
     assert (set(still.where.values()), still.rates) == ({"/b"}, {1: None, 2: None})
 
 
+class LateCluster(DiskCluster):
+    """Its brokers learn of the throttle only when they have been asked for it so often."""
+
+    asks = 3
+    coming: Any = None
+
+    def change_configs(self, changes: Any) -> Any:
+        self.coming = changes
+        return dict.fromkeys(changes)
+
+    def describe_broker_configs(self, brokers: Any) -> Any:
+        self.asks -= self.coming is not None
+        if self.asks == 0:
+            super().change_configs(self.coming)
+        return super().describe_broker_configs(brokers)
+
+
+def test_dh_3_no_copy_begins_before_its_broker_follows_the_throttle(path: Path) -> None:
+    cluster = LateCluster(standing().where)
+    submission(cluster, path, throttle=5000).execute()
+    assert set(cluster.seen) == {"5000"}
+    never = LateCluster(standing().where)
+    never.asks = -1
+    run = submission(never, path, throttle=5000)
+    run.intervals = PollIntervals(poll=0, health=0, patience=0.05, mismatch=0.01)
+    with pytest.raises(SubmitStopped, match="its throttle cannot be set: The broker does not show it after"):
+        run.execute()
+    assert never.asked == []
+
+
 def test_dh_3_a_topic_that_is_made_again_while_its_replicas_wait_is_left_alone(path: Path) -> None:
     class MadeAgain(DiskCluster):
         def alter_replica_log_dirs(self, moves: Any) -> Any:

@@ -12,6 +12,7 @@ import msgspec
 from kafka_reassign_rpc.client import KafkaError
 from kafka_reassign_rpc.client.config_calls import BROKER, OF_BROKER
 from kafka_reassign_rpc.client.throttle_configs import LOG_DIRS_RATE
+from kafka_reassign_rpc.core.kafka_errors import RequestTimedOut
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
@@ -39,7 +40,7 @@ class DiskThrottle:
         return bool(self._read().before)
 
     def set(self, brokers: Iterable[int], rate: int) -> dict[int, KafkaError]:
-        """Returns the brokers where it could not be set."""
+        """Waits until brokers follow it. Returns those where it could not be set, or that do not show it in time."""
         known, wanted = self._read(), sorted(brokers)
         shown = self._shown(broker for broker in wanted if broker not in known.before)
         failed = {broker: one for broker, one in shown.items() if isinstance(one, KafkaError)}
@@ -48,7 +49,15 @@ class DiskThrottle:
             known.ours.append(str(rate))
         self._write(known)
         able = [broker for broker in wanted if broker not in failed]
-        return failed | self._change(dict.fromkeys(able, str(rate)))
+        refused = failed | self._change(dict.fromkeys(able, str(rate)))
+        return refused | self._late([broker for broker in able if broker not in refused], str(rate))
+
+    def _late(self, brokers: Collection[int], rate: str) -> dict[int, KafkaError]:
+        """Brokers learn of a config after its change is answered."""
+        within = self.cluster.intervals.mismatch
+        shown = self.cluster.until(lambda: self._shown(brokers), lambda found: set(found.values()) <= {rate}, within)
+        late = RequestTimedOut(f"The broker does not show it after {within:g} s.")
+        return {broker: late for broker in brokers if shown.get(broker) != rate}
 
     def restore(self, but: Collection[int] = ()) -> None:
         """Bring back what stood there. Brokers where that fails, or where somebody has set another rate, are named.
