@@ -99,7 +99,7 @@ class RoundCoordinator:
     # -- before the first round ------------------------------------------------------------------------------------
 
     def begin(self, survey: Survey) -> None:
-        known = survey.partitions - survey.unknown_sizes
+        known = survey.known_sizes
         self._typical_size = survey.known_bytes // known if known else 0
         self._survey = survey
         weights = self.options.weights

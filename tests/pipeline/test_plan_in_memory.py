@@ -188,8 +188,8 @@ ODD: list[tuple[object, ...]] = [
 @pytest.mark.parametrize(
     ("goal", "left_out", "moved"),
     [
-        (Goal(GoalKind.DRAIN, (1,)), {1, 2, 3}, {4}),
-        (Goal(GoalKind.SET_FACTOR, factor=3), {0, 1, 2, 3}, {4, 5}),
+        (Goal(GoalKind.DRAIN, (1,)), {1, 2, 3}, {4, 6}),
+        (Goal(GoalKind.SET_FACTOR, factor=3), {0, 1, 2, 3}, {4, 5, 6}),
         (Goal(GoalKind.HEAL), set(), set()),
         (Goal(GoalKind.REBALANCE), {0, 1, 2, 3}, None),
     ],
@@ -197,12 +197,14 @@ ODD: list[tuple[object, ...]] = [
 def test_dp_2_odd_partitions_stay_with_their_names_and_the_others_are_planned(
     goal: Goal, left_out: set[int], moved: set[int] | None, tmp_path: Path, spark: SparkSession
 ) -> None:
+    """An unknown size counts for the mean of the others, without the odd ones."""
     path = tmp_path / "snapshot"
     with SnapshotWriter(path) as writer:
         writer.brokers.extend((broker, None, "h", 1, 100, 90 + 90 * (broker == 4), True) for broker in (1, 2, 3, 4))
         writer.partitions.extend(ODD)
         writer.partitions.add(("t", 4, [1, 2], 1, [1, 2], [], [], 10, None, None))
         writer.partitions.add(("t", 5, [2, 3], 2, [2, 3], [], [], 10, None, None))
+        writer.partitions.add(("t", 6, [2, 1], 2, [2, 1], [], [], None, None, None))
         writer.finish(SnapshotMeta("c", 5))
     made = plan_job.run_here(here(spark), PlanJob(path, tmp_path / "here", goal))
     if goal.kind is GoalKind.SET_FACTOR:

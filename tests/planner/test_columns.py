@@ -71,7 +71,7 @@ def test_dp_6_a_survey_of_columns_is_that_of_all_partitions_one_by_one(seed: int
         expected.add(one)
     found = column_survey(columns_of(topics, cluster.brokers), racks)
     assert dict(found.loads.items()) == dict(expected.loads.items())
-    for name in ("unknown", "client_sends", "spreads", "partitions", "unknown_sizes", "known_bytes"):
+    for name in ("unknown", "client_sends", "spreads", "partitions", "unknown_sizes", "known_sizes", "known_bytes"):
         assert getattr(found, name) == getattr(expected, name), name
 
 
@@ -83,6 +83,7 @@ def test_dp_6_a_survey_of_columns_is_that_of_all_partitions_one_by_one(seed: int
             PlanOptions(seed=-7, weights=GoalWeights(potential_out=0.3, messages_in=0.2), rounds=12),
         ),
         (Goal(GoalKind.REBALANCE, racks=True), PlanOptions(weights=GoalWeights(topic=0.0), rounds=12)),
+        (Goal(GoalKind.REBALANCE, racks=True), PlanOptions(weights=GoalWeights(topic=9.0), rounds=12)),
         (Goal(GoalKind.EXPAND, (0, 7)), PlanOptions(max_bytes=10**9, rounds=12)),
     ],
 )

@@ -247,11 +247,14 @@ class BalancedColumns:
         """What `_take_out` took, changed."""
         places = {broker: place for place, broker in enumerate(self._ids)}
         partitions = (one for topic in self._chunk for one in topic.partitions)
-        for row, one in zip(self._chunk_rows.tolist(), partitions, strict=True):
+        rows, before = self._chunk_rows, self._now[self._chunk_rows]
+        for row, one in zip(rows.tolist(), partitions, strict=True):
             if one.original:
                 self._now[row, : len(one.replicas)] = [places[broker] for broker in one.replicas]
                 self._why[row] = self._reasons.setdefault((one.reason, one.rule), len(self._reasons))
                 self._first_leader[row] = one.first_leader
+        at, place = np.nonzero(before != self._now[rows])
+        self._topics.carry(self._pieces[rows[at]], before[at, place], self._now[rows[at], place])
 
 
 def _balances(params: RoundParameters) -> bool:

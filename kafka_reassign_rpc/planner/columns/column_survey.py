@@ -21,6 +21,7 @@ def column_survey(found: PartitionColumns, racks: Mapping[int, str] | None) -> S
     sizes = np.where(unknown, 0, found.bytes)
     survey.partitions = len(sizes)
     survey.unknown_sizes = int(unknown.sum())
+    survey.known_sizes = survey.partitions - survey.unknown_sizes
     survey.known_bytes = exact_sums(np.zeros(len(sizes), np.int64), sizes, 1)[0]
     sums = [[0] * count for _ in MEASURES]
     lacking = np.zeros(count, np.int64)

@@ -42,6 +42,7 @@ class Thresholds(NamedTuple):
 class Survey:
     """The sums of a pass over all partitions, by broker.
 
+    `partitions` has those as well at which no change can begin; all else is without them.
     `loads` has no bytes of partitions of unknown size. `client_sends`: bytes/s that the leader sends to consumers and
     to followers in sync. `spreads`: by the least and the most replicas that a rack has of a partition, one replica of
     each such partition, without bytes of unknown size.
@@ -56,7 +57,7 @@ class Survey:
         self.unknown: dict[int, int] = {}
         self.client_sends: dict[int, int] = {}
         self.partitions = 0
-        self.unknown_sizes = 0
+        self.known_sizes = self.unknown_sizes = 0
         self.known_bytes = 0
 
     def add(self, partition: PlannerPartition) -> None:
@@ -71,6 +72,7 @@ class Survey:
             for broker in partition.replicas:
                 self.unknown[broker] = self.unknown.get(broker, 0) + 1
         else:
+            self.known_sizes += 1
             self.known_bytes += size
         self.loads.add_replicas(partition, size)
         if self._racks is not None:
@@ -109,6 +111,7 @@ class Survey:
             for place, value in enumerate(sums):
                 found[place] += value
         self.partitions += other.partitions
+        self.known_sizes += other.known_sizes
         self.unknown_sizes += other.unknown_sizes
         self.known_bytes += other.known_bytes
         return self
