@@ -135,6 +135,25 @@ def test_dh_3_wrong_flags_and_what_a_plan_does_not_reach_have_their_exit_codes(
     assert out.exists() == (code != 2)
 
 
+def test_dh_3_odd_partitions_stay_and_what_was_not_asked_for_is_not_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """u-1 has a broker twice; v-0 moves to another broker."""
+    with SnapshotWriter(tmp_path / "snapshot") as writer:
+        writer.brokers.extend((broker, None, "h", 1, None, None, True) for broker in (1, 2))
+        writer.log_dirs.extend((1, path, True, place, 1000, 900) for place, path in enumerate(("/a", "/b")))
+        for topic, index, replicas, adding in (("u", 0, [1], []), ("u", 1, [1, 1], []), ("v", 0, [1], [2])):
+            writer.partitions.add((topic, index, replicas, 1, [1], adding, [], 10, None, None, False))
+            writer.replicas.add((topic, index, 1, 10, "/a", False))
+        writer.finish(SnapshotMeta("c1", 5))
+    where = ["--snapshot", str(tmp_path / "snapshot"), "--out", str(tmp_path / "u")]
+    assert main(["plan", "disks", "--empty", "1:/a", "--topics", "u", *where]) == 4
+    why = "the replicas of its partition lack a broker or have one twice"
+    assert f"left out: 1 replica: {why} (u-1 of broker 1)" in capsys.readouterr().err
+    made = read_disk_summary(tmp_path / "u")
+    assert (made.moves, [one.reason for one in made.left_out]) == (1, [why])
+
+
 def test_dh_3_moves_are_cut_into_batches_and_the_way_back_begins_with_the_last(snapshot: Path) -> None:
     out = snapshot.with_name("plan")
     run(DiskJob(snapshot, out, msgspec.structs.replace(EMPTY, moves_per_batch=3)))

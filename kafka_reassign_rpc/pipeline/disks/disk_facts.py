@@ -1,7 +1,7 @@
 """What a snapshot and a plan of it say of moves between log dirs, for the verifier, which knows no planner."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -48,6 +48,7 @@ class DiskFacts(NamedTuple):
     copied        replicas that a broker copies between its log dirs: to which one, and the bytes there
     partitions    the rows of those that move
     reassigned    the rows of those with a reassignment, in flight or waiting
+    odd           partitions whose replicas lack a broker or have one twice
     """
 
     dirs: Mapping[int, Mapping[str, Row]]
@@ -55,6 +56,7 @@ class DiskFacts(NamedTuple):
     copied: Mapping[int, Mapping[PartitionName, tuple[str, int]]]
     partitions: Mapping[PartitionName, Row]
     reassigned: Mapping[PartitionName, Row]
+    odd: Collection[PartitionName]
     topic_ids: Mapping[str, str]
     summary: DiskSummary
     moves: Sequence[PlannedDirMove]
@@ -98,13 +100,15 @@ def read_facts(snapshot: StorePath, plan: StorePath) -> DiskFacts:
             held[broker][name] = row["log_dir"], row["bytes"]
     moves = list(read_dir_moves(plan))
     moved = {(one.topic, one.partition) for one in moves}
-    partitions, reassigned = {}, {}
+    partitions, reassigned, odd = {}, {}, set()
     for row in _rows(snapshot, "partitions", PARTITIONS):
         name = row["topic"], row["partition"]
         if name in moved:
             partitions[name] = row
         if row["adding"] or row["removing"] or row["waiting"]:
             reassigned[name] = row
+        if not row["replicas"] or len({*row["replicas"]}) != len(row["replicas"]):
+            odd.add(name)
     left_out = [
         LeftOut(*(row[name] for name in LeftOut._fields))
         for batch in parquet_files.record_batches(plan / LEFT_OUT, DISK_LEFT_OUT)
@@ -112,7 +116,7 @@ def read_facts(snapshot: StorePath, plan: StorePath) -> DiskFacts:
     ]
     files = [{batch_number(file): batch for file, batch in read_dir_batches(plan, undo=undo)} for undo in (False, True)]
     ids = snapshot_files.topic_ids(snapshot)
-    return DiskFacts(dirs, held, copied, partitions, reassigned, ids, summary, moves, left_out, *files)
+    return DiskFacts(dirs, held, copied, partitions, reassigned, odd, ids, summary, moves, left_out, *files)
 
 
 def _rows(snapshot: StorePath, table: str, schema: pa.Schema) -> Iterator[Row]:

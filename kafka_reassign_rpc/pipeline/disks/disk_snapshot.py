@@ -22,16 +22,21 @@ from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
 IN_FLIGHT = "a reassignment of its partition is in flight or waits"
 COPYING = "its broker copies it to another log dir already"
 NO_SIZE = "its broker does not tell its size"
+ODD = "the replicas of its partition lack a broker or have one twice"
 
 PartitionName = tuple[str, int]
 
 
 @dataclass
 class _Moving:
-    """Partitions with a reassignment, and the bytes that those have yet to bring to each broker."""
+    """Partitions with a reassignment, and the bytes that those have yet to bring to each broker.
+
+    odd    partitions without replicas, or with a broker twice: no JSON names them
+    """
 
     partitions: set[PartitionName]
     arriving: dict[int, int]
+    odd: set[PartitionName]
 
 
 @dataclass
@@ -57,8 +62,10 @@ class DiskSnapshot:
 
     @cached_property
     def moving(self) -> _Moving:
-        found = _Moving(set(), {})
+        found = _Moving(set(), {}, set())
         for row in self._partitions():
+            if not row["replicas"] or len({*row["replicas"]}) < len(row["replicas"]):
+                found.odd.add((row["topic"], row["partition"]))
             if not (row["adding"] or row["removing"] or row["waiting"]):
                 continue
             found.partitions.add((row["topic"], row["partition"]))
@@ -89,7 +96,9 @@ class DiskSnapshot:
                 stays = COPYING
             elif name in self.moving.partitions:
                 stays = IN_FLIGHT
-            elif topics and row["topic"] not in topics:
+            elif name in self.moving.odd:
+                stays = ODD
+            if topics and row["topic"] not in topics:
                 stays = NOT_ASKED
             replicas.append(DiskReplica(*name, size or 0, row["log_dir"], stays))
         replicas.sort()

@@ -97,7 +97,7 @@ def _of_left_out(facts: DiskFacts) -> Iterator[RuleViolation]:
             why = "moves as well"
         elif facts.held.get(one.broker, {}).get((one.topic, one.partition), ("", None))[0] != one.log_dir:
             why = f"does not lie in {one.log_dir}"
-        elif one.log_dir not in facts.emptied(one.broker):
+        elif one.log_dir not in facts.emptied(one.broker) or not _is_asked(facts, one.topic):
             why = "the goal does not concern it"
         elif not _is_true(facts, one, most[one.broker]):
             why = f"this is not so: {one.reason}"
@@ -125,19 +125,25 @@ def _is_true(facts: DiskFacts, one: LeftOut, most: float) -> bool:
             return name in facts.copied.get(one.broker, {})
         case "its broker does not tell its size":
             return facts.held[one.broker][name][1] is None
+        case "the replicas of its partition lack a broker or have one twice":
+            return name in facts.odd
         case "no other log dir of the broker has room":
             return most < one.bytes
     return False
 
 
+def _is_asked(facts: DiskFacts, topic: str) -> bool:
+    topics = facts.summary.requested.topics
+    return not topics or topic in topics
+
+
 def _of_emptied(facts: DiskFacts) -> Iterator[RuleViolation]:
     """Each replica of an emptied log dir moves, or is left out with a reason."""
-    requested = facts.summary.requested
     named = {(one.broker, one.topic, one.partition) for one in facts.moves}
     named |= {(one.broker, one.topic, one.partition) for one in facts.left_out}
     for broker, of_broker in facts.held.items():
         for (topic, partition), (log_dir, _) in of_broker.items():
-            is_asked = log_dir in facts.emptied(broker) and (not requested.topics or topic in requested.topics)
+            is_asked = log_dir in facts.emptied(broker) and _is_asked(facts, topic)
             if is_asked and (broker, topic, partition) not in named:
                 yield RuleViolation("forgotten", f"{topic}-{partition} of broker {broker}", f"stays in {log_dir}")
     if facts.summary.complete != (not facts.left_out):
