@@ -99,8 +99,20 @@ async def test_mg_3_a_migration_under_load_finds_our_server_in_control_and_its_w
 
                 for broker in (1, 2):
                     await hosts.broker(broker, block(way, "process.roles=broker", hosts.replaced, "on each broker"))
-                moved = await kafka_reassign(stock.bootstrap, "move", "hybrid", "-p", "0:3,1", "--watch")
+                plan = tmp_path / "hybrid.json"
+                plan.write_text('{"partitions": [{"topic": "hybrid", "partition": 0, "replicas": [3, 1]}]}')
+                of_plan = ("--reassignment-json-file", str(plan))
+                moved = await kafka_reassign(stock.bootstrap, "--execute", *of_plan, "--throttle", "20000000")
                 assert moved.code == 0, moved.err
+                await eventually(lambda: throttled(mixed.zk))
+
+                async def is_cleared() -> bool:
+                    """No server of ours is left that would take a throttle away."""
+                    done = await kafka_reassign(stock.bootstrap, "--verify", *of_plan)
+                    assert "Reassignment of partition hybrid-0 is completed." in done.out, done.out
+                    return await throttled(mixed.zk) == []
+
+                await eventually(is_cleared, within=90)
                 await carry_out(out_of_kraft, operator, hosts.replaced, hosts.done)
                 await hosts.kraft.kill()
                 await carry_out(back, operator, hosts.replaced, hosts.done)
