@@ -16,8 +16,11 @@ from kafka_reassign_rpc.client import (
     ReplicaLogDir,
     TopicPartition,
     Unreachable,
+    UnsupportedHere,
 )
 from kafka_reassign_rpc.client.config_calls import BROKER, Config
+from kafka_reassign_rpc.client.status_calls import NO_STATUS
+from kafka_reassign_rpc.core.status.documents import Status
 from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
 from kafka_reassign_rpc.reassign_command import action_context, execute_warnings
@@ -76,6 +79,9 @@ class Brokers:
 
     def describe_broker_configs(self, brokers: Iterable[int], *, timeout_ms: int) -> dict[int, list[Config]]:
         return dict.fromkeys(brokers, self.defaults)
+
+    def status(self) -> Status:
+        raise UnsupportedHere(NO_STATUS)
 
     def controller_state(self) -> ControllerState:
         return ControllerState("1", 1, 0, {})

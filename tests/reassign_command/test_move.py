@@ -15,8 +15,11 @@ from kafka_reassign_rpc.client import (
     PartitionReassignment,
     ReplicaLogDir,
     TopicPartition,
+    UnsupportedHere,
 )
+from kafka_reassign_rpc.client.status_calls import NO_STATUS
 from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition
+from kafka_reassign_rpc.core.status.documents import Status
 from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 from kafka_reassign_rpc.reassign_command import action_context, execute_warnings
 from kafka_reassign_rpc.reassign_command.main import main
@@ -75,6 +78,9 @@ class Cluster:
     def describe_broker_configs(self, brokers: Iterable[int], *, timeout_ms: int) -> dict[int, list[Any]]:
         assert timeout_ms
         return {broker: [] for broker in brokers}
+
+    def status(self) -> Status:
+        raise UnsupportedHere(NO_STATUS)
 
     def controller_state(self) -> ControllerState:
         return ControllerState("1", 1, 0, {})
