@@ -246,7 +246,7 @@ async def stage_of(version: str, folder: Path, controllers: tuple[int, ...]) -> 
 async def test_kr_1_whatever_stops_a_move_on_a_cluster_of_each_release_is_named_and_its_bytes_are_those_on_disk(
     version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Three controllers up to 4.0, of which the active one is lost; later one, whose cluster is replaced at last."""
+    """Three controllers before 4.0, of which the active one is lost; later one, whose cluster is replaced at last."""
     require(version)
     monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.STALL_S", 2.0)
     monkeypatch.setattr("kafka_reassign_rpc.watch.pace.LONGEST_S", 1.0)
