@@ -36,7 +36,7 @@ def seconds_at_random(moves: Sequence[PlannedMove], seed: int) -> float:
 @pytest.mark.in_ci
 @pytest.mark.parametrize(
     ("goal", "usual", "most", "of_random"),
-    [("heal", 1.6, 2.1, 0.65), ("drain", 1.3, 1.7, 0.55), ("expand", 1.02, 1.06, 0.82), ("rebalance", 1.1, 1.4, 0.75)],
+    [("heal", 1.6, 2.1, 0.65), ("drain", 1.3, 1.7, 0.55), ("expand", 1.02, 1.15, 0.82), ("rebalance", 1.1, 1.4, 0.75)],
 )
 def test_dp_3_batches_waste_less_time_than_in_random_order_and_stay_near_the_bound(
     goal: str, usual: float, most: float, of_random: float
@@ -45,7 +45,8 @@ def test_dp_3_batches_waste_less_time_than_in_random_order_and_stay_near_the_bou
 
     A batch has ten moves of a broker, ends with the last of them, and the next one waits for that. So plans whose moves
     have a few brokers in common, as heals and drains, waste more. A rebalance that ends inside its tolerance has fewer
-    brokers left to choose from at its end: it wastes more of the bound than one that stops earlier.
+    brokers left to choose from at its end: it wastes more of the bound than one that stops earlier. An expand wastes
+    next to nothing, unless a few partitions are very large: the batch with the last of them may be long.
     """
     wanted, partitions, more = GOALS[goal]
     over_bound, over_random = list[float](), list[float]()
