@@ -47,12 +47,11 @@ def over_bound(moves: Sequence[PlannedMove]) -> float:
 def test_dp_7_a_drain_that_keeps_all_brokers_busy_alike_is_done_within_a_tenth_of_its_bound(
     shape: str, partitions: int, seed: int
 ) -> None:
-    """These are the drains of which the first order takes longest, among many clusters of twelve brokers."""
+    """The first order of the first one takes longer than that; those of the others are near it."""
     plan = make_plan(shaped(shape, 12, partitions, seed=seed), Goal(GoalKind.DRAIN, (0, 1)))
     first = in_start_order(plan.moves, NETWORK)
     found = over_bound(sooner(first, chooses_cap=True))
-    assert found <= 1.10
-    assert found < over_bound(first)
+    assert found <= min(1.10, over_bound(first))
 
 
 MOVES = st.lists(
