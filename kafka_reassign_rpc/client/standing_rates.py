@@ -22,9 +22,7 @@ def standing_rates(client: ReassignmentClient, brokers: Iterable[int]) -> Standi
     asked = sorted(set(brokers))
     try:
         [default] = client.describe_configs([(BROKER, "")]).values()
-        leased = {broker: state.leased_rate for broker, state in client.controller_state().brokers.items()}
-    except UnsupportedHere:  # a controller without leases
-        leased = {}
+        leased = leased_rates(client)
     except KafkaError as error:
         return StandingRates({}, dict.fromkeys(asked, error.message))
     if isinstance(default, KafkaError):
@@ -36,7 +34,16 @@ def standing_rates(client: ReassignmentClient, brokers: Iterable[int]) -> Standi
             continue
         of_broker, of_all = _set(own, OF_BROKER), _set(default, OF_ALL_BROKERS)
         rates[broker] = {name: rate_in_force(name, of_broker, of_all, leased.get(broker)) for name in SIDES}
-    return StandingRates(rates, unknown, {broker: rate for broker, rate in leased.items() if rate is not None})
+    return StandingRates(rates, unknown, leased)
+
+
+def leased_rates(client: ReassignmentClient) -> dict[int, int]:
+    """Bytes/s that throttle leases ask for, by broker. Raises KafkaError."""
+    try:
+        brokers = client.controller_state().brokers
+    except UnsupportedHere:  # a controller without leases
+        return {}
+    return {broker: state.leased_rate for broker, state in brokers.items() if state.leased_rate is not None}
 
 
 def rated_window(client: ReassignmentClient) -> StartWindow | None:
@@ -49,15 +56,17 @@ def rated_window(client: ReassignmentClient) -> StartWindow | None:
     return None if window is None or window.rate is None else window
 
 
-def rates_after(client: ReassignmentClient, brokers: Iterable[int], before: StandingRates, lease: int) -> StandingRates:
-    """What stands once brokers follow a lease that has changed to `lease` bytes/s; `before`: what stood until then.
+def rates_after(
+    client: ReassignmentClient, brokers: Iterable[int], former: Mapping[int, int], lease: int
+) -> StandingRates:
+    """What stands once brokers follow a lease that has changed to `lease` bytes/s; `former`: `leased_rates` before.
 
     Brokers learn of it a moment later. Until then the former lease looks like a stricter limit that somebody has set.
     """
     deadline = time.monotonic() + SETTLE_S
     while True:
         found = standing_rates(client, brokers)
-        if not _follow_still(found.stricter(lease), before.leased) or time.monotonic() >= deadline:
+        if not _follow_still(found.stricter(lease), former) or time.monotonic() >= deadline:
             return found
         time.sleep(POLL_S)
 

@@ -1,14 +1,15 @@
 """`kafka-reassign throttle`: another throttle for moves in flight and moves that wait, at once."""
 
 import argparse
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from kafka_reassign_rpc.client import ReassignmentClient, UnsupportedHere
-from kafka_reassign_rpc.client.standing_rates import rated_window, rates_after, standing_rates
+from kafka_reassign_rpc.client.standing_rates import leased_rates, rated_window, rates_after
 from kafka_reassign_rpc.core.config_values import INT32, INT64
 from kafka_reassign_rpc.core.healing import healing_settings
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.throttling.standing_rates import StandingRates, limit_texts
+from kafka_reassign_rpc.core.throttling.standing_rates import limit_texts
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.options import Option
@@ -84,7 +85,7 @@ class ThrottleCommand:
     def run(self, context: ActionContext) -> None:
         client, output = context.client, context.output
         are_all = not self._topics and not self._partitions
-        before = standing_rates(client, self._brokers(client)) if self._rate else StandingRates({}, {})
+        former = self._former(client) if self._rate else {}
         try:
             found = client.alter_throttles(
                 self._rate,
@@ -97,7 +98,7 @@ class ThrottleCommand:
         if found.moving or found.waiting:
             moves = f"{counted(found.moving, 'move')} in flight and {counted(found.waiting, 'waiting move')}"
             output.line(f"{moves}: {f'{self._rate} B/s on each broker' if self._rate else 'no throttle any more'}.")
-            for line in self._stricter(client, before) if self._rate else ():
+            for line in self._stricter(client, former) if self._rate else ():
                 output.line(line)
             window = rated_window(client) if self._rate else None
             if window is not None:
@@ -111,9 +112,17 @@ class ThrottleCommand:
                 f"{repairs} {healing_settings.THROTTLE} instead: kafka-reassign settings --set {setting} changes them."
             )
 
-    def _stricter(self, client: ReassignmentClient, before: StandingRates) -> list[str]:
+    @staticmethod
+    def _former(client: ReassignmentClient) -> Mapping[int, int]:
+        """The rates of leases until now. A client that may not see them may change them all the same."""
+        try:
+            return leased_rates(client)
+        except KafkaError:
+            return {}
+
+    def _stricter(self, client: ReassignmentClient, former: Mapping[int, int]) -> list[str]:
         """The limits of others that go on below the new rate."""
-        standing = rates_after(client, self._brokers(client), before, self._rate)
+        standing = rates_after(client, self._brokers(client), former, self._rate)
         held = {
             broker: {name: rate for name, rate in sides.items() if rate.by != "lease"}
             for broker, sides in standing.held(self._rate).items()

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_reassign_rpc.client import KafkaError, Unreachable, UnsupportedHere
 from kafka_reassign_rpc.client.config_calls import BROKER, Config
-from kafka_reassign_rpc.client.standing_rates import rates_after, standing_rates
+from kafka_reassign_rpc.client.standing_rates import leased_rates, rates_after, standing_rates
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.core.throttling.controller_state import BrokerState, ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, RateInForce
@@ -134,7 +134,7 @@ def test_fg_4_a_former_lease_that_brokers_still_follow_is_no_limit_of_others(mon
     """Brokers learn of another lease a moment after the controller."""
     cluster = Cluster()
     cluster.own[1], cluster.leased[1] = rates(OF_BROKER, "1"), 1
-    before = standing_rates(cluster, [1])  # type: ignore[arg-type]
+    former = leased_rates(cluster)  # type: ignore[arg-type]
     cluster.leased[1], pauses = 20, 0
 
     def learn(_seconds: float) -> None:
@@ -144,9 +144,9 @@ def test_fg_4_a_former_lease_that_brokers_still_follow_is_no_limit_of_others(mon
             cluster.own[1] = rates(OF_BROKER, "5")
 
     monkeypatch.setattr(time, "sleep", learn)
-    found = rates_after(cluster, [1], before, 20)  # type: ignore[arg-type]
+    found = rates_after(cluster, [1], former, 20)  # type: ignore[arg-type]
     assert (pauses, found.held(20)[1][LEADER_RATE]) == (2, RateInForce(5, "config"))
     monkeypatch.setattr(time, "monotonic", iter((0.0, 1.0, 9.0)).__next__)
     cluster.own[1] = rates(OF_BROKER, "1")
-    assert rates_after(cluster, [1], before, 20).held(20)[1][LEADER_RATE] == RateInForce(1, "config"), "after all"  # type: ignore[arg-type]
+    assert rates_after(cluster, [1], former, 20).held(20)[1][LEADER_RATE] == RateInForce(1, "config"), "after all"  # type: ignore[arg-type]
     assert pauses == 3
