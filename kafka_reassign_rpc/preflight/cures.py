@@ -52,7 +52,7 @@ class Cures(NamedTuple):
         return self.shell(*(("deleteall" if below else "delete", one) for one in paths))
 
     def elect(self, deleted: Iterable[str] = ()) -> Commands:
-        """Has another controller elected, which reads everything anew, without these znodes."""
+        """Has another controller elected, which reads everything again, without these znodes."""
         return self.delete((*deleted, znode_paths.CONTROLLER))
 
     def leave(self) -> Commands:

@@ -60,7 +60,7 @@ class ControllerFailover(Command[None]):
                 others have given other replicas. A new controller has none
     bounced     brokers that have registered again since the last read: they have failed and started again
     held        as what all that waits is held, in the queue and in the batch; None: it may start (`core.absence`)
-    learnt      what brokers have told of themselves, before anything gets a lease
+    learnt      what brokers have told of themselves: it holds before a move gets a lease
     """
 
     def __init__(

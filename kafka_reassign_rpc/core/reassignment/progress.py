@@ -224,7 +224,7 @@ class ProgressTracker:
         """Take a sample. `now`: seconds of any clock.
 
         told     when each broker has told its sizes: a move stays as it was until all of its brokers have told them
-                 anew; None: all have told them just now
+                 again; None: all have told them just now
         events   gets `move.stalled`, `move.resumed` and `moves.done`
         sizes    gets the changes for `SoftState.sizes`
         waiting  partitions with waiting moves, whose sizes are needed too

@@ -1,7 +1,7 @@
 """The best change of each partition for a more even cluster: `balance_proposals.best_change` of many at once.
 
-Every number is computed in the same order as there, so that both choose the same changes. Partitions that can gain a
-rack are few, and are left to it.
+Both compute every number in the same order, and so choose the same changes. Partitions that can gain a rack are few:
+`best_change` itself takes them.
 """
 
 from collections.abc import Iterator, Sequence

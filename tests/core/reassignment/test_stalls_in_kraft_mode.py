@@ -82,7 +82,7 @@ def test_kr_3_a_stalled_move_says_what_of_kraft_stops_it(
 
 
 def test_kr_2_brokers_that_are_asked_less_often_have_not_fallen_silent() -> None:
-    """A move has no new sample, and no new verdict, before each of its brokers has told its sizes anew."""
+    """A move has no new sample, and no new verdict, before each of its brokers has told its sizes again."""
     followed = Followed(moving((1,), (4,)))
     of = {TOPIC: {0}}
 
