@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.failed_log_dirs_znodes import decode_failed_log_dirs
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.bare_controller import Name, Replicas, elected_controller, register
+from tests.controller.bare_controller import BareController, Name, Replicas, elected_controller, register
 from tests.controller.self_healing.healing_controller import MINUTE, HealingController, failed, put, queued, targets
 
 WHERE: dict[Name, Replicas] = {("a", 0): (3, 1), ("a", 1): (1, 2), ("b", 0): (2, 3), ("b", 1): (4, 3)}
@@ -30,6 +30,15 @@ async def answers(healing: HealingController, *offline: Name, online: list[Name]
     told = [(name, True) for name in offline] + [(name, False) for name in online or ()]
     found = [LogDirAnswer(TopicPartition(*name), cluster.topics[name[0]].id, is_offline=off) for name, off in told]
     await healing.controller.loop.submit(LogDirsAnswered(cluster.brokers[3], found, is_complete=True))
+
+
+async def with_failed_disk(controller: BareController, *offline: Name) -> HealingController:
+    """Broker 3 has lost DISK with these replicas, and the healer has noticed."""
+    healing = HealingController(controller)
+    healing.failed_dirs[3] = (DISK,)
+    await answers(healing, *offline)
+    await healing.diagnose()
+    return healing
 
 
 async def recorded(zk: ZooKeeper) -> dict[int, FailedLogDirs]:
@@ -80,10 +89,7 @@ async def test_dh_8_what_the_repair_of_a_failed_log_dir_copies_is_told_before_it
 ) -> None:
     await put(zk, WHERE, ALL)
     async with elected_controller(zk_connect) as controller:
-        healing = HealingController(controller)
-        healing.failed_dirs[3] = (DISK,)
-        await answers(healing, *ON_DISK)
-        await healing.diagnose()
+        healing = await with_failed_disk(controller, *ON_DISK)
         healing.sample = Sample({TopicPartition(*name): 6_000_000 for name in WHERE}, {})
         await healing.healer.ask_for_sizes()
         [failure] = (await healing.healer.status()).log_dirs
@@ -96,10 +102,7 @@ async def test_dh_3_the_next_controller_keeps_the_clock_and_forgets_nothing_befo
 ) -> None:
     await put(zk, WHERE, ALL)
     async with elected_controller(zk_connect) as controller:
-        healing = HealingController(controller)
-        healing.failed_dirs[3] = (DISK,)
-        await answers(healing, *ON_DISK)
-        await healing.diagnose()
+        healing = await with_failed_disk(controller, *ON_DISK)
     async with elected_controller(zk_connect) as controller:
         healing = HealingController(controller, now=MINUTE)
         await healing.diagnose()
@@ -118,10 +121,7 @@ async def test_dh_3_a_disk_that_comes_back_in_time_ends_the_failure_and_another_
 ) -> None:
     await put(zk, WHERE, ALL)
     async with elected_controller(zk_connect) as controller:
-        healing = HealingController(controller)
-        healing.failed_dirs[3] = (DISK,)
-        await answers(healing, *ON_DISK)
-        await healing.diagnose()
+        healing = await with_failed_disk(controller, *ON_DISK)
         healing.failed_dirs[3] = ("/data/1",)
         await answers(healing, ("b", 1), online=ON_DISK)
         await healing.diagnose(after_ms=MINUTE // 2)
@@ -172,10 +172,7 @@ async def test_dh_3_an_operator_may_heal_now_and_nothing_goes_to_a_broker_with_a
 ) -> None:
     await put(zk, {("a", 0): (3, 1), ("a", 1): (1, 2)}, (1, 2, 3))
     async with elected_controller(zk_connect) as controller:
-        healing = HealingController(controller)
-        healing.failed_dirs[3] = (DISK,)
-        await answers(healing, ("a", 0))
-        await healing.diagnose()
+        healing = await with_failed_disk(controller, ("a", 0))
         shown = await healing.healer.heal(3, Requester("me"), dry_run=True)
         assert [(move.replicas, move.target) for move in shown.moves] == [((3, 1), (2, 1))]
         await healing.healer.heal(3, Requester("me"), dry_run=False)
@@ -222,10 +219,7 @@ async def test_dh_3_a_controller_killed_between_any_two_writes_leaves_the_repair
 async def test_dh_3_a_restart_with_a_good_disk_drops_what_has_not_started(zk: ZooKeeper, zk_connect: str) -> None:
     await put(zk, WHERE, ALL)
     async with elected_controller(zk_connect) as controller:
-        healing = HealingController(controller)
-        healing.failed_dirs[3] = (DISK,)
-        await answers(healing, *ON_DISK)
-        await healing.diagnose()
+        healing = await with_failed_disk(controller, *ON_DISK)
         await healing.diagnose(after_ms=MINUTE)
         assert queued(controller).keys() == set(ON_DISK)
         await zk.delete(znode_paths.broker(3))
