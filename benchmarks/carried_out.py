@@ -17,7 +17,7 @@ from kafka_reassign_rpc.client.text_format import size
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
-from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
 from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import export
 from kafka_reassign_rpc.pipeline.spark_session import session
@@ -91,7 +91,7 @@ def _plan(bootstrap: str, snapshot: Path, job: PlanJob) -> None:
 
 def _planned(plan: Path, bandwidth: int) -> _Planned:
     info, network, table = read_plan(plan).info, NetworkLimits(bandwidth), CopyTable()
-    rows = parquet_files.read(plan / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
+    rows = parquet_files.read(plan / plan_directory.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     for row in rows:
         first = -1 if row["first_leader"] is None else row["first_leader"]
         original, target = tuple(row["from_replicas"]), tuple(row["to_replicas"])

@@ -8,13 +8,14 @@ import argparse
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from kafka_reassign_rpc.cli.status_line import clear_status_lines
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.slow_word import word_if_slow
 
@@ -121,3 +122,9 @@ def _cleaned_up_on_sigterm() -> Iterator[None]:
 
 def say(text: str) -> None:
     sys.stderr.write(text + "\n")
+
+
+def say_left_out(reason: str, count: int, of: str, first: Sequence[str]) -> None:
+    """What a plan leaves out for one reason. `of`: what is counted; `first`: some of the names."""
+    named = ", ".join(first[:5]) + (", …" if count > 5 else "")
+    say(f"left out: {counted(count, of)}: {reason} ({named})")

@@ -10,7 +10,7 @@ import msgspec
 
 from kafka_reassign_rpc.cli import plan_disks_command, plan_show_command
 from kafka_reassign_rpc.cli.broker_weights import MEASURES, add_broker_weights, read_broker_weights
-from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say
+from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say, say_left_out
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
@@ -398,8 +398,7 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     for note in summary.notes:
         say(f"note: {note}")
     for left in summary.left_out:
-        named = ", ".join(left.first[:5]) + (", …" if left.partitions > 5 else "")
-        say(f"left out: {counted(left.partitions, 'partition')}: {left.reason} ({named})")
+        say_left_out(left.reason, left.partitions, "partition", left.first)
     print("\n".join([summary_text(summary, job.out), *_first_moves(summary, job.out), f"  report    {report}"]))  # noqa: T201
     if not summary.complete:
         return INCOMPLETE

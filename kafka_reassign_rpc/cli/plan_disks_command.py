@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka_reassign_rpc.cli.pipeline_jobs import say
+from kafka_reassign_rpc.cli.pipeline_jobs import say, say_left_out
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import byte_count, share, whole
@@ -144,8 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
     for note in summary.notes:
         say(f"note: {note}")
     for left in summary.left_out:
-        named = ", ".join(left.first[:5]) + (", …" if left.replicas > 5 else "")
-        say(f"left out: {counted(left.replicas, 'replica')}: {left.reason} ({named})")
+        say_left_out(left.reason, left.replicas, "replica", left.first)
     how_to_show = f"kafka-reassign-rpc plan show {shlex.quote(str(job.out))}"
     print("\n".join(summary_lines(summary, job.out, read_dir_moves(job.out), how_to_show)))  # noqa: T201
     if not summary.complete:

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.pipeline.auditing import audit_job
 from kafka_reassign_rpc.pipeline.auditing.load_spread import spread_of_loads
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
-from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BottleneckFigures,
     BrokerFigures,
@@ -83,7 +83,7 @@ def drain(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Plan
 
 
 def test_dp_3_the_moves_of_the_drain(drain: PlannedByHand) -> None:
-    rows = parquet_files.read(drain.directory / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
+    rows = parquet_files.read(drain.directory / plan_directory.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     assert {
         (row["topic"], row["partition"]): (row["to_replicas"], row["leader"], row["bytes"], row["reason"], row["rule"])
         for row in rows
@@ -182,7 +182,7 @@ def test_dp_3_the_simulated_time_of_the_drain_its_bound_and_what_each_broker_cop
 
 
 def test_dp_3_the_moves_have_the_order_in_which_they_start(drain: PlannedByHand) -> None:
-    rows = parquet_files.read(drain.directory / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
+    rows = parquet_files.read(drain.directory / plan_directory.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     assert [(row["partition"], row["batch"], row["start"]) for row in rows] == [(1, 1, 1), (2, 2, 2)]
 
 

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.auditing import audit_job
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
-from kafka_reassign_rpc.pipeline.plans import plan_summary, plan_writer
+from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_summary, plan_writer
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_series
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster
@@ -155,7 +155,7 @@ def test_dp_2_the_command_plans_and_verifies_every_goal_and_the_plan_reaches_it(
     partitions = {(one.name, held.index): held.replicas for one in cluster.topics for held in one.partitions}
     moved = {
         (row["topic"], row["partition"]): tuple(row["to_replicas"])
-        for row in parquet_files.read(out / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
+        for row in parquet_files.read(out / plan_directory.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     }
     after = partitions | moved
     if goal in ("heal", "drain"):
@@ -262,7 +262,7 @@ def test_dp_8_audit_reports_no_rack_violation_after_a_plan_that_mends_racks(
     cluster, out = roomy(shaped("plain", 8, 150, seed=2)), tmp_path / "plan"
     before = written(tmp_path / "before", cluster)
     assert main(["plan", *goal, "--snapshot", str(before), "--out", str(out)]) == 0
-    rows = parquet_files.read(out / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
+    rows = parquet_files.read(out / plan_directory.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     moved = {(row["topic"], row["partition"]): row for row in rows}
     reported = violations(spark, before)
     assert reported
@@ -274,7 +274,7 @@ def test_dp_8_audit_reports_no_rack_violation_after_a_plan_that_mends_racks(
     assert violations(spark, written(tmp_path / "after", cluster)) == set()
     if goal == ("racks",):
         assert reported == moved.keys()
-        victim = out / plan_writer.MOVES / "part-00000.parquet"
+        victim = out / plan_directory.MOVES / "part-00000.parquet"
         with parquet_files.TableWriter(victim, plan_writer.MOVES_SCHEMA) as writer:
             writer.extend(tuple(row.values()) for row in rows[1:])
         broken = verify(spark, before, out)

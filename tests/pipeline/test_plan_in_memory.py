@@ -18,7 +18,7 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_columns import SnapshotColumn
 from kafka_reassign_rpc.pipeline.planning.snapshot_in_memory import SnapshotInMemory
 from kafka_reassign_rpc.pipeline.planning.snapshot_on_spark import SnapshotOnSpark
 from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import Arriving
-from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
@@ -216,9 +216,9 @@ def test_dp_2_odd_partitions_stay_with_their_names_and_the_others_are_planned(
         "t-1: it has a broker twice in [1, 1]; t-2: its leader or ISR is outside of its replicas [1, 2]: 3; "
         "t-3: its leader or ISR is outside of its replicas [1, 2]: 3"
     )
-    rows = parquet_files.read(tmp_path / "here" / plan_writer.LEFT_OUT, plan_writer.LEFT_OUT_SCHEMA).to_pylist()
+    rows = parquet_files.read(tmp_path / "here" / plan_directory.LEFT_OUT, plan_writer.LEFT_OUT_SCHEMA).to_pylist()
     assert {row["partition"] for row in rows} == left_out
-    moves = parquet_files.read(tmp_path / "here" / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
+    moves = parquet_files.read(tmp_path / "here" / plan_directory.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     assert moved is None or {move["partition"] for move in moves} == moved
     assert made.complete is (not left_out or goal.kind is GoalKind.REBALANCE)
 

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.planning import plan_job, snapshot_chunks, snapshot_on_spark, verify_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
-from kafka_reassign_rpc.pipeline.plans import plan_summary, plan_writer
+from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_summary, plan_writer
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_batch, read_plan
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
@@ -130,7 +130,7 @@ def must_equal_the_pure_plan(found: Planned) -> None:
     """The same moves, costs and balance; the batches hold these moves, and each rollback undoes its batch."""
     goal, plan, summary = found.job.goal, found.job.out, found.summary
     expected = make_plan(copy.deepcopy(found.cluster), goal, OPTIONS)
-    rows = parquet_files.read(plan / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
+    rows = parquet_files.read(plan / plan_directory.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     moves = {
         (
             *(m["topic"], m["partition"], tuple(m["from_replicas"]), tuple(m["to_replicas"]), m["reason"], m["rule"]),
@@ -170,7 +170,7 @@ def test_dp_3_the_verifier_finds_every_broken_rule_of_a_move(
     tmp_path: Path, spark: SparkSession, heal_plan: Planned
 ) -> None:
     path, plan, summary = heal_plan.snapshot, heal_plan.copy(tmp_path / "plan"), heal_plan.summary
-    file = plan / plan_writer.MOVES / "part-00000.parquet"
+    file = plan / plan_directory.MOVES / "part-00000.parquet"
     rows = parquet_files.read(file, plan_writer.MOVES_SCHEMA).to_pylist()
     to = rows[2]["to_replicas"]
     same_rack = next(n for n in range(9) if n % 3 == to[1] % 3 and n not in (*to, 4))
@@ -279,7 +279,7 @@ def test_dp_2_unlisted_brokers_moves_in_flight_and_min_insync_replicas_are_respe
     configs = [("topic", "t", "min.insync.replicas", "2"), ("topic", "t", "retention.ms", "1")]
     path = written(tmp_path / "snapshot", PlannerCluster(brokers, [topic("t", *parts)]), configs)
     summary = plan_job.run(spark, PlanJob(path, tmp_path / "plan", Goal(GoalKind.HEAL)))
-    (move,) = parquet_files.read(tmp_path / "plan" / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
+    (move,) = parquet_files.read(tmp_path / "plan" / plan_directory.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     assert (move["partition"], move["priority"], move["bytes"], move["leader"]) == (0, 0, 7, 1)
     assert summary.notes[0].startswith(
         "broker 9 holds replicas, but the snapshot does not list it: the plan takes it for lost (t-0, t-1, t-2"
@@ -320,7 +320,7 @@ def test_dh_2_a_plan_of_a_snapshot_with_cordoned_brokers_brings_nothing_there_an
     summary = plan_job.run(spark, job)
     assert "brokers 1, 2, 8, 9 are cordoned: the plan brings no replica there" in summary.notes
     assert [one.broker for one in summary.brokers if one.cordoned] == [1, 2, 8, 9]
-    moves = parquet_files.read(job.out / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
+    moves = parquet_files.read(job.out / plan_directory.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     assert moves
     for one in moves:
         assert CLOSED.isdisjoint({*one["to_replicas"]} - {*one["from_replicas"]})

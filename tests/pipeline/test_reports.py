@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.pipeline.plans import plan_directory
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_batch, read_plan
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BatchFigures,
@@ -189,7 +189,7 @@ def test_dp_3_a_plan_of_tens_of_thousands_of_topics_with_the_longest_names_is_st
 
 def test_dp_3_a_plan_that_cannot_be_read_gets_no_page(tmp_path: Path) -> None:
     plan = write_plan(tmp_path / "plan")
-    [part] = (plan / plan_writer.MOVES).iterdir()
+    [part] = (plan / plan_directory.MOVES).iterdir()
     part.write_bytes(part.read_bytes()[:50])
     with pytest.raises(BadInput, match="not a readable Parquet file"):
         plan_report.write(plan)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafka_reassign_rpc.pipeline import parquet_files
-from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 
@@ -53,7 +53,7 @@ async def generated(
 
 def planned(plan: Path) -> Placement:
     """The partitions that a plan of ours moves."""
-    rows = parquet_files.read(plan / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
+    rows = parquet_files.read(plan / plan_directory.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     return {(row["topic"], row["partition"]): row["to_replicas"] for row in rows}
 
 

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.pipeline.disks.disk_plan_files import (
 )
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.batch_reader import batch_number
-from kafka_reassign_rpc.pipeline.plans.plan_writer import LEFT_OUT
+from kafka_reassign_rpc.pipeline.plans.plan_directory import LEFT_OUT
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import ADDED, LOG_DIRS, OPTIONAL, PARTITIONS, REPLICAS
 from kafka_reassign_rpc.pipeline.store_paths import StorePath

@@ -2,9 +2,8 @@
 
 import msgspec
 
-from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.batch_reader import AtLeastOne
-from kafka_reassign_rpc.pipeline.plans.plan_summary import SUMMARY
+from kafka_reassign_rpc.pipeline.plans.plan_summary import read_summary_of
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 DISKS = "disks"
@@ -106,13 +105,4 @@ class DiskSummary(msgspec.Struct, frozen=True):
 
 def read_disk_summary(path: StorePath) -> DiskSummary:
     """Raises BadInput."""
-    file = path / SUMMARY
-    try:
-        found = msgspec.json.decode(file.read_bytes(), type=DiskSummary)
-    except FileNotFoundError:
-        raise BadInput(f"{path}: no plan ({SUMMARY} is missing)") from None
-    except (OSError, msgspec.MsgspecError) as error:
-        raise BadInput(f"{file}: {error}") from None
-    if found.version != VERSION:
-        raise BadInput(f"{file}: version {found.version}; this release reads version {VERSION}")
-    return found
+    return read_summary_of(path, DiskSummary, VERSION)

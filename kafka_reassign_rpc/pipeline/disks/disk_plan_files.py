@@ -8,24 +8,19 @@ batches/batch-0001.json      as kafka-reassign-partitions takes it: replicas sta
 rollback/rollback-0001.json  undoes batch-0001, in the same form
 """
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
 
 from kafka_reassign_rpc.client import Replica
 from kafka_reassign_rpc.pipeline import parquet_files
-from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskSummary
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.output_directory import output_directory, require_free
-from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter
 from kafka_reassign_rpc.pipeline.plans.batch_reader import Int32, batch_number
-from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK, SUMMARY
-from kafka_reassign_rpc.pipeline.plans.plan_writer import LEFT_OUT, MOVES
-from kafka_reassign_rpc.pipeline.store_paths import RemotePath, StorePath, matching
+from kafka_reassign_rpc.pipeline.plans.plan_directory import MOVES, PlanDirectory, ids_of
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK
+from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching
 
 ANY = "any"
 """Of a replica that stays where it is."""
@@ -89,17 +84,9 @@ class DirBatch(msgspec.Struct, frozen=True):
     version: int = 1
 
 
-class DiskPlanWriter:
-    """Writes under the name `hidden` and renames it at the end; a block that fails leaves nothing."""
-
+class DiskPlanWriter(PlanDirectory):
     def __init__(self, path: StorePath) -> None:
-        require_free(path)
-        self._directory = output_directory(path, last=SUMMARY)
-        self.hidden = self._directory.hidden
-        for name in (BATCHES, ROLLBACK):
-            (self.hidden / name).mkdir()
-        self.moves = DirectoryWriter(self.hidden / MOVES, DISK_MOVES)
-        self.left_out = DirectoryWriter(self.hidden / LEFT_OUT, DISK_LEFT_OUT)
+        super().__init__(path, DISK_MOVES, DISK_LEFT_OUT)
 
     def write_batch(
         self,
@@ -108,36 +95,11 @@ class DiskPlanWriter:
         replicas: Mapping[tuple[str, int], tuple[int, ...]],
         topic_ids: Mapping[str, str],
     ) -> None:
-        ids = {topic: topic_ids[topic] for topic in sorted({one.topic for one in moves}) if topic in topic_ids}
+        ids = ids_of((one.topic for one in moves), topic_ids)
         forward = list(_entries(moves, replicas))
         back = [msgspec.structs.replace(one, log_dirs=one.expected_log_dirs, expected_log_dirs=one.log_dirs)
                 for one in reversed(forward)]  # fmt: skip
-        self._write(f"{BATCHES}/batch-{number:04d}.json", DirBatch(forward, ids))
-        self._write(f"{ROLLBACK}/rollback-{number:04d}.json", DirBatch(back, ids))
-
-    def write_summary(self, summary: DiskSummary) -> None:
-        """Call this when all rows are written: `hidden` is then a complete plan."""
-        self.moves.close()
-        self.left_out.close()
-        self._write(SUMMARY, summary)
-
-    def publish(self) -> None:
-        if not isinstance(self.hidden, RemotePath):
-            os.sync()
-        self._directory.publish()
-
-    def _write(self, name: str, value: object) -> None:
-        encoded = msgspec.json.format(msgspec.json.encode(value), indent=1 if name == SUMMARY else 0)
-        (self.hidden / name).write_bytes(encoded + b"\n")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if not self._directory.is_published:
-            self.moves.discard()
-            self.left_out.discard()
-            self._directory.discard()
+        self._write_files(number, DirBatch(forward, ids), DirBatch(back, ids))
 
 
 def _entries(

@@ -41,7 +41,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_rows import (
 )
 from kafka_reassign_rpc.pipeline.planning.verify_sums import is_usable, sums_of, whole_rates
 from kafka_reassign_rpc.pipeline.planning.verify_topics import faults_of_topics
-from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK, PlanSummary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.spark_session import SMALL_ROWS
@@ -117,8 +117,8 @@ def _planned_partitions(spark: SparkSession, path: StorePath, plan: StorePath, c
     """
     moves, left_out = (
         spark.read.schema(parquet_files.spark_schema(schema)).parquet(spark_uri(plan / name))
-        for name, schema in ((plan_writer.MOVES, plan_writer.MOVES_SCHEMA),
-                             (plan_writer.LEFT_OUT, plan_writer.LEFT_OUT_SCHEMA))
+        for name, schema in ((plan_directory.MOVES, plan_writer.MOVES_SCHEMA),
+                             (plan_directory.LEFT_OUT, plan_writer.LEFT_OUT_SCHEMA))
     )  # fmt: skip
     columns = (
         "from_replicas",

@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.planning.plan_rules import PlanFacts, RuleViolation
-from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary, TopicFigures
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, spark_uri
 
@@ -41,7 +41,7 @@ def faults_of_topics(
     if summary.kind != "rebalance" or not asked:
         return
     schema = parquet_files.spark_schema(plan_writer.MOVES_SCHEMA)
-    moves = spark.read.schema(schema).parquet(spark_uri(plan / plan_writer.MOVES))
+    moves = spark.read.schema(schema).parquet(spark_uri(plan / plan_directory.MOVES))
     targets = moves.select(*_PARTITION, f.col("to_replicas").alias("target"))
     stood = partitions.select(*_PARTITION, "replicas")
     if facts.topics:

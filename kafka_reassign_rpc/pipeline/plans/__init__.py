@@ -1,6 +1,7 @@
 """A plan on disk.
 
-plan_writer.py     files and columns of a plan; writes it
+plan_directory.py  the directory of a plan of any kind, which appears once all of it is written
+plan_writer.py     files and columns of a plan; writes them
 plan_summary.py    summary.json: its fields, how it is read
 plan_title.py      what the plan is for, in one line
 plan_impact.py     what the plan does to partitions, counted and in words

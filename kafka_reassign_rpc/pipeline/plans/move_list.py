@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_reassign_rpc.pipeline import parquet_files
-from kafka_reassign_rpc.pipeline.plans.plan_writer import MOVES, MOVES_SCHEMA
+from kafka_reassign_rpc.pipeline.plans.plan_directory import MOVES
+from kafka_reassign_rpc.pipeline.plans.plan_writer import MOVES_SCHEMA
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 _ROWS = 10_000

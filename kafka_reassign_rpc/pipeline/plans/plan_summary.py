@@ -1,5 +1,7 @@
 """summary.json: its fields, and how it is read."""
 
+from typing import Protocol, TypeVar
+
 import msgspec
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
@@ -301,17 +303,30 @@ def _is_to_be_empty(summary: PlanSummary, broker: BrokerFigures) -> bool:
     return summary.kind in ("heal", "drain") and broker.broker in summary.requested.brokers
 
 
+class Versioned(Protocol):
+    @property
+    def version(self) -> int: ...
+
+
+S = TypeVar("S", bound=Versioned)
+
+
 def read_summary(path: StorePath) -> PlanSummary:
     """Raises BadInput."""
+    return read_summary_of(path, PlanSummary, VERSION)
+
+
+def read_summary_of(path: StorePath, kind: type[S], version: int) -> S:
+    """That of a plan of another kind, too: they are told apart by `read_kind`. Raises BadInput."""
     file = path / SUMMARY
     try:
-        found = msgspec.json.decode(file.read_bytes(), type=PlanSummary)
+        found = msgspec.json.decode(file.read_bytes(), type=kind)
     except FileNotFoundError:
         raise BadInput(f"{path}: no plan ({SUMMARY} is missing)") from None
     except (OSError, msgspec.MsgspecError) as error:
         raise BadInput(f"{file}: {error}") from None
-    if found.version != VERSION:
-        raise BadInput(f"{file}: version {found.version}; this release reads version {VERSION}")
+    if found.version != version:
+        raise BadInput(f"{file}: version {found.version}; this release reads version {version}")
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from kafka_reassign_rpc.pipeline import parquet_files
-from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
 from kafka_reassign_rpc.pipeline.plans.move_list import MoveFilter, read_moves
 from kafka_reassign_rpc.pipeline.plans.move_texts import move_cells
 from kafka_reassign_rpc.pipeline.plans.plan_impact import impact_lines
@@ -205,7 +205,7 @@ def _add_moves(page: HtmlPage, plan: StorePath, summary: PlanSummary) -> None:
 def _add_reasons(page: HtmlPage, plan: StorePath) -> None:
     moves: Counter[tuple[str, str]] = Counter()
     copied: Counter[tuple[str, str]] = Counter()
-    for batch in parquet_files.record_batches(plan / plan_writer.MOVES, plan_writer.MOVES_SCHEMA):
+    for batch in parquet_files.record_batches(plan / plan_directory.MOVES, plan_writer.MOVES_SCHEMA):
         columns = (batch.column(name).to_pylist() for name in ("rule", "reason", "bytes"))
         for rule, reason, bytes_ in zip(*columns, strict=True):
             moves[rule, reason] += 1

@@ -15,7 +15,8 @@ from kafka_reassign_rpc.core.cordon import listed
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.plans.batch_reader import DRAIN, PlanEntry, SubmittablePlan
-from kafka_reassign_rpc.pipeline.plans.plan_writer import LEFT_OUT, LEFT_OUT_SCHEMA
+from kafka_reassign_rpc.pipeline.plans.plan_directory import LEFT_OUT
+from kafka_reassign_rpc.pipeline.plans.plan_writer import LEFT_OUT_SCHEMA
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.pipeline.submission import drain_rest
 from kafka_reassign_rpc.pipeline.submission.batch_run import BatchRun
