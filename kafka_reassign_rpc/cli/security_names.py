@@ -157,5 +157,7 @@ def _unknown(name: str, own: Collection[str]) -> str:
 
 
 def _similar(name: str, known: Collection[str]) -> str:
-    found = difflib.get_close_matches(name.lower(), sorted(known), 1, _ALIKE)
-    return f"; is {found[0]} meant?" if found else ""
+    """In whatever case both are written: some of ZooKeeper's names have capitals."""
+    in_small = {one.lower(): one for one in sorted(known)}
+    found = difflib.get_close_matches(name.lower(), in_small, 1, _ALIKE)
+    return f"; is {in_small[found[0]]} meant?" if found else ""

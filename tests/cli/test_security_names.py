@@ -249,6 +249,11 @@ def test_hm_6_a_listener_that_is_none_ends_the_start_from_the_toml_file_too(tmp_
     assert read("--config", str(path))["listener.name.mtls.ssl.client.auth"] == "required"
 
 
+def test_hm_6_a_slip_in_a_name_with_capitals_is_found() -> None:
+    [(_, why)] = unused(["ozokeeper.clientCnxnSocket"], Surroundings(OWN, OF_LISTENERS, {"mtls"}))
+    assert why == "nobody knows it; is zookeeper.clientCnxnSocket meant?"
+
+
 @given(st.sampled_from(sorted(name for name in OWN if len(name) >= 10)), st.data())
 def test_hm_6_one_slip_in_a_name_of_tls_or_of_a_login_is_never_overlooked(name: str, data: st.DataObject) -> None:
     """A letter is left out, doubled, or exchanged with the next one."""
