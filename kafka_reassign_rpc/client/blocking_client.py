@@ -45,7 +45,8 @@ from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
-from kafka_reassign_rpc.core.status.documents import Brokers, Moves, Status
+from kafka_reassign_rpc.core.status.broker_documents import Brokers
+from kafka_reassign_rpc.core.status.documents import Moves, Status
 from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome
 from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves

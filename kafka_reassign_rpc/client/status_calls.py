@@ -8,7 +8,8 @@ import msgspec
 from kafka_reassign_rpc.client.client_errors import raise_for
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
-from kafka_reassign_rpc.core.status.documents import Brokers, Moves, Status
+from kafka_reassign_rpc.core.status.broker_documents import Brokers
+from kafka_reassign_rpc.core.status.documents import Moves, Status
 from kafka_reassign_rpc.protocol.messages import DescribeStatusRequest, DescribeStatusResponse
 
 T = TypeVar("T", Status, Moves, Brokers)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from msgspec import to_builtins
 
 from kafka_reassign_rpc.core.state.cluster import Broker
-from kafka_reassign_rpc.core.status.documents import BrokerStatus, Move, Status
+from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus
+from kafka_reassign_rpc.core.status.documents import Move, Status
 from kafka_reassign_rpc.core.status.last_status import with_last
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import UNKNOWN as UNKNOWN_ID

@@ -15,7 +15,8 @@ from msgspec.structs import asdict
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, Unreachable, UnsupportedHere
 from kafka_reassign_rpc.client.move_progress import together
 from kafka_reassign_rpc.client.running_servers import Connect
-from kafka_reassign_rpc.core.status.documents import BrokerStatus, Move, Throttle
+from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus, Throttle
+from kafka_reassign_rpc.core.status.documents import Move
 from kafka_reassign_rpc.reassign_command import action_events, action_heal, action_watch, history_plots, stock_status
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.merged_events import newest_events

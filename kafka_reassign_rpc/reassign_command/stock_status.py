@@ -12,8 +12,9 @@ from kafka_reassign_rpc.client.told_configs import told
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
+from kafka_reassign_rpc.core.status.broker_documents import Brokers
 from kafka_reassign_rpc.core.status.brokers import brokers_of, count_replicas, no_counts
-from kafka_reassign_rpc.core.status.documents import Brokers, Moves, Status
+from kafka_reassign_rpc.core.status.documents import Moves, Status
 from kafka_reassign_rpc.core.status.moves import MoveFilter, page_of, select_moves
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import ServerView, TermView

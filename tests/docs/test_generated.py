@@ -9,6 +9,7 @@ import pytest
 from docs import generate
 from docs.error_advice import ADVICE
 from docs.own_messages import MESSAGES
+from docs.status_api import status_schemas
 from kafka_reassign_rpc.api import large_requests
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
@@ -46,7 +47,7 @@ def names_in_catalogue(page: str) -> list[str]:
     if page == "metrics.md":
         return [metric.name for metric in METRICS]
     if page == "status-api.md":
-        fields = [name for schema in generate.status_schemas().values() for name in schema["properties"]]
+        fields = [name for schema in status_schemas().values() for name in schema["properties"]]
         return [*fields, *(name for parameters in PARAMETERS.values() for name in parameters)]
     if page == "connections.md":
         return [state.name for states in (Work, Stream, Pause) for state in states]

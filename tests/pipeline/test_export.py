@@ -31,7 +31,7 @@ from kafka_reassign_rpc.client.config_calls import Config, Resource
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, LogDir
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
-from kafka_reassign_rpc.core.status.documents import Brokers
+from kafka_reassign_rpc.core.status.broker_documents import Brokers
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed

@@ -20,7 +20,7 @@ from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.state.cluster import Cluster as State
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
-from kafka_reassign_rpc.core.status.documents import Throttle
+from kafka_reassign_rpc.core.status.broker_documents import Throttle
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.reassign_command import stock_status
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from kafka_reassign_rpc.core.cordon import cordoned
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.status.broker_documents import Throttle
 from kafka_reassign_rpc.core.status.brokers import throttle_of
-from kafka_reassign_rpc.core.status.documents import Throttle
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 
 

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.core import departure
 from kafka_reassign_rpc.core.departure import MOST_NAMED, Brokers, Disks, Named
-from kafka_reassign_rpc.core.status import documents
-from kafka_reassign_rpc.core.status.documents import LostPartitions, MayGo, RackStatus, RoomLeft, known
+from kafka_reassign_rpc.core.status import broker_documents
+from kafka_reassign_rpc.core.status.broker_documents import LostPartitions, MayGo, RackStatus, RoomLeft
+from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.core.status.views import TermView
 
 MOST_BROKERS = 100
@@ -58,10 +59,10 @@ class Answers:
         for key in sorted(key for key in self._found.losses if isinstance(key, str)):
             yield RackStatus(key, sorted(self._found.brokers[key])[:MOST_BROKERS], self._may_go(key))
 
-    def document(self, *, at: int, counted_at: int) -> documents.Departure:
+    def document(self, *, at: int, counted_at: int) -> broker_documents.Departure:
         """The answer to a question."""
         found = self._departure(None)
-        return documents.Departure(
+        return broker_documents.Departure(
             at,
             counted_at,
             sorted(found.brokers)[:MOST_BROKERS],
@@ -81,11 +82,11 @@ class Answers:
         return departure.Departure(away, losses, self._disks.room(away, losses.replicas))
 
 
-def losses_document(found: departure.Departure) -> documents.Losses:
+def losses_document(found: departure.Departure) -> broker_documents.Losses:
     losses, room = found.losses, found.room
     lists = {kind: _listed(getattr(losses, kind)) for kind in departure.KINDS}
     left = RoomLeft(room.enough, known(room.needed), known(room.free), room.silent)
-    return documents.Losses(replicas=losses.replicas, room=left, **lists)
+    return broker_documents.Losses(replicas=losses.replicas, room=left, **lists)
 
 
 def _listed(lost: Named) -> LostPartitions:

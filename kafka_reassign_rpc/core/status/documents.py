@@ -16,14 +16,14 @@ VERSION = 1
 """Of the API: fields may be added under it, and none changes its meaning or goes."""
 
 
-def _about(text: str) -> Meta:
+def about(text: str) -> Meta:
     return Meta(description=text)
 
 
 Role = Literal["controller", "standby", "watch", "none"]
 ROLES: Mapping[str, Role] = {"controller": "controller", "standby": "standby", "watch": "watch"}
 """All others are "none"."""
-Ms = Annotated[int, _about("ms since 1970 (UTC)")]
+Ms = Annotated[int, about("ms since 1970 (UTC)")]
 
 
 def share(copied: int | None, total: int | None) -> float | None:
@@ -41,11 +41,11 @@ def known(value: int) -> int | None:
 class Controller(msgspec.Struct, frozen=True):
     """The controller of the cluster."""
 
-    id: Annotated[int | None, _about("its broker id; null: no controller is known")]
-    epoch: Annotated[int | None, _about("its epoch; null where this server is not the controller")]
-    since: Annotated[int | None, _about("when it was elected")]
+    id: Annotated[int | None, about("its broker id; null: no controller is known")]
+    epoch: Annotated[int | None, about("its epoch; null where this server is not the controller")]
+    since: Annotated[int | None, about("when it was elected")]
     page: Annotated[
-        str | None, _about("the address of its status page; null: a stock broker, or a server that serves none")
+        str | None, about("the address of its status page; null: a stock broker, or a server that serves none")
     ]
 
 
@@ -60,38 +60,34 @@ class Caps(msgspec.Struct, frozen=True):
 class StartWindow(msgspec.Struct, frozen=True):
     """What `reassignment.windows` means now. `caps` has the caps of the window."""
 
-    open: Annotated[bool, _about("whether waiting moves start; false: none does but repairs")]
-    now: Annotated[str, _about("which window holds, or why none can")]
-    until: Annotated[int | None, _about("when that changes; null: not within a week")]
-    rate: Annotated[int | None, _about("of throttle leases and repairs, bytes/s; null: their own")] = None
+    open: Annotated[bool, about("whether waiting moves start; false: none does but repairs")]
+    now: Annotated[str, about("which window holds, or why none can")]
+    until: Annotated[int | None, about("when that changes; null: not within a week")]
+    rate: Annotated[int | None, about("of throttle leases and repairs, bytes/s; null: their own")] = None
 
 
 class Work(msgspec.Struct, frozen=True):
     """All the work: moves in flight, moves that wait, and those that have ended since there was nothing to do."""
 
     moves: int
-    ended: Annotated[int, _about("moves that are over")]
-    bytes_total: Annotated[
-        int | None, _about("what all of them copy, those that are over and those that wait included")
-    ]
-    bytes_copied: Annotated[int | None, _about("what they have copied")]
-    bytes_left: Annotated[
-        int | None, _about("what is still to be copied; known where only moves that are over are not")
-    ]
+    ended: Annotated[int, about("moves that are over")]
+    bytes_total: Annotated[int | None, about("what all of them copy, those that are over and those that wait included")]
+    bytes_copied: Annotated[int | None, about("what they have copied")]
+    bytes_left: Annotated[int | None, about("what is still to be copied; known where only moves that are over are not")]
     moves_without_size: Annotated[
         int,
-        _about(
+        about(
             "moves whose bytes are not all known, those that were over before a broker told them included: while there"
             " is one, nobody knows what all of them copy"
         ),
     ]
     share: Annotated[
-        float | None, _about("the share of bytes that is copied, from 0 to 1: it does not go back as moves end")
+        float | None, about("the share of bytes that is copied, from 0 to 1: it does not go back as moves end")
     ]
     done_ms: Annotated[
-        int | None, _about("until all is done, waiting moves included, at the present rates and under the present caps")
+        int | None, about("until all is done, waiting moves included, at the present rates and under the present caps")
     ]
-    no_estimate: Annotated[str | None, _about("why `done_ms` is not known")]
+    no_estimate: Annotated[str | None, about("why `done_ms` is not known")]
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -103,7 +99,7 @@ class Group(msgspec.Struct, frozen=True):
     waiting: int
     stalled: int
     ended: int
-    bytes_total: Annotated[int | None, _about("as in Work")]
+    bytes_total: Annotated[int | None, about("as in Work")]
     bytes_copied: int | None
     share: float | None
 
@@ -111,22 +107,22 @@ class Group(msgspec.Struct, frozen=True):
 class Totals(msgspec.Struct, frozen=True):
     """All moves together, and the health of the cluster."""
 
-    in_flight: Annotated[int, _about("moves in flight")]
-    waiting: Annotated[Mapping[str, int], _about("moves that wait, by route")]
-    stalled: Annotated[int | None, _about("moves that are stalled; null before the first sample")]
-    bytes_total: Annotated[int | None, _about("what the moves in flight copy in all, as far as sizes are known")]
-    bytes_left: Annotated[int | None, _about("what is still to be copied, as far as sizes are known")]
+    in_flight: Annotated[int, about("moves in flight")]
+    waiting: Annotated[Mapping[str, int], about("moves that wait, by route")]
+    stalled: Annotated[int | None, about("moves that are stalled; null before the first sample")]
+    bytes_total: Annotated[int | None, about("what the moves in flight copy in all, as far as sizes are known")]
+    bytes_left: Annotated[int | None, about("what is still to be copied, as far as sizes are known")]
     moves_without_size: Annotated[
-        int, _about("moves in flight whose size, or what they have copied, no broker has told yet: no sum has them")
+        int, about("moves in flight whose size, or what they have copied, no broker has told yet: no sum has them")
     ]
-    rate: Annotated[int | None, _about("how fast all moves together copy")]
+    rate: Annotated[int | None, about("how fast all moves together copy")]
     remaining_ms: Annotated[
-        int | None, _about("until the slowest move ends whose remaining time is known; 0: none is in flight")
+        int | None, about("until the slowest move ends whose remaining time is known; 0: none is in flight")
     ]
-    under_replicated: Annotated[int | None, _about("partitions with fewer replicas in the ISR than they should have")]
-    offline: Annotated[int | None, _about("partitions without a leader")]
+    under_replicated: Annotated[int | None, about("partitions with fewer replicas in the ISR than they should have")]
+    offline: Annotated[int | None, about("partitions without a leader")]
     held: Annotated[
-        int | None, _about("moves of `waiting` that do not start before somebody releases them; null: not known")
+        int | None, about("moves of `waiting` that do not start before somebody releases them; null: not known")
     ] = None
 
 
@@ -134,17 +130,15 @@ class FailedBroker(msgspec.Struct, frozen=True):
     """A broker that is gone while it holds replicas."""
 
     broker: int
-    since: Annotated[int, _about("when a controller first missed it")]
+    since: Annotated[int, about("when a controller first missed it")]
     heal_at: Annotated[
         int | None,
-        _about(
-            "when its replicas are moved elsewhere; null: never, or not while something keeps repairs from starting"
-        ),
+        about("when its replicas are moved elsewhere; null: never, or not while something keeps repairs from starting"),
     ]
-    replicas: Annotated[int, _about("how many replicas it holds that no move takes away from it yet")]
-    bytes: Annotated[int | None, _about("what its repair copies, or what of it waits; null: not known")] = None
+    replicas: Annotated[int, about("how many replicas it holds that no move takes away from it yet")]
+    bytes: Annotated[int | None, about("what its repair copies, or what of it waits; null: not known")] = None
     copy_ms: Annotated[
-        int | None, _about("how long the busiest broker copies that at the present rates; null: not known")
+        int | None, about("how long the busiest broker copies that at the present rates; null: not known")
     ] = None
 
 
@@ -153,23 +147,23 @@ class FailedLogDirs(msgspec.Struct, frozen=True):
 
     broker: int
     log_dirs: Annotated[
-        Sequence[str] | None, _about("their paths; empty: the broker has not told; null with `counts` alone")
+        Sequence[str] | None, about("their paths; empty: the broker has not told; null with `counts` alone")
     ]
-    since: Annotated[int, _about("when a controller first noticed it")]
+    since: Annotated[int, about("when a controller first noticed it")]
     heal_at: Annotated[
         int | None,
-        _about(
+        about(
             "when its offline replicas are moved elsewhere; null: never, or not while something keeps repairs from"
             " starting"
         ),
     ]
     replicas: Annotated[
         int | None,
-        _about("how many of its replicas are offline that no move takes away yet; null: the broker has yet to say"),
+        about("how many of its replicas are offline that no move takes away yet; null: the broker has yet to say"),
     ]
-    bytes: Annotated[int | None, _about("what their repair copies; null: not known")] = None
+    bytes: Annotated[int | None, about("what their repair copies; null: not known")] = None
     copy_ms: Annotated[
-        int | None, _about("how long the busiest broker copies that at the present rates; null: not known")
+        int | None, about("how long the busiest broker copies that at the present rates; null: not known")
     ] = None
 
 
@@ -179,29 +173,29 @@ class Repair(msgspec.Struct, frozen=True):
     broker: int
     waiting: int
     in_flight: int
-    unapproved: Annotated[int, _about("those of `waiting` that start only once somebody has approved them")] = 0
-    bytes: Annotated[int | None, _about("what its repair copies, or what of it waits; null: not known")] = None
+    unapproved: Annotated[int, about("those of `waiting` that start only once somebody has approved them")] = 0
+    bytes: Annotated[int | None, about("what its repair copies, or what of it waits; null: not known")] = None
     copy_ms: Annotated[
-        int | None, _about("how long the busiest broker copies that at the present rates; null: not known")
+        int | None, about("how long the busiest broker copies that at the present rates; null: not known")
     ] = None
 
 
 class Healing(msgspec.Struct, frozen=True):
     """Self-healing (KIP-46), as last diagnosed."""
 
-    interval_ms: Annotated[int | None, _about("how long a broker has to be gone; null: self-healing is off")]
+    interval_ms: Annotated[int | None, about("how long a broker has to be gone; null: self-healing is off")]
     paused: bool
-    paused_who: Annotated[str | None, _about("who has paused it; null: nobody, not known, or with `counts` alone")]
+    paused_who: Annotated[str | None, about("who has paused it; null: nobody, not known, or with `counts` alone")]
     held_back: Annotated[
-        str | None, _about("why brokers whose time has come are not healed, and waiting repairs do not go on")
+        str | None, about("why brokers whose time has come are not healed, and waiting repairs do not go on")
     ]
     failed: Sequence[FailedBroker]
     failed_log_dirs: Sequence[FailedLogDirs]
     repairs: Sequence[Repair]
-    waiting: Annotated[int, _about("moves of repairs that wait")]
-    in_flight: Annotated[int, _about("moves of repairs in flight")]
-    problems: Annotated[Sequence[str] | None, _about("what an operator has to look at; null with `counts` alone")]
-    approval: Annotated[bool, _about("whether new repairs wait until somebody has approved them")] = False
+    waiting: Annotated[int, about("moves of repairs that wait")]
+    in_flight: Annotated[int, about("moves of repairs in flight")]
+    problems: Annotated[Sequence[str] | None, about("what an operator has to look at; null with `counts` alone")]
+    approval: Annotated[bool, about("whether new repairs wait until somebody has approved them")] = False
 
 
 class StatusProblem(msgspec.Struct, frozen=True):
@@ -224,41 +218,41 @@ class StatusProblem(msgspec.Struct, frozen=True):
     ]
     level: Literal["wrong", "warn"]
     text: str
-    since: Annotated[int | None, _about("since when; null: not known")]
+    since: Annotated[int | None, about("since when; null: not known")]
 
 
 class Status(msgspec.Struct, frozen=True):
     """`/api/v1/status`, and the events of `/api/v1/stream`."""
 
-    at: Annotated[int, _about("when this was made, by the server's clock")]
-    server: Annotated[int | None, _about("the broker id of the server that answers; null: `watch` has none")]
-    version: Annotated[str, _about("of the server that answers")]
-    cluster: Annotated[str | None, _about("the id of the cluster; null until it is known")]
+    at: Annotated[int, about("when this was made, by the server's clock")]
+    server: Annotated[int | None, about("the broker id of the server that answers; null: `watch` has none")]
+    version: Annotated[str, about("of the server that answers")]
+    cluster: Annotated[str | None, about("the id of the cluster; null until it is known")]
     access: Annotated[
-        Literal["counts", "full"], _about("`counts`: neither names of topics or people nor addresses are told")
+        Literal["counts", "full"], about("`counts`: neither names of topics or people nor addresses are told")
     ]
     role: Annotated[
-        Role, _about("of the server that answers; `watch`: it only looks at the cluster; `none`: `reason` says why")
+        Role, about("of the server that answers; `watch`: it only looks at the cluster; `none`: `reason` says why")
     ]
-    reason: Annotated[str | None, _about("why it has none of these roles")]
+    reason: Annotated[str | None, about("why it has none of these roles")]
     controller: Controller
-    problems: Annotated[Sequence[StatusProblem], _about("what to look at, the worst first")]
-    brokers_live: Annotated[int, _about("registered brokers")]
-    brokers_lost: Annotated[int | None, _about("brokers that hold replicas and are not registered; null on a standby")]
-    enabled: Annotated[bool | None, _about("whether new moves may start; null on a standby and on `watch`")]
-    disabled_by: Annotated[str | None, _about("what disables reassignments")]
+    problems: Annotated[Sequence[StatusProblem], about("what to look at, the worst first")]
+    brokers_live: Annotated[int, about("registered brokers")]
+    brokers_lost: Annotated[int | None, about("brokers that hold replicas and are not registered; null on a standby")]
+    enabled: Annotated[bool | None, about("whether new moves may start; null on a standby and on `watch`")]
+    disabled_by: Annotated[str | None, about("what disables reassignments")]
     disabled_who: Annotated[
-        str | None, _about("who has disabled reassignments; null: nobody, not known, or with `counts` alone")
+        str | None, about("who has disabled reassignments; null: nobody, not known, or with `counts` alone")
     ]
-    caps: Annotated[Caps | None, _about("null on a standby and on `watch`")]
-    totals: Annotated[Totals | None, _about("null on a standby")]
-    work: Annotated[Work | None, _about("null on a standby")]
-    groups: Annotated[Sequence[Group] | None, _about("the largest first; null on a standby, and with `counts` alone")]
-    healing: Annotated[Healing | None, _about("null on a standby, and before the first diagnosis")]
-    window: Annotated[StartWindow | None, _about("null: there are no windows; also on a standby and on `watch`")] = None
+    caps: Annotated[Caps | None, about("null on a standby and on `watch`")]
+    totals: Annotated[Totals | None, about("null on a standby")]
+    work: Annotated[Work | None, about("null on a standby")]
+    groups: Annotated[Sequence[Group] | None, about("the largest first; null on a standby, and with `counts` alone")]
+    healing: Annotated[Healing | None, about("null on a standby, and before the first diagnosis")]
+    window: Annotated[StartWindow | None, about("null: there are no windows; also on a standby and on `watch`")] = None
     last: Annotated[
         "Status | None",
-        _about(
+        about(
             "what this server last knew of the moves, or was last told by the controller, as of its own `at`; null"
             " where `totals` has the present, and where it knew nothing before"
         ),
@@ -271,28 +265,28 @@ class Move(msgspec.Struct, frozen=True):
     topic: str
     partition: int
     state: Literal["moving", "waiting"]
-    id: Annotated[int | None, _about("the czxid of `/admin/reassignments/TOPIC/PARTITION`; unique for the partition")]
-    original: Annotated[Sequence[int], _about("the replicas that it moves from")]
-    target: Annotated[Sequence[int], _about("the replicas that it leads to")]
-    adding: Annotated[Sequence[int], _about("replicas that get a copy")]
-    removing: Annotated[Sequence[int], _about("replicas that leave")]
-    leader: Annotated[int | None, _about("null: the partition has none")]
-    bytes_total: Annotated[int | None, _about("what is copied in all: the leader's size for each adding replica")]
-    bytes_copied: Annotated[int | None, _about("what is copied by now")]
-    copied: Annotated[Mapping[int, int], _about("the bytes that adding replicas hold, by broker, as far as known")]
-    rate: Annotated[int | None, _about("how fast all its replicas together grow")]
-    remaining_ms: Annotated[int | None, _about("the remaining time, also where it shares a throttle with other moves")]
-    share: Annotated[float | None, _about("the share that is copied, from 0 to 1; null: not known, or nothing to copy")]
-    stalled: Annotated[str | None, _about("why it is stalled; null: it advances, or waits")]
+    id: Annotated[int | None, about("the czxid of `/admin/reassignments/TOPIC/PARTITION`; unique for the partition")]
+    original: Annotated[Sequence[int], about("the replicas that it moves from")]
+    target: Annotated[Sequence[int], about("the replicas that it leads to")]
+    adding: Annotated[Sequence[int], about("replicas that get a copy")]
+    removing: Annotated[Sequence[int], about("replicas that leave")]
+    leader: Annotated[int | None, about("null: the partition has none")]
+    bytes_total: Annotated[int | None, about("what is copied in all: the leader's size for each adding replica")]
+    bytes_copied: Annotated[int | None, about("what is copied by now")]
+    copied: Annotated[Mapping[int, int], about("the bytes that adding replicas hold, by broker, as far as known")]
+    rate: Annotated[int | None, about("how fast all its replicas together grow")]
+    remaining_ms: Annotated[int | None, about("the remaining time, also where it shares a throttle with other moves")]
+    share: Annotated[float | None, about("the share that is copied, from 0 to 1; null: not known, or nothing to copy")]
+    stalled: Annotated[str | None, about("why it is stalled; null: it advances, or waits")]
     waits_for: Annotated[
         str | None,
-        _about("what it waits for; also in flight, where a broker is dead, or replicas have to be in the ISR"),
+        about("what it waits for; also in flight, where a broker is dead, or replicas have to be in the ISR"),
     ]
-    place: Annotated[int | None, _about("its place among the moves that wait in the queue, from 1; else null")]
-    route: Annotated[str, _about("how it came: `rpc`, `batch`, `queue`, `request` or `heal`")]
-    reason: Annotated[str | None, _about("why, in the words of whoever asked for it")]
-    who: Annotated[str | None, _about("who asked for it; null: a client of which nothing is recorded")]
-    since: Annotated[int | None, _about("when it started; null while it waits")]
+    place: Annotated[int | None, about("its place among the moves that wait in the queue, from 1; else null")]
+    route: Annotated[str, about("how it came: `rpc`, `batch`, `queue`, `request` or `heal`")]
+    reason: Annotated[str | None, about("why, in the words of whoever asked for it")]
+    who: Annotated[str | None, about("who asked for it; null: a client of which nothing is recorded")]
+    since: Annotated[int | None, about("when it started; null while it waits")]
 
 
 class MoveSums(msgspec.Struct, frozen=True):
@@ -301,20 +295,20 @@ class MoveSums(msgspec.Struct, frozen=True):
     in_flight: int
     waiting: int
     stalled: int
-    bytes_total: Annotated[int | None, _about("of the moves in flight with a known size; null where none has one")]
-    bytes_copied: Annotated[int | None, _about("of the same moves")]
-    share: Annotated[float | None, _about("of the same moves")]
+    bytes_total: Annotated[int | None, about("of the moves in flight with a known size; null where none has one")]
+    bytes_copied: Annotated[int | None, about("of the same moves")]
+    share: Annotated[float | None, about("of the same moves")]
     moves_without_size: int
 
 
 class Moves(msgspec.Struct, frozen=True):
     """`/api/v1/moves`"""
 
-    at: Annotated[int, _about("when this was made")]
-    listed_at: Annotated[int, _about("when the order and the sums were made: less often with very many moves")]
+    at: Annotated[int, about("when this was made")]
+    listed_at: Annotated[int, about("when the order and the sums were made: less often with very many moves")]
     offset: int
     limit: int
-    count: Annotated[int, _about("all moves that the filters leave")]
+    count: Annotated[int, about("all moves that the filters leave")]
     sums: MoveSums
     moves: Sequence[Move]
 
@@ -327,146 +321,23 @@ class PartitionStatus(msgspec.Struct, frozen=True):
     state: Literal["at_rest", "moving", "waiting"]
     replicas: Sequence[int]
     isr: Sequence[int]
-    adding: Annotated[Sequence[int], _about("replicas that get a copy")]
-    removing: Annotated[Sequence[int], _about("replicas that leave")]
-    leader: Annotated[int | None, _about("null: it has none")]
-    size: Annotated[int | None, _about("of the leader's replica; null: only those that move or wait are measured")]
-    under_replicated: Annotated[bool, _about("whether replicas are missing in the ISR that no move adds")]
-    offline: Annotated[bool, _about("whether it has no leader")]
+    adding: Annotated[Sequence[int], about("replicas that get a copy")]
+    removing: Annotated[Sequence[int], about("replicas that leave")]
+    leader: Annotated[int | None, about("null: it has none")]
+    size: Annotated[int | None, about("of the leader's replica; null: only those that move or wait are measured")]
+    under_replicated: Annotated[bool, about("whether replicas are missing in the ISR that no move adds")]
+    offline: Annotated[bool, about("whether it has no leader")]
 
 
 class Partitions(msgspec.Struct, frozen=True):
     """`/api/v1/partitions`"""
 
-    at: Annotated[int, _about("when this was made")]
-    listed_at: Annotated[int, _about("when they were looked for: less often in a large cluster")]
+    at: Annotated[int, about("when this was made")]
+    listed_at: Annotated[int, about("when they were looked for: less often in a large cluster")]
     offset: int
     limit: int
-    count: Annotated[int, _about("all partitions that the filters leave; 5,000 of them can be paged through")]
-    partitions: Annotated[Sequence[PartitionStatus], _about("by name; a topic of exactly the wanted name comes first")]
-
-
-class Throttle(msgspec.Struct, frozen=True):
-    """The throttle in force on one side of a broker."""
-
-    rate: int
-    by: Annotated[
-        Literal["lease", "config", "default"],
-        _about(
-            "`lease`: the controller has set it for moves, and removes it after them; `config`: somebody else has;"
-            " `default`: somebody has for all brokers (those before Kafka 3.9 do not heed it)"
-        ),
-    ]
-
-
-class FailedLogDir(msgspec.Struct, frozen=True):
-    """A log dir that a broker cannot use."""
-
-    path: str
-    error: Annotated[str, _about("Kafka's name of the error")]
-
-
-class Disk(msgspec.Struct, frozen=True):
-    """The log dirs of a broker, all their replicas included, moving or not."""
-
-    at: Annotated[int, _about("when the broker told")]
-    replicas: Annotated[int | None, _about("what its replicas take")]
-    capacity: Annotated[int | None, _about("of the volumes of its log dirs that work; null: brokers before Kafka 3.3")]
-    free: Annotated[int | None, _about("of the same volumes")]
-    failed: Annotated[Sequence[FailedLogDir], _about("log dirs that it cannot use")]
-
-
-class MayGo(msgspec.Struct, frozen=True):
-    """Whether a broker, or all brokers of a rack, may be stopped now."""
-
-    may_go: Annotated[bool | None, _about("null: it cannot be told")]
-    why_not: Annotated[Sequence[str], _about("what speaks against it")]
-    meanwhile: Annotated[Sequence[str], _about("what to know although they may go")]
-
-
-class BrokerStatus(msgspec.Struct, frozen=True):
-    """One broker."""
-
-    id: int
-    alive: Annotated[bool, _about("whether it is registered")]
-    shutting_down: Annotated[bool, _about("whether it is in controlled shutdown")]
-    rack: str | None
-    rate_in: Annotated[int | None, _about("how fast moves copy to it")]
-    rate_out: Annotated[int | None, _about("how fast moves copy from it, as the leader")]
-    throttle_in: Annotated[Throttle | None, _about("as a follower; null: none is set")]
-    throttle_out: Annotated[Throttle | None, _about("as a leader; null: none is set")]
-    replicas: int
-    leaders: Annotated[int, _about("partitions that it leads")]
-    under_replicated: Annotated[int, _about("those of them that are under-replicated, as its own metric says")]
-    out_of_sync: Annotated[int, _about("its replicas that are not in the ISR, without those that a move adds")]
-    disk: Annotated[Disk | None, _about("null: it has not told yet. Brokers are asked while somebody looks")]
-    cordoned: Annotated[bool, _about("whether it gets no new replica (KIP-1066)")] = False
-    throttles_known: Annotated[bool, _about("whether its throttles are known; `watch` may not see them")] = True
-    departure: Annotated[
-        MayGo | None, _about("whether it may be stopped now; null: it is gone, or `watch` cannot tell")
-    ] = None
-
-
-class RackStatus(msgspec.Struct, frozen=True):
-    """A rack with its registered brokers."""
-
-    rack: str
-    brokers: Annotated[Sequence[int], _about("100 of them at most, by id")]
-    departure: Annotated[MayGo, _about("whether all brokers of the rack may go at once")]
-
-
-class Brokers(msgspec.Struct, frozen=True):
-    """`/api/v1/brokers`"""
-
-    at: Annotated[int, _about("when this was made")]
-    counted_at: Annotated[int, _about("when replicas and leaders were counted: less often in a large cluster")]
-    brokers: Annotated[Sequence[BrokerStatus], _about("those that are registered or hold replicas, by id")]
-    racks: Annotated[Sequence[RackStatus], _about("by name; none on `watch`")] = ()
-
-
-class LostPartitions(msgspec.Struct, frozen=True):
-    """Partitions to which one thing happens."""
-
-    count: int
-    partitions: Annotated[Sequence[str], _about("the first 100 by name; a topic alone: nothing of it can be read")]
-    left_out: Annotated[int, _about("how many more there are")]
-
-
-class RoomLeft(msgspec.Struct, frozen=True):
-    """Whether the other brokers can hold what these hold, in sum."""
-
-    enough: Annotated[bool | None, _about("null: not known")]
-    needed_bytes: int | None
-    free_bytes: Annotated[int | None, _about("on brokers that may get replicas")]
-    not_told: Annotated[Sequence[int], _about("the first brokers that have not told their bytes")]
-
-
-class Losses(msgspec.Struct, frozen=True):
-    """What is lost with brokers. Each list answers its own question: a partition may be on several."""
-
-    replicas: Annotated[int, _about("how many replicas are on the brokers")]
-    last_in_sync: Annotated[LostPartitions, _about("no in-sync replica is left: they go offline")]
-    below_min_isr: Annotated[
-        LostPartitions, _about("an in-sync replica goes, and those that stay are fewer than `min.insync.replicas`")
-    ]
-    under_replicated: Annotated[LostPartitions, _about("all replicas are in sync now, and then not any more")]
-    lost_rack: Annotated[LostPartitions, _about("in-sync replicas are in fewer racks then")]
-    no_place: Annotated[LostPartitions, _about("they have more replicas than brokers are left that may get one")]
-    unknown: Annotated[LostPartitions, _about("their state cannot be read")]
-    room: RoomLeft
-
-
-class Departure(msgspec.Struct, frozen=True):
-    """`/api/v1/departure`"""
-
-    at: Annotated[int, _about("when this was made")]
-    counted_at: Annotated[int, _about("when the partitions were looked at: less often in a large cluster")]
-    brokers: Annotated[Sequence[int], _about("those that would go, 100 of them at most")]
-    strangers: Annotated[Sequence[int], _about("those of them that are not registered and hold nothing: mistakes?")]
-    may_go: Annotated[bool | None, _about("null: it cannot be told")]
-    why_not: Annotated[Sequence[str], _about("what speaks against it")]
-    meanwhile: Annotated[Sequence[str], _about("what to know although they may go")]
-    departure: Losses
+    count: Annotated[int, about("all partitions that the filters leave; 5,000 of them can be paged through")]
+    partitions: Annotated[Sequence[PartitionStatus], about("by name; a topic of exactly the wanted name comes first")]
 
 
 class SilentServer(msgspec.Struct, frozen=True):
@@ -479,9 +350,9 @@ class SilentServer(msgspec.Struct, frozen=True):
 class Events(msgspec.Struct, frozen=True):
     """`/api/v1/events`"""
 
-    at: Annotated[int, _about("when this was made")]
-    events: Annotated[Sequence[Mapping[str, Any]], _about("the newest first; their fields: [events](events.md#fields)")]
-    missing: Annotated[Sequence[SilentServer], _about("servers whose events could not be read")]
+    at: Annotated[int, about("when this was made")]
+    events: Annotated[Sequence[Mapping[str, Any]], about("the newest first; their fields: [events](events.md#fields)")]
+    missing: Annotated[Sequence[SilentServer], about("servers whose events could not be read")]
 
 
 Point = figure_history.Point
@@ -491,16 +362,14 @@ Point = figure_history.Point
 class History(msgspec.Struct, frozen=True):
     """`/api/v1/history`"""
 
-    at: Annotated[int, _about("when this was made")]
-    step_ms: Annotated[int, _about("the time from one point to the next")]
-    points: Annotated[
-        Sequence[Point], _about("the oldest first; only of times at which this server was the controller")
-    ]
+    at: Annotated[int, about("when this was made")]
+    step_ms: Annotated[int, about("the time from one point to the next")]
+    points: Annotated[Sequence[Point], about("the oldest first; only of times at which this server was the controller")]
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
     """The answer where there is no document: 400, 401, 403, 404, 405 and 503."""
 
-    error: Annotated[str, _about("what is wrong, and what to do")]
-    controller: Annotated[int | None, _about("with 503: who is the controller")] = None
-    page: Annotated[str | None, _about("with 503: the controller's status page")] = None
+    error: Annotated[str, about("what is wrong, and what to do")]
+    controller: Annotated[int | None, about("with 503: who is the controller")] = None
+    page: Annotated[str | None, about("with 503: the controller's status page")] = None

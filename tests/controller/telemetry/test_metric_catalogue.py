@@ -10,7 +10,8 @@ from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.events.notifications import WebhookCounts
-from kafka_reassign_rpc.core.status.documents import StartWindow, Throttle
+from kafka_reassign_rpc.core.status.broker_documents import Throttle
+from kafka_reassign_rpc.core.status.documents import StartWindow
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from tests.controller.telemetry.test_metrics import DOCUMENT
 

@@ -6,8 +6,9 @@ from kafka_reassign_rpc.core.departure import MOST_NAMED
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.status import brokers, departures, partitions
+from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus, Disk, FailedLogDir
 from kafka_reassign_rpc.core.status.brokers import brokers_of, count_replicas, no_counts
-from kafka_reassign_rpc.core.status.documents import BrokerStatus, Disk, FailedLogDir, Partitions
+from kafka_reassign_rpc.core.status.documents import Partitions
 from kafka_reassign_rpc.core.status.partitions import PartitionFilter
 from kafka_reassign_rpc.core.status.views import BrokerDisk, TermView
 from kafka_reassign_rpc.support.slices import finished

@@ -1,0 +1,14 @@
+"""What the generated pages are made of."""
+
+from collections.abc import Iterable, Sequence
+
+NOTE = "<!-- `python -m docs.generate` writes this page from {source}. Do not edit it. -->"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |" for line in lines)
+
+
+def code(words: Iterable[str]) -> str:
+    return ", ".join(f"`{word}`" for word in words)
