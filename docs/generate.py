@@ -63,7 +63,8 @@ def settings_page() -> str:
         NOTE.format(source="kafka_reassign_rpc/cli/server_settings.py"),
         "# Settings of the server",
         "`kafka-reassign-rpc serve` takes each setting as a flag, and as a key of a TOML file (`--config FILE`). A flag"
-        " wins over the file. Passwords and keys have no flag, since everybody on the machine can read a command line.",
+        " wins over the file. Three settings of [watch](watch.md) have an environment variable, which wins over the"
+        " file too. Passwords and keys have no flag, since everybody on the machine can read a command line.",
         "`--kafka-config FILE` hands over a broker's server.properties: its settings of ZooKeeper, of security and of"
         " new topics hold for the server too, unless a flag or the TOML file says otherwise. All others are left out;"
         " `listeners` and `advertised.listeners` are taken with `--kafka-config-listeners true` only. Settings of TLS"

@@ -3,8 +3,8 @@
 main                                      finds the command, and turns errors into exit codes
 …_command                                 one module for each command: `serve` is in serve_command
 server_settings                           the settings of serve: the catalogue with defaults and help texts
-connection_settings, self_healing_settings, http_settings, webhook_settings, security_settings (of it sasl_settings,
-outward_settings)
+connection_settings, self_healing_settings, http_settings, webhook_settings, watch_settings, security_settings (of it
+sasl_settings, outward_settings)
                                           its parts
 listener_settings                         listeners, their protocols and their security, made from settings
 kafka_config                              the server.properties of a broker

@@ -10,10 +10,11 @@ from typing import Any
 
 from kafka_reassign_rpc.cli.http_settings import LISTENER, PROTOCOL
 from kafka_reassign_rpc.cli.security_settings import security_properties
-from kafka_reassign_rpc.cli.server_settings import SETTINGS
+from kafka_reassign_rpc.cli.server_settings import SETTINGS, SETTINGS_OF_WATCH
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import whole
+from kafka_reassign_rpc.cli.watch_settings import WATCH
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.properties import prefix_of
 from kafka_reassign_rpc.security.tls import TlsConfig
@@ -23,7 +24,7 @@ USAGE = "kafka-reassign-rpc health [--pid PID] [--ready] [--config FILE] [--SETT
 DESCRIPTION = """\
 Asks a server on this machine for /health at its metrics.listener, for the health checks of containers and the like.
 --pid names the process of the server, whose own command line then says address and files; without it give the flags and
-files of `kafka-reassign-rpc serve`.
+files of `kafka-reassign-rpc serve`, and --watch for a `kafka-reassign-rpc watch`.
 
 It needs no password: a server that wants one lives. Only --ready needs a listener without metrics.users.file. Where the
 listener speaks TLS it shows the server's own certificate, which has to be one that the server trusts if clients need
@@ -64,7 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     except ValueError as error:
         raise UsageError(f"--timeout-ms: {error}") from None
     said = arguments if arguments.pid is None else _command_line(arguments.pid)
-    connection = _connection(read_settings(said, SETTINGS), seconds)
+    values = read_settings(said, SETTINGS)
+    connection = _connection(read_settings(said, SETTINGS_OF_WATCH) if values[WATCH] else values, seconds)
     path = "/ready" if arguments.ready else HEALTH
     try:
         connection.request("GET", path)
@@ -80,15 +82,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _command_line(pid: int) -> argparse.Namespace:
-    """The flags of a `serve` that runs, under whatever starts it. Raises UsageError."""
+    """The flags of a `serve` or `watch` that runs, under whatever starts it. Raises UsageError."""
     try:
         with Path(f"/proc/{pid}/cmdline").open("rb") as file:
             words = file.read(LONGEST_COMMAND_LINE).decode(errors="surrogateescape").split("\0")[:-1]
     except OSError as error:
         raise UsageError(f"--pid: process {pid}: {error.strerror}") from None
-    if "serve" not in words:
-        raise UsageError(f"--pid: process {pid} is no `kafka-reassign-rpc serve`")
-    return _parsed(words[words.index("serve") + 1 :])
+    command = next((word for word in words if word in ("serve", "watch")), None)
+    if command is None:
+        raise UsageError(f"--pid: process {pid} is no `kafka-reassign-rpc serve` and no `watch`")
+    said = _parsed(words[words.index(command) + 1 :])
+    if command == "watch":
+        said.watch = "true"
+    return said
 
 
 def _parsed(flags: Sequence[str]) -> argparse.Namespace:

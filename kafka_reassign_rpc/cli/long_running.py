@@ -6,7 +6,7 @@ import logging
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from typing import Any, Literal
 
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.security.bad_setting import BadSetting
@@ -79,7 +79,7 @@ def _why(error: Exception) -> str:
 
 
 def run_until_signalled(
-    main: Callable[[asyncio.Event], Awaitable[None]], log_format: str, *, loop: LoopName | None = None
+    main: Callable[[asyncio.Event], Awaitable[None]], log_format: str, *, loop: LoopName | Literal["auto"] = "auto"
 ) -> int:
     """Run `main(stop)`. SIGTERM and SIGINT set `stop`; a second signal cancels.
 
@@ -106,7 +106,7 @@ def run_until_signalled(
     interpreter_tuning.tune_interpreter()
     file_descriptors.raise_limit()
     try:
-        run_loop(wrapped(), loop)
+        run_loop(wrapped(), None if loop == "auto" else loop)
     except asyncio.CancelledError:
         return 130
     except UsageError:

@@ -10,7 +10,6 @@ import msgspec
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.cli.watch_command import CLUSTERS
 from kafka_reassign_rpc.cli.webhook_settings import URLS, WEBHOOK_SETTINGS, webhook_config
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig, WebhookSession, origin
 from kafka_reassign_rpc.core.events.notifications import TEST, Notification, Sender, notice, notification_of
@@ -33,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    config = webhook_config(read_settings(arguments, (*SETTINGS, CLUSTERS)))
+    config = webhook_config(read_settings(arguments, SETTINGS))
     if config is None:
         raise UsageError(f"{URLS} is not set: there is nobody to notify")
     return asyncio.run(_notify(config))

@@ -26,8 +26,9 @@ from kafka_reassign_rpc.cli.long_running import announce, ended_first, run_until
 from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import CORE_DUMPS, SETTINGS
-from kafka_reassign_rpc.cli.settings_reader import LEFT_OUT, add_flags, read_settings
+from kafka_reassign_rpc.cli.settings_reader import GIVEN, LEFT_OUT, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.watch_settings import BOOTSTRAP, CLUSTERS, COMMAND_CONFIG, WATCH
 from kafka_reassign_rpc.cli.webhook_settings import webhook_config
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.progress_sampling import INTERVAL, STALL_TIMEOUT, Sampling
@@ -65,6 +66,8 @@ a whole cluster of its own: a real ZooKeeper (needs Java 17 or later, and the ex
 with some topics.
 --data-dir keeps that cluster between starts, and Ctrl-C ends all of it.
 
+With --watch it only looks at a cluster, the one of --bootstrap-server, and is what `kafka-reassign-rpc watch` is.
+
 As soon as the server can be used it prints `ready bootstrap=HOST:PORT zookeeper=HOST:PORT brokers=1,2,…` and, with
 --metrics-listener, `metrics=HOST:PORT` and the address of the status page, `page=http://HOST:PORT/`.
 
@@ -87,7 +90,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    values = complete_listeners(read_settings(arguments, SETTINGS))
+    read = read_settings(arguments, SETTINGS)
+    if read[WATCH]:
+        from kafka_reassign_rpc.cli import watch_command  # its client takes a while to import
+
+        return watch_command.run(arguments)
+    if of_watch := [one for one in (BOOTSTRAP, COMMAND_CONFIG, CLUSTERS) if one in read[GIVEN]]:
+        raise UsageError(f"{of_watch[0]} says which cluster to look at: give --watch too, or leave it out")
+    values = complete_listeners(read)
     if values["zookeeper.connect"] is None and (advice := lacking("demo")) is not None:
         raise UsageError(f"--zookeeper-connect is not set, and a ZooKeeper of this command's own {advice}")
     if values["zookeeper.connect"] is None and values["broker.id"] in DEMO_BROKERS:
@@ -131,8 +141,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
             await ended_first(server.ended(), stop)
 
-    loop = None if values["loop"] == "auto" else values["loop"]
-    return run_until_signalled(main, values["log.format"], loop=loop)
+    return run_until_signalled(main, values["log.format"], loop=values["loop"])
 
 
 def _pages(metrics_address: str | None, values: dict[str, Any]) -> str:

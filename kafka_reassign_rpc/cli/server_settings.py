@@ -4,6 +4,8 @@ A setting with `dynamic=True` is only the server's default. One of `core.server_
 that takes precedence (`kafka-reassign settings`); one of Kafka's is a dynamic config of all brokers.
 """
 
+from typing import Any
+
 from kafka_reassign_rpc.cli.connection_settings import CONNECTION_SETTINGS
 from kafka_reassign_rpc.cli.http_settings import HTTP_SETTINGS, PROCESS
 from kafka_reassign_rpc.cli.long_running import LEVELS, LOG_FORMATS, TEXT
@@ -21,6 +23,7 @@ from kafka_reassign_rpc.cli.value_parsers import (
     whole,
     zookeeper_connect,
 )
+from kafka_reassign_rpc.cli.watch_settings import WATCHED_SETTINGS
 from kafka_reassign_rpc.cli.webhook_settings import WEBHOOK_SETTINGS
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties import progress_sampling
@@ -449,4 +452,12 @@ SETTINGS: tuple[Setting, ...] = (
         group=PROCESS,
         metavar="auto|uvloop|asyncio",
     ),
+    *WATCHED_SETTINGS,
 )
+
+_OF_WATCH: dict[str, dict[str, Any]] = {
+    "metrics.listener": {"default": ("127.0.0.1", 8090), "default_words": "127.0.0.1:8090"},
+    "event.log.dir": {"default_words": "no event log is kept"},
+}
+SETTINGS_OF_WATCH: tuple[Setting, ...] = tuple(one._replace(**_OF_WATCH.get(one.name, {})) for one in SETTINGS)
+"""With the defaults of a process that only looks."""

@@ -2,12 +2,14 @@
 
 Each setting has one dotted name, Kafka's where Kafka has the setting. `socket.request.max.bytes` is the flag
 `--socket-request-max-bytes` and the key `"socket.request.max.bytes"` of the file (quoted, or as a dotted TOML key).
-A flag wins over the file, and the file over server.properties (`--kafka-config`), of which only what concerns this
-server is taken. A secret has no flag. A file may also say `listener.name.<listener>.<setting>`. The settings of the
-server stand in `server_settings.py`. Sizes and durations may have a unit: 500MiB, 20s.
+A flag wins over the environment variable that a few settings have, that over the file, and the file over
+server.properties (`--kafka-config`), of which only what concerns this server is taken. A secret has no flag. A file may
+also say `listener.name.<listener>.<setting>`. The settings of the server stand in `server_settings.py`. Sizes and
+durations may have a unit: 500MiB, 20s.
 """
 
 import argparse
+import os
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
@@ -31,6 +33,8 @@ SECRET_FILES = "files with secrets"  # noqa: S105 (a key)
 OF_BROKER = "settings of kafka.config"
 """The key of the settings in `--kafka-config` that are taken, as texts, also where a flag or `--config` overrides them
 for this server: they are a broker's. They may be secret."""
+GIVEN = "settings that were given"
+"""The key of the names that a flag or `--config` gives."""
 LISTENERS_APART = ("metrics",)
 """Listeners that have settings of their own and are none of `listeners`."""
 _SHOWN_NAMES = 10
@@ -55,6 +59,9 @@ class Setting(NamedTuple):
     of_kafka_if    the name of the setting that has to be true for that, if any
     of_listeners   whether a listener may have a value of its own
     secret         whether it has no flag, and never shows
+    variable       the environment variable that gives it where no flag does; "": there is none
+    is_switch      whether the flag alone says true
+    has_flag       a table of the file has none
     """
 
     name: str
@@ -69,6 +76,9 @@ class Setting(NamedTuple):
     of_kafka_if: str = ""
     of_listeners: bool = False
     secret: bool = False
+    variable: str = ""
+    is_switch: bool = False
+    has_flag: bool = True
 
     @property
     def key(self) -> str:
@@ -130,11 +140,15 @@ def add_flags(parser: argparse.ArgumentParser, settings: Iterable[Setting]) -> N
         if setting.secret:
             groups[setting.group].add_argument(setting.flag, action=_SecretFlag, help=argparse.SUPPRESS)
             continue
+        if not setting.has_flag:
+            continue
         dynamic = "; dynamic" if setting.dynamic else ""
+        switch: dict[str, Any] = {"nargs": "?", "const": "true"} if setting.is_switch else {}
         groups[setting.group].add_argument(
             setting.flag,
             dest=setting.key,
             metavar=setting.metavar,
+            **switch,
             help=f"{setting.help} (default: {setting.default_text}{dynamic})".replace("%", "%%"),
         )
 
@@ -165,6 +179,8 @@ def read_settings(arguments: argparse.Namespace, settings: Iterable[Setting]) ->
         flag = getattr(arguments, setting.key, None) if name == setting.name else None
         if flag is not None:
             return _parsed(setting, setting.flag, flag)
+        if setting.variable and (said := os.environ.get(setting.variable, "").strip()):
+            return _parsed(setting, setting.variable, said)
         if name in from_file:
             return _parsed(setting, f"{arguments.config}: {name}", from_file[name])
         if name in from_kafka and (not setting.of_kafka_if or value(setting.of_kafka_if, known[setting.of_kafka_if])):
@@ -185,6 +201,7 @@ def read_settings(arguments: argparse.Namespace, settings: Iterable[Setting]) ->
     of_config = of_settings_file(arguments.config, "--config", from_file) if arguments.config else ()
     return {
         **found,
+        GIVEN: [*from_file, *(name for name, one in known.items() if getattr(arguments, one.key, None) is not None)],
         LEFT_OUT: kafka.left,
         SECRET_FILES: (*of_config, *kafka.secret_files),
         OF_BROKER: {name: Password(text) for name, text in from_kafka.items()},

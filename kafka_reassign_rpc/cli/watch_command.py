@@ -3,22 +3,26 @@
 import argparse
 import asyncio
 import logging
-import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kafka_reassign_rpc.cli.http_settings import http_security, page_address, status_page
 from kafka_reassign_rpc.cli.long_running import announce, run_until_signalled, set_up_logging
-from kafka_reassign_rpc.cli.server_settings import SETTINGS
-from kafka_reassign_rpc.cli.settings_reader import Setting, add_flags, read_settings
+from kafka_reassign_rpc.cli.secret_settings import secret_files
+from kafka_reassign_rpc.cli.server_settings import CORE_DUMPS, SETTINGS_OF_WATCH
+from kafka_reassign_rpc.cli.settings_reader import GIVEN, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.watch_settings import BOOTSTRAP, CLUSTERS, COMMAND_CONFIG, WATCH
 from kafka_reassign_rpc.cli.webhook_settings import webhook_config
 from kafka_reassign_rpc.client import client_configs, load_properties
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.secret_files import readable
+from kafka_reassign_rpc.server import core_dumps
+from kafka_reassign_rpc.support.counted import first_of
 from kafka_reassign_rpc.support.error_text import error_text
-from kafka_reassign_rpc.watch.clusters import WatchedCluster, clusters
+from kafka_reassign_rpc.watch.clusters import WatchedCluster
 
 log = logging.getLogger(__name__)
 
@@ -30,42 +34,27 @@ rates, remaining times and why a move stands still. The status page, its API, /m
 DESCRIBE_CONFIGS to see throttles; what it may not see, it names.
 
 Prints `ready metrics=HOST:PORT page=http://HOST:PORT/` at once, whether the cluster answers yet or not. SIGTERM or
-Ctrl-C ends it. Several may watch one cluster, and one may watch several clusters.
+Ctrl-C ends it. Several may watch one cluster, and one may watch several clusters: as tables [[cluster]] in the file of
+--config, with name, bootstrap-server and command-config. `kafka-reassign-rpc serve --watch` is the same with the flags
+and the file of serve.
 """
 EPILOG = """\
 exit codes: 0 it was ended by a signal, 1 it cannot listen, 2 wrong flags or settings
 example:    kafka-reassign-rpc watch --bootstrap-server broker1:9092 --status-page full
 """
-_TAKEN = ("metrics.", "status.page", "event.log.", "webhook.", "log.", "ssl.", "kafka.config.other.names")
-LISTENER = ("127.0.0.1", 8090)
-WATCH_SETTINGS = tuple(
-    one._replace(default=LISTENER, default_words="127.0.0.1:8090")
-    if one.name == "metrics.listener"
-    else one._replace(default_words="no event log is kept")
-    if one.name == "event.log.dir"
-    else one
-    for one in SETTINGS
-    if one.name.startswith(_TAKEN)
+_TAKEN = (
+    *("metrics.", "listener.name.metrics.", "status.page", "event.log.", "webhook.", "log.", "ssl."),
+    *("kafka.config.other.names", CORE_DUMPS, "loop", BOOTSTRAP, COMMAND_CONFIG, CLUSTERS),
 )
-CLUSTERS = Setting("cluster", clusters, (), "Several clusters, as tables of the settings file: a list has no flag.")
-BOOTSTRAP_VARIABLE = "KAFKA_REASSIGN_BOOTSTRAP_SERVER"
+"""How the names of settings begin that mean something to whoever only looks."""
+WATCH_SETTINGS = tuple(one for one in SETTINGS_OF_WATCH if one.name.startswith(_TAKEN))
+NAMED = 10
 PATIENCE_MS = 10_000
 """How long a call tries to get an answer, unless --command-config says otherwise."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument(
-        "--bootstrap-server",
-        default=os.environ.get(BOOTSTRAP_VARIABLE),
-        metavar="HOST:PORT[,…]",
-        help="one or more nodes of the cluster, separated by commas (default: the environment variable"
-        f" {BOOTSTRAP_VARIABLE}). Several clusters are tables [[cluster]] in the file of --config instead, with name,"
-        " bootstrap-server and command-config",
-    )
-    parser.add_argument(
-        "--command-config", metavar="FILE", help="a Java properties file with configs of the client, as Kafka's tools"
-    )
     add_flags(parser, WATCH_SETTINGS)
 
 
@@ -73,9 +62,15 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_reassign_rpc.watch.cluster_watch import ClusterWatch  # it takes a while to import
     from kafka_reassign_rpc.watch.served import ServedWatch
 
-    values = {**read_settings(arguments, (*WATCH_SETTINGS, CLUSTERS)), "listeners": (), "advertised.listeners": None}
+    values = {**read_settings(arguments, SETTINGS_OF_WATCH), "listeners": (), "advertised.listeners": None}
     set_up_logging(values["log.level"], values["log.format"])
-    clusters = _clusters(arguments, values[CLUSTERS.name])
+    clusters = _clusters(arguments.config, values)
+    if not values[CORE_DUMPS]:
+        core_dumps.forbid()
+    for text in readable(secret_files(values)):
+        log.warning("%s", text)
+    if in_vain := [name for name in values[GIVEN] if name != WATCH and not name.startswith(_TAKEN)]:
+        log.info("this process only looks: settings of a controller have no effect (%s)", first_of(in_vain, NAMED))
     configs = [_configs(one) for one in clusters]
     security = http_security(values)
     page = status_page(values, security)
@@ -96,23 +91,24 @@ def run(arguments: argparse.Namespace) -> int:
             where = "{}:{}".format(*values["metrics.listener"])
             raise OSError(f"metrics.listener: cannot listen on {where}: {error_text(error)}") from error
 
-    return run_until_signalled(main, values["log.format"])
+    return run_until_signalled(main, values["log.format"], loop=values["loop"])
 
 
-def _clusters(arguments: argparse.Namespace, named: Sequence[WatchedCluster]) -> Sequence[WatchedCluster]:
+def _clusters(file: str | None, values: Mapping[str, Any]) -> Sequence[WatchedCluster]:
+    named, bootstrap, config = (values[name] for name in (CLUSTERS, BOOTSTRAP, COMMAND_CONFIG))
     if not named:
-        if not arguments.bootstrap_server:
+        if not bootstrap:
             raise UsageError(
-                f"--bootstrap-server or {BOOTSTRAP_VARIABLE} is missing, and --config has no [[cluster]]: say which"
-                " cluster to watch"
+                "--bootstrap-server or KAFKA_REASSIGN_BOOTSTRAP_SERVER is missing, and --config has no [[cluster]]: say"
+                " which cluster to watch"
             )
-        return [WatchedCluster("", arguments.bootstrap_server, arguments.command_config)]
-    if arguments.bootstrap_server or arguments.command_config:
+        return [WatchedCluster("", bootstrap, config)]
+    if bootstrap or config:
         raise UsageError(
-            f"{arguments.config} has [[cluster]]: its bootstrap-server and command-config stand there, and not in"
-            f" --bootstrap-server, {BOOTSTRAP_VARIABLE} or --command-config"
+            f"{file} has [[cluster]]: its bootstrap-server and command-config stand there, and neither in flags nor in"
+            f" keys nor in environment variables ({BOOTSTRAP}, {COMMAND_CONFIG})"
         )
-    return named
+    return named  # type: ignore[no-any-return]
 
 
 def _configs(cluster: WatchedCluster) -> dict[str, Any]:

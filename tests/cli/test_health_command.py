@@ -4,17 +4,20 @@ import asyncio
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.cli import health_command
 from kafka_reassign_rpc.cli.health_command import _parsed
 from kafka_reassign_rpc.cli.http_settings import http_security
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import read_settings
+from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.server.http_server import HttpPage, HttpServer
 from tests.certificates import Authority
 from tests.stock.ports import kept_ports
@@ -75,13 +78,15 @@ async def health(*arguments: str) -> int:
     return await asyncio.to_thread(main, ["health", "--timeout-ms", "2000", *arguments])
 
 
-@pytest.mark.parametrize("kind", ["plain", "users", "certificates"])
+@pytest.mark.parametrize(
+    ("command", "kind"), [("serve", "plain"), ("serve", "users"), ("serve", "certificates"), ("watch", "plain")]
+)
 async def test_hm_6_health_asks_a_server_whatever_its_pages_want_and_says_when_it_is_gone(
-    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = flags(tmp_path, kind)
     wants_password = kind == "users"
-    with process(["serve", *arguments]) as pid:
+    with process([command, *arguments]) as pid:
         async with served(arguments, NOT_READY):
             assert await health(*arguments) == 0
             assert await health("--pid", pid) == 0
@@ -102,6 +107,22 @@ async def test_sv_11_health_waits_for_a_server_that_says_nothing_no_longer_than_
         at = ("--metrics-listener", f"{host}:{port}", "--timeout-ms", "100")
         assert await asyncio.wait_for(health(*at), 20) == 1
     assert "timed out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["watch"], ["serve", "--watch"]])
+def test_kr_1_health_asks_a_watch_without_metrics_listener_at_its_default(
+    command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def connection(values: Mapping[str, Any], _: float) -> None:
+        asked.append(values["metrics.listener"])
+        raise UsageError("enough")
+
+    monkeypatch.setattr(health_command, "_connection", connection)
+    with process(command) as pid:
+        assert main(["health", "--pid", pid]) == 2
+    assert asked == [("127.0.0.1", 8090)]
 
 
 def test_sv_11_health_without_anything_to_ask_is_no_health(capsys: pytest.CaptureFixture[str]) -> None:

@@ -81,10 +81,11 @@ def test_sv_1_the_help_of_serve_shows_every_setting_with_its_default(
     shown = " ".join(capsys.readouterr().out.split())
     assert not re.search(r" object at 0x|<(class|function|bound)", shown)
     for setting in SETTINGS:
-        if setting.secret:
+        if setting.secret or not setting.has_flag:
             assert setting.flag not in shown
             continue
-        assert f"{setting.flag} {setting.metavar} " in shown
+        value = f"[{setting.metavar}]" if setting.is_switch else setting.metavar
+        assert f"{setting.flag} {value} " in shown
         assert setting.metavar != "VALUE", "a word says what the value is"
         assert f"(default: {setting.default_text}{'; dynamic' * setting.dynamic})" in shown
 

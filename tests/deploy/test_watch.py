@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from kafka_reassign_rpc.cli.http_settings import http_security, status_page
+from kafka_reassign_rpc.cli.server_settings import SETTINGS_OF_WATCH
 from kafka_reassign_rpc.cli.settings_reader import read_settings
-from kafka_reassign_rpc.cli.watch_command import BOOTSTRAP_VARIABLE, CLUSTERS, WATCH_SETTINGS, add_arguments
+from kafka_reassign_rpc.cli.watch_command import add_arguments
 from kafka_reassign_rpc.client import client_configs, load_properties
 from tests.certificates import Authority
 from tests.deploy.test_deploy import DEPLOY, OLDEST_KUBERNETES
@@ -21,6 +22,7 @@ from tests.docs.pages import DOCS, ROOT, text_of
 STRIMZI = {one["kind"]: one for one in yaml.safe_load_all((DEPLOY / "watch/strimzi.yaml").read_text())}
 POD = STRIMZI["Deployment"]["spec"]["template"]["spec"]
 [CONTAINER] = POD["containers"]
+VARIABLE = "KAFKA_REASSIGN_BOOTSTRAP_SERVER"
 DOCKERFILE = (DEPLOY / "watch/Dockerfile").read_text()
 KAFKAS_NAMES = {"DESCRIBE": "Describe", "DESCRIBE_CONFIGS": "DescribeConfigs"}
 
@@ -32,19 +34,19 @@ def settings(arguments: list[str]) -> tuple[argparse.Namespace, dict[str, Any]]:
     parser = argparse.ArgumentParser(exit_on_error=False)
     add_arguments(parser)
     given = parser.parse_args(flags)
-    return given, read_settings(given, (*WATCH_SETTINGS, CLUSTERS))
+    return given, read_settings(given, SETTINGS_OF_WATCH)
 
 
 def test_kr_4_the_container_needs_one_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(BOOTSTRAP_VARIABLE, "broker1:9092")
+    monkeypatch.setenv(VARIABLE, "broker1:9092")
     (command,) = re.findall(r"^CMD (\[.*\])$", DOCKERFILE, re.MULTILINE)
     given, values = settings(json.loads(command))
-    assert given.bootstrap_server == "broker1:9092"
+    assert (given.bootstrap_server, values["bootstrap.server"]) == (None, "broker1:9092")
     host, port = values["metrics.listener"]
     assert host == "0.0.0.0", "the container's own address would be out of reach"
     assert f"EXPOSE {port}\n" in DOCKERFILE
-    assert f"127.0.0.1:{port}/health" in DOCKERFILE
-    assert f"-p 127.0.0.1:{port}:{port} -e {BOOTSTRAP_VARIABLE}=broker1:9092" in DOCKERFILE
+    assert "HEALTHCHECK" not in DOCKERFILE, "that of the server's image asks watch too"
+    assert f"-p 127.0.0.1:{port}:{port} -e {VARIABLE}=broker1:9092" in DOCKERFILE
     (entry,) = re.findall(r"^ENTRYPOINT (\[.*\])$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     assert json.loads(entry) == ["kafka-reassign-rpc"]
 
