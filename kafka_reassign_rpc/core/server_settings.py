@@ -184,6 +184,11 @@ def divided(configs: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]
     return own, {name: value for name, value in configs.items() if name not in own}
 
 
+def telling(own: Mapping[str, str], below: Mapping[str, str]) -> dict[str, str]:
+    """Without what says nothing: an empty value that is the default, and overrides none of the layer below."""
+    return {name: value for name, value in own.items() if value or SERVER_SETTINGS[name].default or name in below}
+
+
 class MovedSettings(msgspec.Struct, frozen=True):
     """What leaves the brokers' defaults, by name.
 

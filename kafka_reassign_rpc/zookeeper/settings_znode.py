@@ -165,6 +165,8 @@ class ServerConfigStore(ConfigStore):
         known, unknown = server_settings.divided(settings.stored.configs)
         _, others = server_settings.divided(node.configs)
         own, others_wanted = server_settings.divided(change({**others, **known}))
+        if "" in own.values():
+            own = server_settings.telling(own, (await self._read_znode(znode_paths.config_broker(DEFAULT))).configs)
         ops = settings.write({**unknown, **own}, by)
         if others_wanted != others:
             ops += [*node.write(others_wanted), announcement(entity_path(BROKERS, self._own))]

@@ -65,6 +65,7 @@ async def test_dh_2_operators_cordon_and_uncordon_brokers_and_new_topics_stay_aw
     assert refused == (38, "Replication factor: 3 larger than available brokers: 2. 1 other is cordoned.")
     done = await cordon(world, "--brokers", "2", "--uncordon")
     assert (done.code, done.lines) == (0, ["The list of cordoned brokers is empty."])
+    assert json.loads((await world.zk.get(znode_paths.SETTINGS))[0])["config"] == {}, "nothing is left set"
     assert await placed(world, "large", 3) == {1, 2, 3}
 
 

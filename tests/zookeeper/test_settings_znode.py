@@ -57,6 +57,18 @@ async def test_hm_1_settings_stand_in_a_znode_of_ours_and_nothing_of_them_under_
     assert (await at(zk, znode_paths.SETTINGS), await at(zk, OWN)) == ({}, {})
 
 
+async def test_hm_1_what_says_nothing_does_not_stay_set(zk: ZooKeeper) -> None:
+    await zk.ensure_path(znode_paths.ADMIN)
+    store = ServerConfigStore(zk, 1000)
+    await store.alter("brokers", "1000", put(cordoned_brokers="3", failure_interval_ms="5"), by=ALICE)
+    await store.alter("brokers", "1000", put(cordoned_brokers="", reassignment_windows=""), by=ALICE)
+    assert await at(zk, znode_paths.SETTINGS) == {INTERVAL: "5"}
+    await store.alter("brokers", "<default>", put(cordoned_brokers="3"))
+    await store.alter("brokers", "1000", put(cordoned_brokers=""), by=ALICE)
+    cordoned = {"cordoned.brokers": "", INTERVAL: "5"}
+    assert await at(zk, znode_paths.SETTINGS) == cordoned, "it opens what the brokers' defaults close"
+
+
 async def test_hm_1_several_servers_share_the_settings_and_lose_no_change_of_each_other(zk: ZooKeeper) -> None:
     await zk.ensure_path(znode_paths.ADMIN)
     stores = [ServerConfigStore(zk, number) for number in (1000, 1001, 1002)]
