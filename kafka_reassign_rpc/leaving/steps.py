@@ -143,10 +143,7 @@ def _left(facts: Facts) -> Iterator[Step]:
             waits,
         )
     configs = [*_leases(facts), *_settings(facts), *_topics(facts)]
-    migrating = facts.state.migration.stops or (
-        facts.state.controller.owner is not None and facts.state.controller.owner.kraft_epoch >= 0
-    )
-    if configs and migrating:
+    if configs and facts.state.is_krafts:
         yield Step(
             "migration",
             Act.STOP,

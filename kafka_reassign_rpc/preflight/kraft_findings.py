@@ -15,7 +15,7 @@ from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.throttling import replication_throttles
 from kafka_reassign_rpc.preflight import kraft_broker_findings, kraft_metadata_findings, own_znodes
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
-from kafka_reassign_rpc.preflight.cures import LEAVE, Cures
+from kafka_reassign_rpc.preflight.cures import LEAVE, Commands, Cures
 from kafka_reassign_rpc.preflight.findings import SHOWN, Finding, every, fine, some, unsafe, warning
 from kafka_reassign_rpc.preflight.migration_state import MigrationState
 from kafka_reassign_rpc.preflight.read_state import FoundState, unreadable_requests
@@ -36,7 +36,7 @@ def findings(
     yield from _migration(state, cures)
     yield from _moves(state.cluster, cures)
     yield from _requests(state, cures)
-    yield from _throttles(state.cluster, more, cures)
+    yield from _throttles(state, more, cures)
     yield from _settings(state.cluster, cures)
     yield from _own(more, cures)
     yield from kraft_metadata_findings.findings(state, more, cures)
@@ -121,32 +121,55 @@ def _requests(state: FoundState, cures: Cures) -> Iterator[Finding]:
         yield fine("requests", "no request and no deletion waits in ZooKeeper")
 
 
-def _throttles(cluster: Cluster, more: MigrationState, cures: Cures) -> Iterator[Finding]:
-    if more.kept_throttles:
+def _throttles(state: FoundState, more: MigrationState, cures: Cures) -> Iterator[Finding]:
+    cluster, kept = state.cluster, more.kept_throttles
+    standing = [
+        (kind, name, found)
+        for kind, configs in ((BROKERS, cluster.broker_configs), (TOPICS, cluster.topic_configs))
+        for name, values in configs.items()
+        if (found := [one for one in _THROTTLES if one in values])
+    ]
+    leased = [one for one in standing if f"{one[0]}/{one[1]}" in kept]
+    others = [one for one in standing if one not in leased]
+    if state.is_krafts and leased:
         yield unsafe(
             "leases",
-            f"leases of throttles have changed configs of {some(more.kept_throttles)}: after a migration nobody takes"
+            f"throttles of leases have stayed on {_entities(leased)}: nobody takes them back under KRaft, and they hold"
+            " forever",
+            "when their moves have ended, delete them, so or by `kafka-reassign --verify` with the file of the moves;"
+            f" what stood there before is in {znode_paths.THROTTLES}",
+            _deleted(leased, cures),
+        )
+    elif kept and not state.is_krafts:
+        yield unsafe(
+            "leases",
+            f"leases of throttles have changed configs of {some(kept)}: after a migration nobody takes"
             " them back, and they hold forever",
             "let their moves end, or end them with `--throttle 0 --lease` while a server of kafka-reassign-rpc is the"
             f" controller; {LEAVE}",
             cures.leave(),
         )
-    standing = [
-        (kind, name, found)
-        for kind, configs in ((BROKERS, cluster.broker_configs), (TOPICS, cluster.topic_configs))
-        for name, values in configs.items()
-        if (found := [one for one in _THROTTLES if one in values]) and f"{kind}/{name}" not in more.kept_throttles
-    ]
-    if standing:
+    if others:
         yield warning(
             "throttles",
-            f"replication throttles stand on {some(f'{kind}/{name}' for kind, name, _ in standing)}, and go on to hold"
-            " after the migration",
+            f"replication throttles stand on {_entities(others)}, and go on to hold after the migration",
             "delete them, if no move needs them",
-            tuple(chain.from_iterable(cures.without_configs(*one) for one in standing[:SHOWN])),
+            _deleted(others[:SHOWN], cures),
         )
-    if not more.kept_throttles and not standing:
+    if not standing and (state.is_krafts or not kept):
         yield fine("throttles", "no replication throttle stands")
+
+
+_Throttled = tuple[str, str, list[str]]
+"""The kind and the name of an entity, and its configs that throttle."""
+
+
+def _entities(throttled: Sequence[_Throttled]) -> str:
+    return some(f"{kind}/{name}" for kind, name, _ in throttled)
+
+
+def _deleted(throttled: Sequence[_Throttled], cures: Cures) -> Commands:
+    return tuple(chain.from_iterable(cures.without_configs(*one) for one in throttled))
 
 
 def _settings(cluster: Cluster, cures: Cures) -> Iterator[Finding]:

@@ -60,6 +60,12 @@ class FoundState(NamedTuple):
     missing: list[str]
     problems: list[str]
 
+    @property
+    def is_krafts(self) -> bool:
+        """Whether a KRaft controller has taken the metadata over, or may have: what ZooKeeper says is a copy then."""
+        owner = self.controller.owner
+        return self.migration.stops or (owner is not None and owner.kraft_epoch >= 0)
+
 
 class FirstDecisions(NamedTuple):
     """What the failover of a new controller would decide now."""

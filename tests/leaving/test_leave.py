@@ -23,46 +23,19 @@ from kafka_reassign_rpc.zookeeper.operations import AclEntry
 from kafka_reassign_rpc.zookeeper.znode_acls import always
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import batch
-from tests.faults.cluster import Cluster, simulated_cluster
+from tests.faults.cluster import simulated_cluster
 from tests.fork_server import CLI, KAFKA_REASSIGN, output_of
 from tests.mixed_clusters.zookeeper_users import zookeeper_users
-from tests.processes import ended
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy, WriteCut
+
+from .command import Leaving
 
 RATE = "leader.replication.throttled.rate"
 WORDS = ("leave", "--yes", "--zookeeper-connect")
 ONLY_THE_BROKERS_CHANGE_IT = (AclEntry(31, "auth", ""), AclEntry(1, "world", "anyone"))
 LEFT_IN_ADMIN = {"delete_topics"}
 """What Kafka has below /admin in a cluster that never had a server of ours."""
-
-
-class Leaving:
-    """The command as an operator runs it, with a terminal's questions."""
-
-    def __init__(self, cluster: Cluster, *options: str) -> None:
-        self._words = ["leave", "--zookeeper-connect", cluster.connect, *options]
-        self.out = ""
-
-    async def until(self, text: str, *, agrees: bool = True) -> None:
-        """Answers each question with yes, however many there are; kills the process (SIGKILL) at this text."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", CLI, *self._words, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-        )
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self.out, seen = "", 0
-        async with asyncio.timeout(60):
-            while True:
-                piece = await process.stdout.read(4096)
-                assert piece, f"it has ended: {self.out}"
-                self.out += piece.decode()
-                if text in self.out:
-                    await ended(process)
-                    return
-                if agrees and "[y/N]" in self.out[seen:]:
-                    seen = len(self.out)
-                    process.stdin.write(b"y\n")
 
 
 async def configs(zk: ZooKeeper, path: str) -> Mapping[str, str]:
@@ -106,7 +79,7 @@ async def test_mg_2_killed_after_each_step_and_run_again_nothing_of_ours_is_left
         moving = await cluster.records()
         waiting = set(before) - moving
         assert len(moving) == 2
-        leaving = Leaving(cluster, "--export", str(file), "--hand-over")
+        leaving = Leaving(cluster.connect, "--export", str(file), "--hand-over")
 
         await leaving.until("[y/N]", agrees=False)
         assert await zk.exists("/admin/reassign_cancel") is None, "nobody has agreed yet"

@@ -383,6 +383,24 @@ def test_mg_1_throttles_that_stand_are_deleted_by_name() -> None:
     )
 
 
+def test_mg_1_a_lease_that_stayed_under_kraft_is_deleted_by_name_and_one_that_was_cleared_is_none() -> None:
+    """`leave` would stop: ZooKeeper does not decide any more. The znode of the former values stays in any case."""
+
+    def stayed(state: State) -> None:
+        here, rest, more, _ = state
+        rest["controller"] = ControllerNow(ControllerOwner(3000, (), 0, 0, kraft_epoch=7), 3, 0, None)
+        own = [OwnZnode(f"/admin/reassignment_throttles/brokers/{broker}", 5, 0, 0) for broker in (1, 2)]
+        more["own"] = OwnZnodes(own, [])
+        here.broker_configs = {"1": {"leader.replication.throttled.rate": "5", "log.cleaner.threads": "1"}, "2": {}}
+
+    [lease] = [one for one in found(stayed) if one.subject == "leases"]
+    assert (lease.level, "brokers/1:" in lease.text) == (Level.UNSAFE, True)
+    assert lease.commands == (
+        "kafka-configs.sh --bootstrap-server b1:9092,b2:9092 --alter --entity-type brokers --entity-name 1"
+        " --delete-config leader.replication.throttled.rate",
+    )
+
+
 def test_mg_1_what_the_shell_reads_from_its_input_is_quoted_as_it_wants_it() -> None:
     [line] = Cures("zk:1").shell(("set", "/a", '{"b": 1}'), ("delete", "/c d"))
     assert line == """printf '%s\\n' 'set /a '"'"'{"b": 1}'"'"'' 'delete "/c d"' | zookeeper-shell.sh zk:1"""

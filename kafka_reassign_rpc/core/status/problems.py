@@ -78,7 +78,8 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
         yield StatusProblem("under_replicated", "warn", text, None)
     if not totals.in_flight and not totals.waiting and (slow := _needlessly_throttled(term)):
         text = (
-            f"Nothing moves, and {_named(slow)} {agreeing(len(slow), 'are')} throttled by a config that no move needs"
+            f"Nothing moves, and {_named(slow)} {agreeing(len(slow), 'are')} throttled by a config that no move needs:"
+            " kafka-reassign --verify with the file of the moves clears it"
         )
         yield StatusProblem("needless_throttles", "warn", text, None)
 
