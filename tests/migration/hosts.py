@@ -49,6 +49,7 @@ class Hosts:
         }
         self.done: dict[str, Done] = {
             "controller.properties": self._controller_file,
+            "on the host of each controller, again": self._no_controllers_files,
             "on the host of each server": self._servers,
             "on each broker": self._joining_brokers,
             "on each broker in KRaft mode": self._brokers_in_kraft_mode,
@@ -65,6 +66,9 @@ class Hosts:
     async def _controller_file(self, text: str) -> None:
         (self._folder / "controller.properties").write_text(text)
         self.kraft.properties = parse_properties(text)
+
+    async def _no_controllers_files(self, text: str) -> None:
+        await self._run(text, self._folder)
 
     async def _servers(self, text: str) -> None:
         await self._run(text, self._folder)

@@ -41,6 +41,12 @@ def section(name: str) -> str:
     return found.partition("\n## ")[0]
 
 
+def subsection(text: str, name: str) -> str:
+    """The part of a section with this heading of the third level."""
+    _, found = text.split(f"\n### {name}\n")
+    return found.partition("\n### ")[0]
+
+
 class Shell:
     """A bash that runs one block after the other, and keeps its variables and its children."""
 

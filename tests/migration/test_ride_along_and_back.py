@@ -1,6 +1,7 @@
-"""Our server is in control until KRaft takes over, and again after the migration was rolled back from the
-midst of the brokers' way to KRaft mode."""
+"""Our server is in control until KRaft takes over, and again after the migration was rolled back: before a broker has
+joined, and from the midst of the brokers' way to KRaft mode. Each time the cluster migrates again."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,19 +11,23 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import queue_json
 from tests.faults.cluster import address_of, ask, metadata
-from tests.fork_server import KAFKA_REASSIGN, output_of
-from tests.mixed_clusters.mixed_cluster import BROKERS, OUTLIVES_PAUSES, behind_our_server, controller
+from tests.fork_server import CLI, KAFKA_REASSIGN, output_of
+from tests.mixed_clusters.mixed_cluster import BROKERS, OUTLIVES_PAUSES, MixedCluster, behind_our_server, controller
 from tests.stock.tools import Output
 from tests.waiting import eventually
+from tests.watch.watching import watching
 
 from .clients import INTERNAL_TOPICS, Clients
 from .hosts import DONE, KRAFT, Hosts
-from .page import block, carry_out, section, shell
+from .page import Shell, block, carry_out, section, shell, subsection
 
 pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(900)]
 
 CREATES_TOPICS = {1: {"auto.create.topics.enable": "true"}}
 TARGETS = {("moves", 0): (2, 3), ("waits", 0): (2, 3)}
+BACK = {("moves", 0): (1, 2)}
+RATE = 20_000
+"""Slow enough for a lease to be found, and fast enough for the move to end before the brokers have joined."""
 HELD = "KRaft has controlled this cluster since "
 
 
@@ -50,6 +55,82 @@ async def create(address: tuple[str, int], topic: str) -> int:
     return int(answer.topics[0].error_code)
 
 
+async def is_as_it_was(mixed: MixedCluster) -> None:
+    """Our server is the controller, and what waits in its queue is neither held nor started."""
+    assert await controller(mixed.zk) == 1000
+    assert await mixed.zk.exists(znode_paths.MIGRATION) is None
+    waiting = (await queue_json(mixed.zk) or {}).values()
+    assert [one.get("held") for one in waiting] == [None]
+    status = await output_of(CLI, ["status", "--zookeeper-connect", mixed.cluster.connect])
+    assert status.code == 0, status.err
+
+
+async def controllers_again(hosts: Hosts, operator: Shell) -> None:
+    """As the page says how to try again: they begin with nothing."""
+    await carry_out(subsection(section("Go back"), "Try again"), operator, hosts.replaced, hosts.done)
+    await carry_out(subsection(section("The way"), "3. Controllers"), operator, hosts.replaced, hosts.done)
+    await hosts.kraft.start()
+
+
+async def migrates_again(mixed: MixedCluster, hosts: Hosts, operator: Shell) -> None:
+    """Our server is stopped before, and a lease stays. Then the first broker goes on to KRaft mode: it knows a topic of
+    the time between the attempts, so it goes by what this attempt has copied."""
+    cluster = mixed.cluster
+    assert set((await cluster.alter("b", BACK, throttle=RATE)).values()) == {0}
+    await eventually(lambda: throttled(mixed.zk))
+    assert await cluster.servers["b"].stop() == 0
+    await eventually(mixed.stock_controls, within=60)
+    way = section("The way")
+    await controllers_again(hosts, operator)
+    await carry_out(subsection(way, "4. Brokers join"), operator, hosts.replaced, hosts.done)
+    await hosts.broker(1, block(way, "process.roles=broker", hosts.replaced, "on each broker"))
+    first = address_of(mixed.stock.brokers[1].address)
+
+    async def knows() -> bool:
+        [topic] = (await metadata(first, "after")).topics
+        return bool(topic.error_code == 0 and topic.partitions)
+
+    await eventually(knows, within=60)
+
+
+async def status(bootstrap: str) -> str:
+    """Without its line breaks."""
+    return " ".join((await kafka_reassign(bootstrap, "--status")).out.split())
+
+
+async def a_lease_that_stayed_is_told_and_cleared(mixed: MixedCluster, folder: Path) -> None:
+    bootstrap, connect = mixed.stock.bootstrap, mixed.cluster.connect
+
+    async def rests() -> bool:
+        return "No partition reassignments found." in (await kafka_reassign(bootstrap, "--list")).out
+
+    await eventually(rests, within=90)
+    assert "/config/brokers/1" in await throttled(mixed.zk)
+    needless = "throttled by a config that no move needs"
+    async with watching(bootstrap, folder / "events") as watch:
+
+        async def is_told() -> bool:
+            return any(needless in text for text in await watch.problems())
+
+        await eventually(is_told, within=60)
+    assert needless in await status(bootstrap)
+    checked = await output_of(CLI, ["check", "--for-kraft", "--json", "--zookeeper-connect", connect])
+    [told] = [one for one in json.loads(checked.out)["findings"] if one["subject"] == "leases"]
+    assert "brokers/1" in told["text"]
+    assert all(command.startswith("kafka-configs.sh --bootstrap-server ") for command in told["commands"])
+    plan = folder / "back.json"
+    moves = [{"topic": topic, "partition": index, "replicas": to} for (topic, index), to in BACK.items()]
+    plan.write_text(json.dumps({"partitions": moves}))
+
+    async def is_cleared() -> bool:
+        verified = await kafka_reassign(bootstrap, "--verify", "--reassignment-json-file", str(plan))
+        assert verified.code == 0, verified.err
+        return await throttled(mixed.zk) == []
+
+    await eventually(is_cleared, within=60)
+    assert needless not in await status(bootstrap)
+
+
 async def test_mg_3_a_migration_under_load_finds_our_server_in_control_and_its_way_back_gives_it_the_cluster_again(
     tmp_path: Path,
 ) -> None:
@@ -62,12 +143,16 @@ async def test_mg_3_a_migration_under_load_finds_our_server_in_control_and_its_w
         await cluster.configure("a", {"partition.reassignments.max.per.cluster": "1"})
         assert set((await cluster.alter("a", TARGETS, throttle=20_000)).values()) == {0}
         await cluster.configure("a", {"partition.reassignments.enabled": "false"})  # so one of them waits
-        way = section("The way")
-        out_of_kraft, back = section("Go back").split("\nStop the controllers")
+        way, ways_back = section("The way"), section("Go back")
         try:
             async with Clients(mixed, tmp_path), shell(tmp_path, hosts.programs) as operator:
                 await operator.run(block(way, "export ZOOKEEPER", hosts.replaced))
                 await hosts.kraft.start()
+                await eventually(lambda: mixed.zk.exists(znode_paths.MIGRATION))
+                await hosts.kraft.kill()
+                await carry_out(subsection(ways_back, "From step 3"), operator, hosts.replaced, hosts.done)
+                await is_as_it_was(mixed)
+                await controllers_again(hosts, operator)
                 served = await api_keys(stock.brokers[1].address)
                 join = block(way, "migration.enable=true\ncontroller.quorum", hosts.replaced, "on each broker")
                 await hosts.broker(1, join)
@@ -113,9 +198,9 @@ async def test_mg_3_a_migration_under_load_finds_our_server_in_control_and_its_w
                     return await throttled(mixed.zk) == []
 
                 await eventually(is_cleared, within=90)
-                await carry_out(out_of_kraft, operator, hosts.replaced, hosts.done)
+                await carry_out(subsection(ways_back, "From KRaft mode"), operator, hosts.replaced, hosts.done)
                 await hosts.kraft.kill()
-                await carry_out(back, operator, hosts.replaced, hosts.done)
+                await carry_out(subsection(ways_back, "From step 4"), operator, hosts.replaced, hosts.done)
                 assert await controller(mixed.zk) in (1000, *BROKERS), "the server that stood by, or a stock broker"
 
                 async def is_elected() -> bool:
@@ -142,5 +227,7 @@ async def test_mg_3_a_migration_under_load_finds_our_server_in_control_and_its_w
                 assert released.code == 0, released.err
                 await cluster.rests_at({**TARGETS, ("hybrid", 0): (3, 1)}, within=90)
                 assert await throttled(mixed.zk) == []
+                await migrates_again(mixed, hosts, operator)
+                await a_lease_that_stayed_is_told_and_cleared(mixed, tmp_path)
         finally:
             await hosts.kraft.kill()
