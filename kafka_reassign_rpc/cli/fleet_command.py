@@ -38,6 +38,10 @@ controlled shutdown.
 
 The id of a broker that runs, or of a kafka-reassign-rpc server, is refused with exit code 2. After a kill, the same
 brokers can be started at once: they wait until ZooKeeper has ended the sessions of their former lives.
+
+A file broker-4-dir-1.failed in --data-dir (touch makes it) takes the second log dir, dir-1, from broker 4, as a disk
+that fails. Once the file is deleted, the log dir and what it held are back at the broker's next start. A broker
+without any log dir ends.
 """
 
 

@@ -4,11 +4,13 @@
 |---|---|---|
 | LeaderAndIsr | 77 broker epoch of an earlier registration; 11 older controller epoch | 11 leader epoch not newer |
 | | | 3 this broker is no replica; 103 another topic id than the log's |
+| | | 56 the log is on a lost log dir, or may be: it is missing, and the replica is not new |
 | StopReplica | 77; 11 | 74 leader epoch older than ours, unless it is a sentinel (-1 none, -2 topic deletion) |
+| | | 56 the log is on a lost log dir |
 | UpdateMetadata | 77; 11 | |
 
 Sources: KafkaApis.handleLeaderAndIsrRequest and its neighbours, ReplicaManager.becomeLeaderOrFollower, stopReplicas and
-maybeUpdateMetadataCache, as of 3.9.
+maybeUpdateMetadataCache, LogManager.getOrCreateLog, as of 3.9.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -21,6 +23,7 @@ import msgspec
 from kafka_reassign_rpc.core.kafka_errors import (
     FencedLeaderEpoch,
     InconsistentTopicId,
+    KafkaStorageError,
     StaleBrokerEpoch,
     StaleControllerEpoch,
     UnknownTopicOrPartition,
@@ -96,6 +99,8 @@ class ControllerRequests:
 
     def _become(self, name: TopicPartition, topic_id: UUID | None, state: _State, applied: AppliedRequest) -> int:
         table = self._table
+        if name in table.offline:
+            return KafkaStorageError.code
         replica = table.online.get(name)
         log = table.logs.get(name) if replica is None else replica.log
         if log is not None and log.topic_id is not None and topic_id is not None and log.topic_id != topic_id:
@@ -106,6 +111,9 @@ class ControllerRequests:
         if self.broker_id not in replicas:
             return UnknownTopicOrPartition.code
         isr = shared(state.isr)
+        if log is None and table.lost and not state.is_new:
+            table.offline.add(name)
+            return KafkaStorageError.code
         if log is None:
             # The leader has never changed, so the partition is new: each ISR member has the bytes it was created with,
             # unless its log was deleted since.
@@ -140,6 +148,8 @@ class ControllerRequests:
         return StopReplicaResponse(version=version, error_code=0, partition_errors=errors)
 
     def _stop(self, name: TopicPartition, leader_epoch: int, delete: bool, applied: AppliedRequest) -> int:
+        if name in self._table.offline:
+            return KafkaStorageError.code
         replica = self._table.online.get(name)
         if replica is not None:
             if leader_epoch not in (NO_EPOCH, EPOCH_DURING_DELETE) and leader_epoch < replica.leader_epoch:

@@ -11,6 +11,7 @@ from kafka_reassign_rpc.fleet.broker_apis import BROKER_APIS
 from kafka_reassign_rpc.fleet.broker_registration import check_free, cluster_id
 from kafka_reassign_rpc.fleet.dynamic_configs import DynamicConfigs
 from kafka_reassign_rpc.fleet.fleet_config import FleetConfig
+from kafka_reassign_rpc.fleet.lost_log_dirs import lost_log_dirs
 from kafka_reassign_rpc.fleet.seed_topics import SeedSizes, TopicSeeder
 from kafka_reassign_rpc.fleet.simulated_broker import LISTENER, SimulatedBroker
 from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
@@ -49,6 +50,7 @@ class Fleet:
         self._zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
         self._sizes = SeedSizes(self._zk)
         self._configs: DynamicConfigs | None = None
+        self._losing: asyncio.Task[None] | None = None
         self._cluster_id = ""
         self._controller_exists = True
 
@@ -129,6 +131,9 @@ class Fleet:
         await server.close(deadline=1.0)
 
     async def close(self, *, controlled: bool = True) -> None:
+        if self._losing is not None:
+            await end(self._losing)
+            self._losing = None
         await asyncio.gather(*(self.stop_broker(broker, controlled=controlled) for broker in list(self.brokers)))
         if self._configs is not None:
             await self._configs.close()
@@ -143,6 +148,23 @@ class Fleet:
         await check_free(self._zk, self.config.broker_ids)
         for broker_id in self.config.broker_ids:
             await self.start_broker(broker_id)
+        self._losing = asyncio.create_task(self._lose_log_dirs(), name="lost-log-dirs")
+
+    async def _lose_log_dirs(self) -> None:
+        """What `lost_log_dirs` says happens to the brokers that run. One that has lost all its log dirs ends."""
+        while self.config.data_dir is not None:
+            for broker_id, lost in lost_log_dirs(self.config.data_dir).items():
+                broker = self.brokers.get(broker_id)
+                if broker is None:
+                    continue
+                try:
+                    await broker.lose_log_dirs(lost)
+                except ZkError as error:
+                    log.info("broker %d tells the controller later that it has lost a log dir: %s", broker_id, error)
+                if not broker.has_log_dirs:
+                    log.error("broker %d ends: all its log dirs are lost", broker_id)
+                    await self.stop_broker(broker_id, controlled=False)
+            await asyncio.sleep(LOOK_AGAIN_S)
 
     def _heartbeat_s(self) -> float:
         connections = len(self.brokers) ** 2

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import msgspec
 
 from kafka_reassign_rpc.api.ports import LogDir, LogDirReplica
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, LogDirNotFound, ReplicaNotAvailable
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, KafkaStorageError, LogDirNotFound, ReplicaNotAvailable
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.fleet.replica_table import Log, ReplicaTable
 from kafka_reassign_rpc.fleet.throttled_replicas import LOG_DIRS_RATE, ThrottledReplicas
@@ -78,15 +78,26 @@ class SimulatedLogDirs:
                 lag = held_now.size - copy.size
                 found[copy.directory].append(LogDirReplica(*name, copy.size, offset_lag=lag, is_future=True))
         volume = (-1, -1) if self._disk is None else (self._disk, self.free())
-        return [LogDir(path, replicas, None, *volume) for path, replicas in zip(self.paths, found, strict=True)]
+        return [
+            LogDir(path, (), KafkaStorageError())
+            if directory in self._table.lost
+            else LogDir(path, replicas, None, *volume)
+            for directory, (path, replicas) in enumerate(zip(self.paths, found, strict=True))
+        ]
 
     async def move_replicas(self, moves: Sequence[tuple[str, str, int]]) -> list[KafkaError | None]:
         return [self._move(path, TopicPartition(topic, partition)) for path, topic, partition in moves]
+
+    def lost(self, directory: int) -> None:
+        """Copies to it are gone. The replicas that were to be moved there stay where they are."""
+        self._copies = {name: copy for name, copy in self._copies.items() if copy.directory != directory}
 
     def _move(self, path: str, name: TopicPartition) -> KafkaError | None:
         if path not in self.paths:
             return LogDirNotFound()
         directory = self.paths.index(path)
+        if directory in self._table.lost or name in self._table.offline:
+            return KafkaStorageError()
         if name not in self._table.online:
             self._table.preferred[name] = directory
             return ReplicaNotAvailable()
@@ -115,7 +126,7 @@ class SimulatedLogDirs:
             for name, copy in list(self._copies.items()):
                 held = self._table.logs.get(name)
                 if held is None:
-                    del self._copies[name]  # The replica was deleted meanwhile.
+                    del self._copies[name]  # The replica was deleted meanwhile, or its log dir is lost.
                     continue
                 amount = min(budget, held.size - copy.size)
                 budget -= amount

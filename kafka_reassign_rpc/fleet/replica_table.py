@@ -2,6 +2,8 @@
 
 A log is only a size here ("offset in bytes"). It outlives the replica: StopReplica without delete, or a restart, leaves
 a log without a replica, which the next LeaderAndIsr takes up again.
+
+A log dir that is lost takes its logs with it until the broker's next start. The replicas that it held are *offline*.
 """
 
 from collections.abc import Iterable
@@ -40,21 +42,43 @@ class ReplicaTable:
         self.logs: dict[TopicPartition, Log] = {}
         self.preferred: dict[TopicPartition, int] = {}
         """The log dirs of replicas that do not exist yet (AlterReplicaLogDirs)."""
+        self.lost: set[int] = set()
+        """The log dirs that have failed."""
+        self.offline: set[TopicPartition] = set()
+        """Replicas that the controller wants here and whose log is on such a log dir, or may be."""
         self._deleted: dict[TopicPartition, UUID | None] = {}
         """The topic ids of the logs that were last deleted under their names, since this start."""
         self._counts = [0] * directories
 
     def load(self, logs: Iterable[tuple[TopicPartition, Log]]) -> None:
-        """Adds logs from before this start."""
+        """Adds logs from before this start, but for those on lost log dirs."""
         for name, log in logs:
-            self.logs[name] = log
-            self._counts[log.directory] += 1
+            if log.directory not in self.lost:
+                self.logs[name] = log
+                self._counts[log.directory] += 1
+
+    @property
+    def working(self) -> list[int]:
+        """The log dirs that have not failed."""
+        return [directory for directory in range(len(self._counts)) if directory not in self.lost]
+
+    def lose(self, directory: int) -> list[TopicPartition]:
+        """Its logs are gone. Returns the replicas that were online and are offline now."""
+        self.lost.add(directory)
+        self.preferred = {name: wanted for name, wanted in self.preferred.items() if wanted != directory}
+        gone = [name for name, log in self.logs.items() if log.directory == directory]
+        for name in gone:
+            del self.logs[name]
+        self._counts[directory] = 0
+        stopped = [name for name in gone if self.online.pop(name, None) is not None]
+        self.offline.update(stopped)
+        return stopped
 
     def create(self, name: TopicPartition, topic_id: UUID | None, size: int) -> Log:
         """Uses the preferred dir or else the one with the fewest logs (as LogManager.nextLogDirs)."""
         directory = self.preferred.pop(name, -1)
         if directory < 0:
-            directory = min(range(len(self._counts)), key=self._counts.__getitem__)
+            directory = min(self.working, key=self._counts.__getitem__)
         log = self.logs[name] = Log(size, directory, topic_id)
         self._counts[directory] += 1
         return log

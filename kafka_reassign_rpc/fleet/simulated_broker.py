@@ -28,6 +28,7 @@ from kafka_reassign_rpc.fleet.broker_registration import SESSION_END_S, Registra
 from kafka_reassign_rpc.fleet.controlled_shutdown import controlled_shutdown
 from kafka_reassign_rpc.fleet.controller_connection import ControllerConnection
 from kafka_reassign_rpc.fleet.controller_requests import (
+    SLICE,
     AppliedRequest,
     ControllerRequests,
     Response,
@@ -38,7 +39,8 @@ from kafka_reassign_rpc.fleet.fleet_config import FleetConfig
 from kafka_reassign_rpc.fleet.isr_proposals import IsrProposals
 from kafka_reassign_rpc.fleet.leader_replication import LeaderReplication
 from kafka_reassign_rpc.fleet.log_dirs import SimulatedLogDirs
-from kafka_reassign_rpc.fleet.log_size_file import LogSizeFile
+from kafka_reassign_rpc.fleet.log_size_file import LogSizeFile, LogSizeFileError
+from kafka_reassign_rpc.fleet.lost_log_dirs import lost_log_dirs
 from kafka_reassign_rpc.fleet.metadata_cache import MetadataCache
 from kafka_reassign_rpc.fleet.replica_fetcher import InboundBudget, ReplicaFetcher
 from kafka_reassign_rpc.fleet.replica_table import Log, ReplicaTable, SimulatedReplica
@@ -54,8 +56,11 @@ from kafka_reassign_rpc.protocol.messages import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
+from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.turns import Pace
+from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.notification_znodes import encode_log_dir_event
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
 from kafka_reassign_rpc.zookeeper.served_configs import ServedConfigs, ServedQuotas
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -121,6 +126,8 @@ class SimulatedBroker:
         self._inbound = InboundBudget(broker_id, throttles, config.bandwidth, self.log_dirs.free, now)
         self._isr = IsrProposals(broker_id, self._table, self._leading, lambda broker: broker in self._cache.brokers)
         self._link = ControllerConnection(str(broker_id), self._find_controller)
+        self._must_tell = False
+        """The controller does not know yet that a log dir is lost."""
         self._fetchers: dict[int, ReplicaFetcher] = {}
         self._followed: dict[TopicPartition, int] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -131,6 +138,12 @@ class SimulatedBroker:
 
     async def start(self, endpoint: Endpoint) -> None:
         """Connects to ZooKeeper; registers in the background. Raises LogSizeFileError, OSError, NotSent."""
+        self._table.lost.update(self._lost(lost_log_dirs(self._config.data_dir).get(self.node_id, ())))
+        if not self.has_log_dirs:
+            raise LogSizeFileError(
+                f"all log dirs of broker {self.node_id} are lost: delete broker-{self.node_id}-dir-*.failed in "
+                f"{self._config.data_dir}, or start the fleet without it"
+            )
         self._table.load(self._store.open().items())
         try:
             await self._zk.start()
@@ -176,6 +189,36 @@ class SimulatedBroker:
         self._link.close()
         await self._zk.close()
         self._store.close()
+
+    @property
+    def has_log_dirs(self) -> bool:
+        """Whether one of them works: a broker without ends."""
+        return bool(self._table.working)
+
+    async def lose_log_dirs(self, directories: Collection[int]) -> None:
+        """Those that it still has are lost, and the controller is told; a call after ZkError tells it again.
+
+        Source: ReplicaManager.handleLogDirFailure.
+        """
+        pace = Pace()
+        async with self._order:
+            for directory in self._lost(directories) - self._table.lost:
+                log.warning(
+                    "broker %d has lost %s: its replicas are offline", self.node_id, self.log_dirs.paths[directory]
+                )
+                self._must_tell = True
+                stopped = self._table.lose(directory)
+                self.log_dirs.lost(directory)
+                for some in pieces(stopped, SLICE):
+                    self._start_and_stop(AppliedRequest(stopped=list(some)))
+                    await pace.rest()
+        if self._must_tell and self.has_log_dirs:
+            event = encode_log_dir_event(self.node_id)
+            await self._zk.create(znode_paths.LOG_DIR_EVENT_PREFIX, event, sequence=True)
+            self._must_tell = False
+
+    def _lost(self, directories: Collection[int]) -> set[int]:
+        return {directory for directory in directories if directory < self._config.log_dirs}
 
     @property
     def broker_epoch(self) -> int:

@@ -34,6 +34,10 @@ def decode_log_dir_event(data: bytes, path: str) -> int:
     return decode_json(_log_dir_event, data, path).broker
 
 
+def encode_log_dir_event(broker: int) -> bytes:
+    return msgspec.json.encode({"version": 1, "broker": broker, "event": 1})
+
+
 def decode_partitions(data: bytes, path: str) -> dict[TopicPartition, None]:
     """Returns the partitions, each once, in their order. As in Kafka, no other field counts. Raises BadZnode."""
     found = decode_json(_partitions, data, path).partitions

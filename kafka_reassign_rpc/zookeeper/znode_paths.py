@@ -61,6 +61,7 @@ ISR_CHANGES = "/isr_change_notification"
 """It has a sequential znode for each notification of a broker that has written states of partitions by itself."""
 LOG_DIR_EVENTS = "/log_dir_event_notification"
 """It has a sequential znode for each notification of a broker that has lost a log dir."""
+LOG_DIR_EVENT_PREFIX = "/log_dir_event_notification/log_dir_event_"
 DELEGATION_TOKENS = "/delegation_token/tokens"
 DELEGATION_TOKEN_CHANGES = "/delegation_token/token_changes"  # noqa: S105
 DELEGATION_TOKEN_CHANGE_PREFIX = "/delegation_token/token_changes/token_change_"  # noqa: S105

@@ -12,6 +12,9 @@ PAUSED = Fired("Self-healing has been paused for a day.")
 DISABLED = Fired("Reassignments have been disabled for hours. Somebody may have forgotten it.")
 CHANGED = Fired("The controller has changed 3 times in an hour.")
 ON_A = {"job": KAFKA, "instance": "a"}
+LOG_DIR_LOST = Fired(
+    "Broker 3 has lost the log dir /data/2.", {"job": KAFKA, "broker": "3", "log_directory": "/data/2"}
+)
 LOST = Fired("a cannot write its event log.", ON_A)
 UNTOLD = Fired("https://hooks was not told some events by a.", {**ON_A, "receiver": "https://hooks"})
 SLOW = Fired("ZooKeeper is away from a, or slow.", ON_A)
@@ -346,6 +349,18 @@ CASES = (
         lasts=0,
     ),
     passes("KafkaReassignBrokerLost", "brokers_alerted", "0x5 2x2 0x60", at=9),
+    Case(
+        "KafkaReassignLogDirLost",
+        "a broker loses a log dir, and its replicas are moved",
+        servers("log_directory_offline", "_x5 1x10 stale", broker="3", log_directory="/data/2"),
+        {4: (), 6: (LOG_DIR_LOST,)},
+    ),
+    Case(
+        "KafkaReassignLogDirLost",
+        "what it held has been moved",
+        servers("log_directory_offline", "1x3 stale", broker="3", log_directory="/data/2"),
+        {10: ()},
+    ),
     crosses(
         "KafkaReassignHealingHeldBack",
         "healing_held_back",
@@ -419,6 +434,7 @@ HEALTHY = {
     **NOTHING_MOVES,
     **servers("webhook_dropped_total", f"0{LONG}", f"0{LONG}", receiver="https://hooks"),
     **servers("cordoned_broker_replicas_total", f"0{LONG}", f"0{LONG}"),
+    **servers("log_directory_offline", f"_{LONG}", broker="3", log_directory="/data/2"),
     **{
         name: f"0{LONG}"
         for metric in (

@@ -107,18 +107,18 @@ class ScriptedController:
                 answer = await self.send(broker_id, request, 8)
                 assert answer.error_code == 0
 
-    async def set(self, index: int, partition: Partition, topic: str = "t") -> None:
+    async def set(self, index: int, partition: Partition, topic: str = "t", *, is_new: bool = False) -> None:
         """Sets the partition's state, and sends it to all replicas and to everybody's metadata."""
         name = TopicPartition(topic, index)
         self.partitions[name] = partition
         await self.update_metadata(name)
         for broker in partition.replicas:
-            await self.leader_and_isr(broker, name)
+            await self.leader_and_isr(broker, name, is_new=is_new)
 
-    async def leader_and_isr(self, broker: int, name: TopicPartition) -> int:
+    async def leader_and_isr(self, broker: int, name: TopicPartition, *, is_new: bool = False) -> int:
         """Sends LeaderAndIsr to one replica; returns the partition's error."""
         request = messages.leader_and_isr(
-            self._state(name),
+            self._state(name) | {"is_new": is_new},
             topic=name.topic,
             controller_epoch=self.epoch,
             broker_epoch=self.fleet.brokers[broker].broker_epoch,

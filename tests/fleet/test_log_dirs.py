@@ -77,6 +77,21 @@ async def test_going_back_to_the_dir_where_it_is_ends_the_copy(broker: Broker) -
     assert broker.shown() == {"/a": [(8 * MIB, 0, False)], "/b": []}
 
 
+async def test_dh_3_nothing_moves_to_a_lost_log_dir_and_copies_to_it_end(broker: Broker) -> None:
+    broker.throttles.set_broker("1", {LOG_DIRS_RATE: "1"})
+    await broker.move("/b")
+    assert broker.table.lose(1) == []
+    broker.dirs.lost(1)
+    assert broker.shown() == {"/a": [(8 * MIB, 0, False)], "/b": []}
+    refused = await broker.move("/b")
+    assert refused is not None
+    assert refused.code == 56
+    assert broker.table.lose(0) == [NAME]
+    offline = await broker.move("/a")
+    assert offline is not None
+    assert offline.code == 56
+
+
 async def test_n11_an_unknown_dir_and_a_replica_that_is_not_here_yet_are_refused(broker: Broker) -> None:
     unknown = await broker.move("/c")
     assert unknown is not None

@@ -131,6 +131,13 @@ BROKERS_FAILED = _gauge("brokers_failed", "Failed brokers whose replicas have no
 FAILED_LOG_DIRS = _gauge(
     "brokers_with_failed_log_dirs", "Registered brokers that have lost log dirs whose replicas have not been moved yet."
 )
+LOG_DIR_OFFLINE = _gauge(
+    "log_directory_offline",
+    "1 for each log dir that a registered broker has lost and whose replicas have not been moved yet; the log directory"
+    " is empty where the broker has not named it.",
+    "broker",
+    "log_directory",
+)
 BROKERS_ALERTED = _gauge("brokers_alerted", "Failed brokers that are gone for longer than the alert interval.")
 REPAIRS_WAITING = _gauge("repairs_waiting", "Moves of repairs that wait in the queue.")
 REPAIRS_UNAPPROVED = _gauge(
@@ -243,6 +250,7 @@ METRICS: tuple[MetricType, ...] = (
     LEASES_REFUSED,
     BROKERS_FAILED,
     FAILED_LOG_DIRS,
+    LOG_DIR_OFFLINE,
     BROKERS_ALERTED,
     REPAIRS_WAITING,
     REPAIRS_IN_FLIGHT,

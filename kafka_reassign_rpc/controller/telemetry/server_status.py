@@ -9,7 +9,7 @@ from kafka_reassign_rpc.controller.telemetry.metric_catalogue import MetricType
 from kafka_reassign_rpc.core.events.notifications import WebhookCounts
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
 from kafka_reassign_rpc.core.state.cluster import ROUTES
-from kafka_reassign_rpc.core.status.documents import Caps, StartWindow, Status, Totals
+from kafka_reassign_rpc.core.status.documents import Caps, Healing, StartWindow, Status, Totals
 
 NOTHING = Totals(0, {}, 0, 0, 0, 0, 0, None, 0, 0, 0)
 NO_CAPS = Caps(None, None, None)
@@ -53,6 +53,7 @@ def values_of(status: ServerStatus) -> Iterator[tuple[MetricType, Values]]:
     yield from _single(_of_cluster(status, totals), is_known=is_seen)
     yield from _of_figures(status.figures)
     yield from _single(_of_controller(status, totals), is_known=not status.only_looks)
+    yield metric_catalogue.LOG_DIR_OFFLINE, _log_dirs_offline(document.healing)
     waiting: Values = {(route,): totals.waiting.get(route, 0) for route in ROUTES}
     yield metric_catalogue.MOVES_WAITING, {} if status.only_looks else waiting
     yield metric_catalogue.CAPS, {} if status.only_looks else _caps(document.caps)
@@ -134,6 +135,11 @@ def _of_figures(figures: ClusterFigures) -> Iterator[tuple[MetricType, Values]]:
         for side, rate in zip(("leader", "follower"), both, strict=True)
     }
     yield metric_catalogue.THROTTLES, rates
+
+
+def _log_dirs_offline(healing: Healing | None) -> Values:
+    lost = () if healing is None else healing.failed_log_dirs
+    return {(str(one.broker), path): 1 for one in lost for path in one.log_dirs or ("",)}
 
 
 def _caps(caps: Caps | None) -> Values:

@@ -11,12 +11,13 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.events.notifications import WebhookCounts
 from kafka_reassign_rpc.core.status.broker_documents import Throttle
-from kafka_reassign_rpc.core.status.documents import StartWindow
+from kafka_reassign_rpc.core.status.documents import FailedLogDirs, Healing, StartWindow
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from tests.controller.telemetry.test_metrics import DOCUMENT
 
 FIGURES = ClusterFigures(throttles={1: (Throttle(5, "config"), None)}, copied={1: (7, 8)})
-IN_A_WINDOW = replace(DOCUMENT, window=StartWindow(True, "in a window", 30_000, 5))
+LOST = Healing(60_000, False, None, None, [], [FailedLogDirs(3, ["/data/2"], 1, None, 5)], [], 0, 0, None)
+IN_A_WINDOW = replace(DOCUMENT, window=StartWindow(True, "in a window", 30_000, 5), healing=LOST)
 STATUS = ServerStatus(IN_A_WINDOW, True, 0.002, 4, figures=FIGURES, webhooks={"https://a": WebhookCounts(1)})
 
 

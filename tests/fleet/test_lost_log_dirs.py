@@ -1,0 +1,93 @@
+"""A simulated broker loses a log dir as a stock one does: by a file in the data directory."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.fleet import Fleet, FleetConfig, LogSizeFileError
+from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.waiting import eventually
+
+from .controller import Partition, ScriptedController
+from .test_fleet import ask
+
+STORAGE_ERROR = 56
+
+
+async def log_dirs(fleet: Fleet, broker: int) -> dict[str, tuple[int, list[int]]]:
+    """By name: the error, and the partitions there."""
+    answer = await ask(fleet, broker, DescribeLogDirsRequest(version=4, topics=None), 4)
+    return {
+        one.log_dir.rpartition("/")[2]: (
+            one.error_code,
+            sorted(found.partition_index for topic in one.topics for found in topic.partitions),
+        )
+        for one in answer.results
+    }
+
+
+async def lose(fleet: Fleet, data: Path, zk: ZooKeeper, broker: int, directory: int) -> None:
+    """Waits until the broker has told the controller."""
+    before = len(await zk.children(znode_paths.LOG_DIR_EVENTS))
+    (data / f"broker-{broker}-dir-{directory}.failed").touch()
+
+    async def is_told() -> bool:
+        return len(await zk.children(znode_paths.LOG_DIR_EVENTS)) > before
+
+    await eventually(is_told)
+
+
+async def test_dh_3_what_a_lost_log_dir_held_is_offline_and_new_replicas_go_to_the_others(
+    zk_connect: str, zk: ZooKeeper, tmp_data: Path
+) -> None:
+    config = FleetConfig(zookeeper_connect=zk_connect, broker_ids=(1, 2), data_dir=tmp_data)
+    async with Fleet(config) as fleet, ScriptedController(fleet) as controller:
+        await fleet.ready()
+        for index in range(4):
+            await controller.set(index, Partition(1, (1, 2), (1,)))
+            await controller.isr_is(index, 1, 2)
+        assert await log_dirs(fleet, 2) == {"dir-0": (0, [0, 2]), "dir-1": (0, [1, 3])}
+
+        await lose(fleet, tmp_data, zk, 2, 1)
+        [name] = await zk.children(znode_paths.LOG_DIR_EVENTS)
+        told, _ = await zk.get(f"{znode_paths.LOG_DIR_EVENTS}/{name}")
+        assert json.loads(told) == {"version": 1, "broker": 2, "event": 1}
+        assert await log_dirs(fleet, 2) == {"dir-0": (0, [0, 2]), "dir-1": (STORAGE_ERROR, [])}
+        for index, code in enumerate((0, STORAGE_ERROR, 0, STORAGE_ERROR)):
+            controller.partitions[TopicPartition("t", index)] = Partition(1, (1, 2), (1, 2), epoch=1, version=5)
+            assert await controller.leader_and_isr(2, TopicPartition("t", index)) == code
+            assert await controller.stop_replica(2, TopicPartition("t", index), delete=False) == code
+        await controller.set(4, Partition(1, (1, 2), (1,)))
+        assert (await log_dirs(fleet, 2))["dir-0"] == (0, [0, 2]), "it may be on the lost log dir"
+        await controller.set(5, Partition(1, (1, 2), (1,)), is_new=True)
+        await controller.isr_is(5, 1, 2)
+        assert (await log_dirs(fleet, 2))["dir-0"] == (0, [0, 2, 5])
+
+        await fleet.stop_broker(2)
+        await fleet.start_broker(2)
+        assert await log_dirs(fleet, 2) == {"dir-0": (0, [0, 2, 5]), "dir-1": (STORAGE_ERROR, [])}
+        (tmp_data / "broker-2-dir-1.failed").unlink()
+        await fleet.stop_broker(2, controlled=False)
+        await fleet.start_broker(2)
+        assert await log_dirs(fleet, 2) == {"dir-0": (0, [0, 2, 5]), "dir-1": (0, [1, 3])}
+
+
+async def test_dh_3_a_simulated_broker_that_has_lost_all_its_log_dirs_ends(
+    zk_connect: str, zk: ZooKeeper, tmp_data: Path
+) -> None:
+    config = FleetConfig(zookeeper_connect=zk_connect, broker_ids=(1, 2), data_dir=tmp_data, log_dirs=1)
+    async with Fleet(config) as fleet:
+        await fleet.ready()
+        (tmp_data / "broker-2-dir-0.failed").touch()
+        (tmp_data / "broker-1-dir-7.failed").touch()
+
+        async def has_ended() -> bool:
+            return fleet.brokers.keys() == {1} and await zk.children(znode_paths.BROKER_IDS) == ["1"]
+
+        await eventually(has_ended)
+        with pytest.raises(LogSizeFileError, match=r"delete broker-2-dir-\*\.failed"):
+            await fleet.start_broker(2)
