@@ -18,6 +18,7 @@ from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.slow_word import word_if_slow
+from kafka_reassign_rpc.support.typed_commands import Connection
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.client import ReassignmentClient
@@ -32,6 +33,11 @@ def add_connection_arguments(parser: argparse.ArgumentParser, *, required: bool 
         metavar="FILE",
         help="a Java properties file with configs of the client",
     )
+
+
+def connection_of(arguments: argparse.Namespace) -> Connection:
+    """For commands that a text names."""
+    return Connection(arguments.bootstrap_server, arguments.command_config)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import msgspec
 
 from kafka_reassign_rpc.cli import outward_settings
 from kafka_reassign_rpc.cli.check_command import add_timeout, timeout_seconds
-from kafka_reassign_rpc.cli.pipeline_jobs import say
+from kafka_reassign_rpc.cli.pipeline_jobs import connection_of, say
 from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
@@ -25,6 +25,7 @@ from kafka_reassign_rpc.preflight import cluster_status
 from kafka_reassign_rpc.preflight.cluster_status import ClusterStatus, StatusParts
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.secret_files import readable
+from kafka_reassign_rpc.support.typed_commands import ANY
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(msgspec.json.encode(cluster_status.document(status)).decode())  # noqa: T201
     else:
-        print("\n".join(_lines(status, seen)))  # noqa: T201
+        here = ANY if arguments.bootstrap_server is None else connection_of(arguments)
+        print(here.filled("\n".join(_lines(status, seen))))  # noqa: T201
     return 0 if status.controller is not None else 1
 
 

@@ -1,17 +1,17 @@
 """`kafka-reassign-rpc submit`: executes a plan."""
 
 import argparse
-import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kafka_reassign_rpc.cli import submit_disks_command
-from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, run_job, say
+from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, connection_of, run_job, say
 from kafka_reassign_rpc.cli.plan_disks_command import DISKS
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import byte_count, whole
 from kafka_reassign_rpc.support.counted import agreeing, counted
+from kafka_reassign_rpc.support.typed_commands import command
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
@@ -102,7 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-cordon",
         action="store_true",
         help="do not cordon the brokers that a plan of `drain` empties (default: a kafka-reassign-rpc server places "
-        "nothing new there from the start of the plan on, until `kafka-reassign cordon --uncordon`)",
+        "nothing new there from the start of the plan on, until `kafka-reassign cordon` opens them again)",
     )
     parser.add_argument(
         "--accept-health",
@@ -147,7 +147,7 @@ def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int
     from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, ProgressOutput
 
     status = Status()
-    output = ProgressOutput(status.show, status.say)
+    output = ProgressOutput(status.show, lambda line: status.say(connection_of(arguments).filled(line)))
     with connected(arguments) as client:
         planned = planned_caps(plan)
         submission = Submission(
@@ -218,7 +218,8 @@ def _how_to_cancel(submission: "Submission", arguments: argparse.Namespace) -> s
         file = write_under_way(submission)
     except (OSError, JobFailed) as error:
         return f"  the moves could not be written: {error}"
-    return f"  to cancel these moves: {_kafka_reassign(arguments, file)} --cancel"
+    cancel = command("kafka-reassign", "--reassignment-json-file", file, "--cancel")
+    return f"  to cancel these moves: {connection_of(arguments).filled(cancel)}"
 
 
 def _how_to_restore_order(submission: "Submission", arguments: argparse.Namespace) -> list[str]:
@@ -233,18 +234,13 @@ def _how_to_restore_order(submission: "Submission", arguments: argparse.Namespac
         return [f"  the order of replicas before these moves could not be written: {error}"]
     if file is None:
         return []
-    execute = "--execute --additional" + (" --expect-current" if submission.under_way.compares else "")
-    config = f" --admin.config {shlex.quote(arguments.command_config)}" if arguments.command_config else ""
-    elect = f"kafka-leader-election.sh --bootstrap-server {arguments.bootstrap_server}{config}"
+    expect = ("--expect-current",) if submission.under_way.compares else ()
+    execute = command("kafka-reassign", "--reassignment-json-file", file, "--execute", "--additional", *expect)
+    elect = command("kafka-leader-election.sh", "--election-type", "preferred", "--path-to-json-file", file)
+    here = connection_of(arguments)
     return [
         f"  to restore the order of replicas where a plan's first leader is in front, after a cancel: "
-        f"{_kafka_reassign(arguments, file)} {execute}",
+        f"{here.filled(execute)}",
         "  to let the first replicas lead then, where auto.leader.rebalance.enable does not: "
-        f"{elect} --election-type preferred --path-to-json-file {shlex.quote(str(file))}",
+        f"{here._replace(config_flag='--admin.config').filled(elect)}",
     ]
-
-
-def _kafka_reassign(arguments: argparse.Namespace, file: object) -> str:
-    config = f" --command-config {shlex.quote(arguments.command_config)}" if arguments.command_config else ""
-    command = f"kafka-reassign --bootstrap-server {arguments.bootstrap_server}{config}"
-    return f"{command} --reassignment-json-file {shlex.quote(str(file))}"

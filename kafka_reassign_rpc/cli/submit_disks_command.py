@@ -1,13 +1,13 @@
 """`kafka-reassign-rpc submit` of a plan between log dirs."""
 
 import argparse
-import shlex
 from typing import TYPE_CHECKING
 
-from kafka_reassign_rpc.cli.pipeline_jobs import connected, say
+from kafka_reassign_rpc.cli.pipeline_jobs import connected, connection_of, say
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.support.counted import agreeing, counted
+from kafka_reassign_rpc.support.typed_commands import command
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.disks.submit_disks import DiskSubmission
@@ -60,14 +60,12 @@ def submit(arguments: argparse.Namespace, path: "StorePath", throttle: int | Non
 def _what_goes_on(submission: "DiskSubmission", arguments: argparse.Namespace) -> list[str]:
     """Brokers copy on without submit, and keep the throttle: what the operator can do about it."""
     flying = len(submission.queue.flying) + submission.queue.unseen
-    config = f" --command-config {shlex.quote(arguments.command_config)}" if arguments.command_config else ""
-    command = f"kafka-reassign-rpc submit --plan {shlex.quote(arguments.plan)}"
-    command += f" --bootstrap-server {arguments.bootstrap_server}{config}"
+    undo = command("kafka-reassign-rpc submit", "--plan", arguments.plan, "--undo", "--execute")
     throttled, ends_it = "", ""
     if submission.is_throttled:
         throttled, ends_it = ", with the throttle", ", and to take the throttle away at its end"
     lines = [f"  {counted(flying, 'copy' if flying == 1 else 'copie')} {agreeing(flying, 'go')} on{throttled}"]
     lines.append(f"  to continue the plan{ends_it}: run the same command again")
     if not submission.undo:
-        lines.append(f"  to end the copies and take the plan back: {command} --undo --execute")
+        lines.append(f"  to end the copies and take the plan back: {connection_of(arguments).filled(undo)}")
     return lines

@@ -45,8 +45,8 @@ MIGRATING = Odd(
 PREPARED = Odd(
     f"{znode_paths.MIGRATION} says that KRaft controllers wait for this cluster: they take it over as soon as all"
     " brokers have been restarted for the migration",
-    "look at `kafka-reassign-rpc check --for-kraft` before brokers are restarted; if no migration is wanted, stop these"
-    " controllers and delete that znode",
+    "look at `kafka-reassign-rpc check` with --for-kraft before brokers are restarted; if no migration is wanted, stop"
+    " these controllers and delete that znode",
 )
 _NO_MIGRATION = Odd(
     f"{znode_paths.MIGRATION} has no data, so it is no migration to KRaft ({SECURITY_TOOL}, KAFKA-19480)",

@@ -10,12 +10,13 @@ from typing import TypeVar
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.support.bounded_text import shortened
+from kafka_reassign_rpc.support.typed_commands import command
 
 T = TypeVar("T")
 
 SETTINGS_ZNODE = "/admin/reassignment_settings"
 IN_DEFAULTS = "the brokers' default configs"
-HOW_TO_MOVE = "move them with `kafka-reassign settings --move`"
+HOW_TO_MOVE = f"move them with `{command('kafka-reassign settings', '--move')}`"
 
 
 def layers(cluster: Cluster) -> tuple[Mapping[str, str], Mapping[str, str]]:

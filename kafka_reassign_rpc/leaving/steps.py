@@ -22,6 +22,7 @@ from kafka_reassign_rpc.preflight.cures import HOW_TO_MOVE
 from kafka_reassign_rpc.preflight.findings import every, some
 from kafka_reassign_rpc.preflight.own_znodes import OwnZnode, root_of
 from kafka_reassign_rpc.support.counted import agreeing, counted
+from kafka_reassign_rpc.support.typed_commands import command
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import announcement, entity_path
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData
@@ -86,8 +87,8 @@ def _before(facts: Facts, *, hand_over: bool) -> Iterator[Step]:
             "moves",
             Act.WAIT,
             f"{counted(len(moving), 'partition')} {agreeing(len(moving), 'are')} moving ({some(moving)})",
-            "they end by themselves; `kafka-reassign --cancel` takes them back, --hand-over lets a stock controller"
-            " carry them on, without throttles of leases",
+            f"they end by themselves; `{command('kafka-reassign', '--cancel')}` takes them back, --hand-over lets a"
+            " stock controller carry them on, without throttles of leases",
         )
     if cluster.batch is not None and (controls or owner is None):
         waiting = counted(len(cluster.batch.entries), "move")

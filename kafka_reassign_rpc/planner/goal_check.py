@@ -2,8 +2,12 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
+from kafka_reassign_rpc.core.cordon import listed
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
+from kafka_reassign_rpc.support.typed_commands import command
+
+_OPENS = "`kafka-reassign cordon` opens them"
 
 
 def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOptions) -> None:
@@ -34,7 +38,7 @@ def _why_closed(brokers: Mapping[int, PlannerBroker], closed: Collection[int]) -
     if len(failed) == len(closed):
         return "have failed log dirs: repair the disks, then restart the brokers"
     either = " or have failed log dirs" if failed else ""
-    return f"are cordoned{either}: `kafka-reassign cordon --uncordon`"
+    return f"are cordoned{either}: {_OPENS}"
 
 
 def _check_named(goal: Goal, brokers: Mapping[int, PlannerBroker], live: frozenset[int]) -> None:
@@ -48,9 +52,7 @@ def _check_named(goal: Goal, brokers: Mapping[int, PlannerBroker], live: frozens
         raise PlanError(f"expand: broker {_listed(dead)} is not live")
     cordoned = [broker for broker in goal.brokers if broker in live and brokers[broker].cordoned]
     if goal.kind is GoalKind.EXPAND and cordoned:
-        raise PlanError(
-            f"expand: broker {_listed(cordoned)} is cordoned and gets no replica: `kafka-reassign cordon --uncordon`"
-        )
+        raise PlanError(f"expand: broker {_listed(cordoned)} is cordoned and gets no replica: {_how_to_open(cordoned)}")
     if goal.kind is GoalKind.DRAIN and live.issubset(goal.brokers):
         raise PlanError("drain: no live broker would be left")
 
@@ -62,7 +64,7 @@ def _check_receivers(goal: Goal, brokers: Mapping[int, PlannerBroker]) -> None:
         if not why and broker in goal.brokers:
             why = "it is to be emptied"
         if not why and found is not None and found.cordoned:
-            why = "it is cordoned: `kafka-reassign cordon --uncordon`"
+            why = f"it is cordoned: {_how_to_open([broker])}"
         if why:
             raise PlanError(f"{goal.kind} --to: broker {broker} gets no replica, {why}")
 
@@ -82,7 +84,11 @@ def _check_racks(goal: Goal, options: PlanOptions, in_racks: Collection[int], co
     if not in_racks:
         raise PlanError(f"{goal.kind}: no live broker has a rack")
     if cordoned.issuperset(in_racks):
-        raise PlanError(f"{goal.kind}: all live brokers with a rack are cordoned: `kafka-reassign cordon --uncordon`")
+        raise PlanError(f"{goal.kind}: all live brokers with a rack are cordoned: {_OPENS}")
+
+
+def _how_to_open(brokers: Iterable[int]) -> str:
+    return f"`{command('kafka-reassign cordon', '--uncordon', '--brokers', listed(brokers))}`"
 
 
 def _listed(brokers: Iterable[int]) -> str:

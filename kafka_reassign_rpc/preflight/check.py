@@ -22,8 +22,9 @@ from kafka_reassign_rpc.preflight import (
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins
 from kafka_reassign_rpc.preflight.cures import Cures
-from kafka_reassign_rpc.preflight.findings import Finding, fine, unsafe
+from kafka_reassign_rpc.preflight.findings import Finding, filled, fine, unsafe
 from kafka_reassign_rpc.support.turns import Pace
+from kafka_reassign_rpc.support.typed_commands import Connection
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
@@ -105,17 +106,18 @@ async def _check_for_kraft(
     answers = await ask_brokers.ask_all(
         state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds, standing, log_dirs=True
     )
-    found += kraft_findings.findings(state, more, answers, cures_of(config, answers, flags))
+    cures = cures_of(config, answers, flags)
+    found += filled([*kraft_findings.findings(state, more, answers, cures)], cures.brokers)
 
 
-def cures_of(config: ServerConfig, answers: Sequence[BrokerAnswer], flags: str) -> Cures:
+def cures_of(config: ServerConfig, answers: Sequence[BrokerAnswer], flags: str = "") -> Cures:
     """Commands reach the brokers where the check has reached them."""
     heard = [one.endpoint for one in answers if not one.problem]
     is_open = all(one.security_protocol == "PLAINTEXT" for one in heard)
+    addresses = ",".join(f"{one.host}:{one.port}" for one in heard[:NAMED])
     return Cures(
         config.zookeeper_connect,
-        ",".join(f"{one.host}:{one.port}" for one in heard[:NAMED]),
-        "" if is_open else "--command-config client.properties",
+        Connection(addresses, None if is_open else "client.properties") if heard else None,
         "" if config.zookeeper_access.tls is None else "-zk-tls-config-file zookeeper-tls.properties",
         flags,
     )
@@ -133,6 +135,7 @@ async def _check(
     answers = await ask_brokers.ask_all(
         state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds, standing
     )
+    found[:] = filled(found, cures_of(config, answers).brokers)
     found += broker_findings.findings(
         answers,
         config.advertised or config.listeners,

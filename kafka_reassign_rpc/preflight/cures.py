@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
+from kafka_reassign_rpc.support.typed_commands import Connection, command
 from kafka_reassign_rpc.zookeeper import znode_paths
 
 Command = tuple[str, ...]
@@ -25,15 +26,14 @@ class Cures(NamedTuple):
     """Where the cluster is, as an operator's shell needs it.
 
     zookeeper   its zookeeper.connect
-    bootstrap   brokers that have answered; empty: none has, so no command can name one
-    to_brokers  the flag with the file of a client that logs in to them; empty: a client without a file may come
+    brokers     brokers that have answered, and the file of a client that logs in to them; None: none has, so no
+                command can name one
     to_shell    the flag of Kafka's shell with the file of its TLS to ZooKeeper; empty: without TLS
     of_ours     the flags of `check` that our other commands for ZooKeeper need too
     """
 
     zookeeper: str
-    bootstrap: str = ""
-    to_brokers: str = ""
+    brokers: Connection | None = None
     to_shell: str = ""
     of_ours: str = ""
 
@@ -58,7 +58,8 @@ class Cures(NamedTuple):
     def leave(self) -> Commands:
         return (
             _words(
-                "kafka-reassign-rpc leave --zookeeper-connect",
+                "kafka-reassign-rpc leave",
+                "--zookeeper-connect",
                 shlex.quote(self.zookeeper),
                 self.of_ours,
                 f"--export {LEFT} --yes",
@@ -71,9 +72,9 @@ class Cures(NamedTuple):
 
     def heal(self) -> Commands:
         return (
-            *self._asks("kafka-reassign-rpc export", f"--out {SNAPSHOT}"),
-            *((f"kafka-reassign-rpc plan heal --snapshot {SNAPSHOT} --out {PLAN}",) if self.bootstrap else ()),
-            *self._asks("kafka-reassign-rpc submit", f"--plan {PLAN} --execute"),
+            *self._asks("kafka-reassign-rpc export", "--out", SNAPSHOT),
+            *((f"kafka-reassign-rpc plan heal --snapshot {SNAPSHOT} --out {PLAN}",) if self.brokers else ()),
+            *self._asks("kafka-reassign-rpc submit", "--plan", PLAN, "--execute"),
         )
 
     def cancel(self) -> Commands:
@@ -81,19 +82,17 @@ class Cures(NamedTuple):
 
     def without_configs(self, kind: str, name: str, configs: Iterable[str]) -> Commands:
         """Deletes dynamic configs of a broker, of all brokers, or of a topic."""
-        entity = "--entity-default" if name == DEFAULT else f"--entity-name {shlex.quote(name)}"
-        names = shlex.quote(",".join(configs))
-        return self._asks("kafka-configs.sh", f"--alter --entity-type {kind} {entity} --delete-config {names}")
+        entity = ("--entity-default",) if name == DEFAULT else ("--entity-name", name)
+        delete = ("--delete-config", ",".join(configs))
+        return self._asks("kafka-configs.sh", "--alter", "--entity-type", kind, *entity, *delete)
 
     def delete_topics(self, names: Iterable[str]) -> Commands:
         """By the controller, also of topics that brokers do not know."""
         return self.shell(*(("create", znode_paths.delete_topic(one)) for one in names))
 
-    def _asks(self, tool: str, words: str) -> Commands:
+    def _asks(self, tool: str, *words: str) -> Commands:
         """Hosts are those that brokers have registered."""
-        if not self.bootstrap:
-            return ()
-        return (_words(f"{tool} --bootstrap-server", shlex.quote(self.bootstrap), self.to_brokers, words),)
+        return () if self.brokers is None else (self.brokers.filled(command(tool, *words)),)
 
 
 def without_lines(names: Iterable[str]) -> Commands:

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.support.counted import first_of
+from kafka_reassign_rpc.support.typed_commands import Connection
 
 SHOWN = 5
 """Names that a finding lists."""
@@ -30,6 +31,11 @@ class Finding(NamedTuple):
     text: str
     advice: str = ""
     commands: tuple[str, ...] = ()
+
+
+def filled(found: Sequence[Finding], brokers: Connection | None) -> list[Finding]:
+    """With the connection to the brokers in the commands of the advice, where it is known."""
+    return [*found] if brokers is None else [one._replace(advice=brokers.filled(one.advice)) for one in found]
 
 
 def fine(subject: str, text: str) -> Finding:

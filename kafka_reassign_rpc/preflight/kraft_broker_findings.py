@@ -105,8 +105,8 @@ def _log_dirs(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
             "log-dirs",
             f"log dirs have failed: {every(failed)}. A broker with a failed log dir ends itself in a migration"
             " (KAFKA-16431)",
-            "replace these disks, or take them out of log.dirs, and restart the brokers; `kafka-reassign-rpc plan drain"
-            " --brokers ID` moves away first what such a broker holds",
+            "replace these disks, or take them out of log.dirs, and restart the brokers; `kafka-reassign-rpc plan"
+            " drain` moves away first what such a broker holds",
         )
     several = [one for one in heard if len(one.log_dirs or ()) > 1 or len(items(one.configs.get("log.dirs", ""))) > 1]
     ids = [one.broker.id for one in several]

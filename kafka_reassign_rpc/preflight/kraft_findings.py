@@ -10,6 +10,7 @@ from itertools import chain
 
 from kafka_reassign_rpc.controller import odd_znodes
 from kafka_reassign_rpc.core.server_settings import divided
+from kafka_reassign_rpc.core.settings_in_force import HOW_TO_MOVE
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.throttling import replication_throttles
@@ -20,6 +21,7 @@ from kafka_reassign_rpc.preflight.findings import SHOWN, Finding, every, fine, s
 from kafka_reassign_rpc.preflight.migration_state import MigrationState
 from kafka_reassign_rpc.preflight.read_state import FoundState, unreadable_requests
 from kafka_reassign_rpc.support.counted import agreeing, counted
+from kafka_reassign_rpc.support.typed_commands import command
 from kafka_reassign_rpc.zookeeper import znode_paths
 
 _THROTTLES = (
@@ -145,8 +147,8 @@ def _throttles(state: FoundState, more: MigrationState, cures: Cures) -> Iterato
             "leases",
             f"leases of throttles have changed configs of {some(kept)}: after a migration nobody takes"
             " them back, and they hold forever",
-            "let their moves end, or end them with `--throttle 0 --lease` while a server of kafka-reassign-rpc is the"
-            f" controller; {LEAVE}",
+            f"let their moves end, or end them with `{command('kafka-reassign throttle', 0)}` while a server of"
+            f" kafka-reassign-rpc is the controller; {LEAVE}",
             cures.leave(),
         )
     if others:
@@ -179,7 +181,7 @@ def _settings(cluster: Cluster, cures: Cures) -> Iterator[Finding]:
             "settings",
             f"settings of servers stand among the brokers' defaults ({some(sorted(own))}): KRaft keeps them there as"
             " configs that no broker knows",
-            f"`kafka-reassign settings --move` moves them, with a server as the controller; {LEAVE}",
+            f"{HOW_TO_MOVE}, with a server as the controller; {LEAVE}",
             cures.leave(),
         )
     if cluster.settings or cluster.settings_problem:

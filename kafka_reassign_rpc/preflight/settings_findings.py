@@ -13,12 +13,13 @@ from kafka_reassign_rpc.core.cordon import (
     parse_brokers,
 )
 from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS, divided
-from kafka_reassign_rpc.core.settings_in_force import IN_DEFAULTS, notices
+from kafka_reassign_rpc.core.settings_in_force import HOW_TO_MOVE, IN_DEFAULTS, notices
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.window_now import text_of
 from kafka_reassign_rpc.core.windows.grammar import WINDOWS, parse_windows
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
 from kafka_reassign_rpc.support.bounded_text import shown
+from kafka_reassign_rpc.support.typed_commands import command
 from kafka_reassign_rpc.zookeeper import znode_paths
 
 
@@ -44,8 +45,8 @@ def _settings(cluster: Cluster) -> Finding:
             "settings",
             f"{LOG_DIRS} stands among the configs of broker {names}: it counts, but a broker before Kafka 4.3 takes"
             " it for a secret, and stock tools refuse every other change of its configs",
-            f"`kafka-reassign cordon --brokers {names}`, with a server as the controller; then delete it there"
-            f" (kafka-configs.sh --entity-name ID --delete-config {LOG_DIRS})",
+            f"`{command('kafka-reassign cordon', '--brokers', names)}`, with a server as the controller; then delete it"
+            f" there: `{_delete_config('--entity-name', 'ID', names=LOG_DIRS)}`",
         )
     own, _ = divided(cluster.default_configs)
     if own:
@@ -53,9 +54,8 @@ def _settings(cluster: Cluster) -> Finding:
             "settings",
             f"settings of servers stand among {IN_DEFAULTS}, where stock tools take them for secrets and refuse every"
             f" other change: {'; '.join(notices(cluster.settings, own))}",
-            "move them: `kafka-reassign settings --move`, with a server as the controller; or set them on a server"
-            " (kafka-configs.sh --entity-name ID) and delete them all at once from the defaults (--entity-default"
-            f" --delete-config {','.join(sorted(own))})",
+            f"{HOW_TO_MOVE}, with a server as the controller; or set them on a server (kafka-configs.sh) and delete"
+            f" them all at once from the defaults: `{_delete_config('--entity-default', names=','.join(sorted(own)))}`",
         )
     unknown = sorted(cluster.settings.keys() - SERVER_SETTINGS.keys())
     if unknown:
@@ -80,14 +80,19 @@ def _cordon(cluster: Cluster) -> Finding:
     if not closed:
         return fine("cordon", "no broker is cordoned")
     if cluster.brokers and not destinations(cluster).brokers:
+        closed_here = listed(closed & cluster.brokers.keys())
         return warning(
             "cordon",
             "all registered brokers are cordoned: no topic can be created, no partition added, no broker healed",
-            f"open some: `kafka-reassign cordon --uncordon --brokers {listed(closed & cluster.brokers.keys())}`",
+            f"open some: `{command('kafka-reassign cordon', '--uncordon', '--brokers', closed_here)}`",
         )
     absent = sorted(closed - cluster.brokers.keys())
     gone = f" (not registered: {some(absent)})" if absent else ""
     return fine("cordon", f"cordoned, so that they get no new replica: {some(sorted(closed))}{gone}")
+
+
+def _delete_config(*entity: str, names: str) -> str:
+    return command("kafka-configs.sh", "--alter", "--entity-type", "brokers", *entity, "--delete-config", names)
 
 
 def _windows(cluster: Cluster) -> Finding:

@@ -22,6 +22,7 @@ from kafka_reassign_rpc.reassign_command.subcommands import Parser, broker_ids, 
 from kafka_reassign_rpc.support.bounded_text import shown, whole_number
 from kafka_reassign_rpc.support.counted import counted, plural
 from kafka_reassign_rpc.support.human_units import utc_time
+from kafka_reassign_rpc.support.typed_commands import command
 
 COMMAND = "heal"
 MOVES_SHOWN = 20
@@ -134,7 +135,9 @@ def _approve(context: ActionContext, brokers: frozenset[int] | None) -> None:
     of = f" of broker{plural(len(found.brokers))} {', '.join(map(str, found.brokers))}" if found.brokers else ""
     context.output.line(f"{counted(found.approved, 'move')} of the repair{of} may start.")
     if found.held:
-        context.output.line(f"{counted(found.held, 'move', 'are')} held besides: kafka-reassign release.")
+        context.output.line(
+            f"{counted(found.held, 'move', 'are')} held besides: {command('kafka-reassign release', '--all')}"
+        )
 
 
 def _status(context: ActionContext) -> None:
@@ -228,7 +231,8 @@ def _unapproved(repair: BrokerRepair) -> str:
     if not repair.unapproved:
         return ""
     which = "all" if repair.unapproved == repair.waiting else repair.unapproved
-    return f"; {which} of them for approval: kafka-reassign heal --approve --brokers {repair.broker}"
+    approve = command("kafka-reassign heal", "--approve", "--brokers", repair.broker)
+    return f"; {which} of them for approval: {approve}"
 
 
 def _lost(status: HealingStatus) -> list[FailedBroker | LogDirFailure]:

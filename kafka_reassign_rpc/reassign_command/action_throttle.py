@@ -17,6 +17,7 @@ from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_o
 from kafka_reassign_rpc.support.bounded_text import shown, whole_number
 from kafka_reassign_rpc.support.counted import agreeing, counted, plural
 from kafka_reassign_rpc.support.human_units import parse_size
+from kafka_reassign_rpc.support.typed_commands import command
 
 COMMAND = "throttle"
 
@@ -28,8 +29,9 @@ def _parser() -> Parser:
         "JSON file: all moves, or those of --topics and --partitions. The throttle is a lease: the controller takes it "
         "away when the moves end. Moves keep their targets, ids, reasons and places in the queue. Needs a "
         "kafka-reassign-rpc server as the controller.",
-        f"Repairs of lost brokers follow {healing_settings.THROTTLE} instead: kafka-reassign settings --set "
-        f"{healing_settings.THROTTLE}=40MB changes those in flight and those that wait, too.",
+        f"Repairs of lost brokers follow {healing_settings.THROTTLE} instead: "
+        f"`{command('kafka-reassign settings', '--set', f'{healing_settings.THROTTLE}=40MB')}` "
+        "changes those in flight and those that wait, too.",
     )
     parser.add_argument(
         "rate", type=_rate, metavar="RATE", help="bytes per second on each broker: 40MB; 0: no throttle"
@@ -107,10 +109,8 @@ class ThrottleCommand:
             output.line("There is no such move.")
         if found.repairs:
             repairs = f"{counted(found.repairs, 'move')} of repairs {agreeing(found.repairs, 'follow')}"
-            setting = f"{healing_settings.THROTTLE}={self._rate or -1}"
-            output.line(
-                f"{repairs} {healing_settings.THROTTLE} instead: kafka-reassign settings --set {setting} changes them."
-            )
+            change = command("kafka-reassign settings", "--set", f"{healing_settings.THROTTLE}={self._rate or -1}")
+            output.line(f"{repairs} {healing_settings.THROTTLE} instead: `{change}` changes them.")
 
     @staticmethod
     def _former(client: ReassignmentClient) -> Mapping[int, int]:

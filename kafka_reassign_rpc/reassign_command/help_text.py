@@ -43,7 +43,8 @@ COMMANDS = (
     "To see and change settings of the servers: kafka-reassign settings --help\n"
     "To see and repair lost brokers: kafka-reassign heal --help\n"
     "To keep new replicas away from brokers: kafka-reassign cordon --help\n"
-    "To hold moves of the queue: kafka-reassign hold --help, release --help"
+    "To hold moves of the queue: kafka-reassign hold --help\n"
+    "To release moves that are held: kafka-reassign release --help"
 )
 _WIDTH = 38
 _INDENT = "  "

@@ -133,7 +133,7 @@ def _print_help(problem: str) -> int:
 
 
 def _run_action(action: Callable[[ActionContext], int | None], options: ParsedOptions) -> int:
-    output = Output(sys.stdout, as_json=options.has("json"))
+    output = Output(sys.stdout, as_json=options.has("json"), connection=options.connection)
     problem = ""
     code: int | None = 0
     try:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, UnreadableCommandLine
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
+from kafka_reassign_rpc.support.typed_commands import ANY, Connection
 
 _THROTTLE_HELP = (
     "will be throttled to this value (bytes/sec). This option can be included with --execute when a reassignment is "
@@ -269,6 +270,12 @@ class ParsedOptions:
         if len(found) > 1:
             raise CommandFailed(f"Found multiple arguments for option {name}, but you asked for only one")
         return found[0]
+
+    @property
+    def connection(self) -> Connection:
+        """For commands that a text names. What stands there twice is refused elsewhere."""
+        server, file = (next(iter(self.values.get(name, ())), None) for name in ("bootstrap-server", "command-config"))
+        return ANY if server is None else Connection(server, file)
 
     def number(self, name: str) -> int:
         """A whole number of 64 bits; a size or a duration (in ms) may have a unit. Raises CommandFailed."""

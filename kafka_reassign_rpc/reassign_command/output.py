@@ -6,17 +6,21 @@ from typing import Any, TextIO
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.reassign_command.reassignment_json import compact
 from kafka_reassign_rpc.support.standard_output import write_out
+from kafka_reassign_rpc.support.typed_commands import ANY, Connection
 
 
 class Output:
     """Prints each line at once, and collects the values of the JSON document.
 
     What prints raises OutputFailed, and BrokenPipeError where the reader has gone.
+
+    connection   goes into the commands that a text names
     """
 
-    def __init__(self, stream: TextIO, *, as_json: bool) -> None:
+    def __init__(self, stream: TextIO, *, as_json: bool, connection: Connection = ANY) -> None:
         self.as_json = as_json
         self.stream = stream
+        self._connection = connection
         self._document: dict[str, Any] = {}
 
     @property
@@ -37,7 +41,7 @@ class Output:
 
     def write(self, text: str) -> None:
         if not self.as_json:
-            write_out(self.stream, text)
+            write_out(self.stream, self._connection.filled(text))
 
     def note(self, **values: Any) -> None:
         """Add values to the document, by their names."""

@@ -16,6 +16,7 @@ from kafka_reassign_rpc.support.bounded_text import abridged, printable
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.human_units import duration, utc_time
 from kafka_reassign_rpc.support.text_columns import width_of, wrapped
+from kafka_reassign_rpc.support.typed_commands import without_command
 
 WIDTH = 80
 """Columns of a terminal."""
@@ -81,11 +82,13 @@ def last_lines(status: Status) -> Iterator[str]:
 
 
 def fitted(line: str) -> list[str]:
-    """The line, or what continues it further in, wrapped at words."""
-    if width_of(line) <= WIDTH:
+    """The line, or what continues it further in, wrapped at words. A command has a line of its own."""
+    text, typed = without_command(line)
+    if width_of(line) <= WIDTH and not typed:
         return [line]
     indent = line[: len(line) - len(line.lstrip())]
-    return wrapped(line, WIDTH, first=indent, following=f"{indent}    ", breaks=True)
+    found = wrapped(text, WIDTH, first=indent, following=f"{indent}    ", breaks=True)
+    return [*found, *([f"{indent}    {typed}"] if typed else [])]
 
 
 def _lines(seen: Seen, blocks: str) -> Iterator[str]:

@@ -221,7 +221,7 @@ class StatusApi:
         if term is None:
             return self._elsewhere()
         if not term.knows_configs:
-            return _problem(503, "`watch` reads no min.insync.replicas: ask `kafka-reassign-rpc check --without`")
+            return _problem(503, "`watch` reads no min.insync.replicas: ask `kafka-reassign-rpc check` with --without")
         term.look()
         kept = await self._departures.get(asked)
         term = self._term()

@@ -391,7 +391,7 @@ CASES = (
         "KafkaReassignRepairUnapproved",
         "repairs_unapproved",
         "0x5 4x60",
-        "4 moves of repairs wait for kafka-reassign heal --approve.",
+        "4 moves of repairs wait for approval.",
         begins=6,
         lasts=0,
     ),

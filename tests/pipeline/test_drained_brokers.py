@@ -16,19 +16,27 @@ from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFi
 from tests.pipeline.plans import write_plan
 from tests.pipeline.simulated_cluster import SimulatedCluster, moves, submission
 
-OPENS = "`kafka-reassign cordon --uncordon --brokers 1,2` opens them again"
+OPEN = "kafka-reassign cordon --bootstrap-server HOST:PORT --uncordon --brokers 1,2"
+OPENS = f"`{OPEN}` opens them again"
 CORDONED = f"brokers 1, 2 are cordoned: {OPENS}"
 EMPTY = ["broker 1 is empty", "broker 2 is empty"]
-AGAIN = (
-    "what is there was left out, or has nowhere to go: `kafka-reassign-rpc export` again, then `kafka-reassign-rpc"
-    " plan drain --brokers 1` and `submit` move it"
-)
+AGAIN = "what is there was left out, or has nowhere to go; to plan it again:"
 
 
 def drain(path: Path, topics: Sequence[str] = (), to: Sequence[int] = ()) -> Path:
     batch = moves(p0=((3, 4), (1, 2)), p1=((4, 3), (2, 3)))
     requested = {"brokers": [2, 1], "topics": list(topics), "to": list(to)}
     return write_plan(path, "c1", batch, kind="drain", requested=requested)
+
+
+def again(path: Path, *to: str) -> list[str]:
+    connected = "--bootstrap-server HOST:PORT"
+    return [
+        AGAIN,
+        f"  kafka-reassign-rpc export {connected} --out {path}-snapshot",
+        "  kafka-reassign-rpc plan drain --brokers 1 " + "".join(to) + f"--snapshot {path}-snapshot --out {path}-again",
+        f"  kafka-reassign-rpc submit {connected} --plan {path}-again --execute",
+    ]
 
 
 def cluster(**others: tuple[int, ...]) -> SimulatedCluster:
@@ -40,7 +48,9 @@ def run(path: Path, of: SimulatedCluster, **options: Any) -> list[str]:
     """The lines about brokers."""
     said: list[str] = []
     submission(of, path, said=said, **options).execute()
-    return [line for line in said if "broker" in line and "cannot refuse" not in line]
+    return [
+        line for line in said if ("broker" in line or AGAIN in line or line[0] == " ") and "cannot refuse" not in line
+    ]
 
 
 @pytest.mark.parametrize("by_batch", [False, True])
@@ -67,7 +77,7 @@ def test_dh_2_what_came_to_a_drained_broker_meanwhile_is_moved_too(tmp_path: Pat
 def test_dh_2_what_has_nowhere_to_go_is_named_with_the_commands_that_move_it(tmp_path: Path) -> None:
     here = cluster(p7=(1, 3, 4))
     told = "broker 1 is not empty: it has 1 replica (t-7)"
-    assert run(drain(tmp_path / "p"), here) == [CORDONED, told, "broker 2 is empty", AGAIN]
+    assert run(drain(tmp_path / "p"), here) == [CORDONED, told, "broker 2 is empty", *again(tmp_path / "p")]
 
 
 def test_dh_2_what_came_meanwhile_goes_to_the_brokers_that_the_plan_names(tmp_path: Path) -> None:
@@ -80,7 +90,7 @@ def test_dh_2_what_came_meanwhile_goes_to_the_brokers_that_the_plan_names(tmp_pa
 def test_dh_2_what_came_meanwhile_goes_to_no_cordoned_broker(tmp_path: Path) -> None:
     here = cluster(p7=(1, 3))
     here.cordoned_ones = {1, 2, 4}
-    assert run(drain(tmp_path / "p"), here)[-3] == "broker 1 is not empty: it has 1 replica (t-7)"
+    assert run(drain(tmp_path / "p"), here)[1] == "broker 1 is not empty: it has 1 replica (t-7)"
     assert not [targets for targets, _ in here.altered if ("t", 7) in targets], "no broker may take it"
 
 
@@ -128,13 +138,13 @@ def test_dh_2_a_drain_with_moves_left_out_says_all_the_same_which_brokers_are_no
     )
     with pytest.raises(PlanDoesNotFit):
         submission(here, path, said=said).execute()
-    assert said[-2:] == ["broker 1 is not empty: it has 1 replica (t-0)", AGAIN]
+    assert said[-5:] == ["broker 1 is not empty: it has 1 replica (t-0)", *again(path)]
 
 
 def test_dh_2_the_undo_of_a_drain_says_how_its_brokers_are_opened(tmp_path: Path) -> None:
     here = cluster()
     run(drain(tmp_path / "p"), here)
-    opens = "brokers 1, 2 are still cordoned: `kafka-reassign cordon --uncordon --brokers 1,2` opens them"
+    opens = f"brokers 1, 2 are still cordoned: `{OPEN}` opens them"
     assert run(tmp_path / "p", here, undo=True) == [opens]
 
 

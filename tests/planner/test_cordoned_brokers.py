@@ -86,8 +86,8 @@ def test_dh_3_the_reason_tells_failed_log_dirs_from_a_cordon(
 @pytest.mark.parametrize(
     ("cordoned", "failed", "reason"),
     [
-        ((2, 3, 4, 5, 6), (), "are cordoned: `kafka-reassign cordon --uncordon`"),
-        ((2, 3, 4), (4, 5, 6), "are cordoned or have failed log dirs: `kafka-reassign cordon --uncordon`"),
+        ((2, 3, 4, 5, 6), (), "are cordoned: `kafka-reassign cordon` opens them"),
+        ((2, 3, 4), (4, 5, 6), "are cordoned or have failed log dirs: `kafka-reassign cordon` opens them"),
         ((2,), (2, 3, 4, 5, 6), "have failed log dirs: repair the disks, then restart the brokers"),
     ],
 )

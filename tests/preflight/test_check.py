@@ -214,7 +214,7 @@ async def test_dh_2_the_check_names_the_cordoned_brokers(
             "failure.interval.ms=5 of /admin/reassignment_settings holds; 6 of the brokers' default configs has no"
             " effect; self.healing.max.moves=7 holds, but stands in the brokers' default configs, which a later version"
             " does not read; self.healing.paused=true of the brokers' default configs is superfluous",
-            "--delete-config failure.interval.ms,self.healing.max.moves,self.healing.paused)",
+            "--delete-config failure.interval.ms,self.healing.max.moves,self.healing.paused`",
         ),
     ],
     ids=["none", "shared", "unreadable", "unknown", "old place"],
@@ -232,6 +232,7 @@ async def test_hm_1_the_check_tells_what_the_servers_share_and_what_is_wrong_wit
         assert found.level is level
         assert text in found.text
         assert advice in found.advice
+        assert "HOST:PORT" not in found.advice, "the check has reached the brokers"
     finally:
         await store.alter("brokers", "<default>", replacing({}))
 

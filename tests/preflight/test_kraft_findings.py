@@ -19,6 +19,7 @@ from kafka_reassign_rpc.preflight.kraft_metadata_findings import is_credential
 from kafka_reassign_rpc.preflight.migration_state import MigrationState, writers
 from kafka_reassign_rpc.preflight.own_znodes import OwnZnode, OwnZnodes
 from kafka_reassign_rpc.preflight.read_state import ControllerNow, FoundState
+from kafka_reassign_rpc.support.typed_commands import Connection
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import AclEntry
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
@@ -32,7 +33,7 @@ OF_3_9 = {
     "zookeeper.metadata.migration.enable": "true",
 }
 CREDENTIAL = "salt=MTIz,stored_key=YWJj,server_key=YWJj,iterations=4096"
-CURES = Cures("zk1:2181/kafka", "b1:9092,b2:9092", of_ours="--config s.toml")
+CURES = Cures("zk1:2181/kafka", Connection("b1:9092,b2:9092"), of_ours="--config s.toml")
 State = tuple[Cluster, dict[str, Any], dict[str, Any], list[BrokerAnswer]]
 """A cluster, the rest of FoundState and of MigrationState, and what its brokers have answered."""
 
@@ -364,7 +365,7 @@ def test_mg_1_replicas_on_several_lost_brokers_are_moved_by_one_plan() -> None:
 
 
 def test_mg_1_commands_for_a_secured_cluster_name_the_files_that_they_need_and_none_names_an_unknown_broker() -> None:
-    cures = Cures("zk:1", "b:1", "--command-config client.properties", "-zk-tls-config-file tls.properties")
+    cures = Cures("zk:1", Connection("b:1", "client.properties"), "-zk-tls-config-file tls.properties")
     assert cures.cancel() == ("kafka-reassign --bootstrap-server b:1 --command-config client.properties --cancel",)
     assert cures.elect() == ("zookeeper-shell.sh zk:1 -zk-tls-config-file tls.properties delete /controller",)
     [opened] = cures.open_znodes()
@@ -419,7 +420,7 @@ def test_mg_1_credentials_are_not_printed_in_a_command() -> None:
 
 def test_mg_1_what_others_have_written_is_one_word_of_a_printed_command() -> None:
     evil = "b; touch /tmp/x:9092"
-    cures = Cures("zk:1", evil)
+    cures = Cures("zk:1", Connection(evil))
     lines = [*cures.heal(), *cures.cancel(), *cures.without_configs("brokers", "$(id)", ["a`id`", "c&d"])]
     words = [shlex.split(line, posix=True) for line in lines]
     assert sum(evil in found for found in words) == len(lines) - 1, "all but the plan, which asks nobody"

@@ -201,9 +201,9 @@ def test_dh_8_the_status_says_what_waits_for_approval_and_how_to_give_it(capsys:
     assert printed_lines(capsys, client)[1:4] == [
         "Each repair waits until it is approved (self.healing.approval=required).",
         "Broker 3: its repair is under way: 0 moves in flight, 4 waiting; all of them for approval:"
-        " kafka-reassign heal --approve --brokers 3",
-        "Broker 5: its repair is under way: 1 move in flight, 3 waiting; 1 of them for approval: kafka-reassign"
-        " heal --approve --brokers 5",
+        " kafka-reassign heal --bootstrap-server HOST:PORT --approve --brokers 3",
+        "Broker 5: its repair is under way: 1 move in flight, 3 waiting; 1 of them for approval:"
+        " kafka-reassign heal --bootstrap-server HOST:PORT --approve --brokers 5",
     ]
     [document] = map(json.loads, printed_lines(capsys, client, "--json"))
     assert (document["approvalRequired"], [one["unapprovedMoves"] for one in document["repairs"]]) == (True, [4, 1])
@@ -245,7 +245,7 @@ def test_dh_8_an_approval_says_what_may_start_now(capsys: pytest.CaptureFixture[
     client.approved = ApprovalOutcome(5, 1, (3, 7))
     assert printed_lines(capsys, client, "--approve", "--brokers", "3,7") == [
         "5 moves of the repair of brokers 3, 7 may start.",
-        "1 move is held besides: kafka-reassign release.",
+        "1 move is held besides: kafka-reassign release --bootstrap-server HOST:PORT --all",
     ]
     assert printed_lines(capsys, client, "--approve", "--json") == ['{"approved":5,"held":1,"brokers":[3,7]}']
     assert client.did == [("approve", None), ("approve", {7}), ("approve", {3, 7}), ("approve", None)]

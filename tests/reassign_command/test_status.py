@@ -24,7 +24,7 @@ from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.partition_health import UnhealthyPartitions
 from kafka_reassign_rpc.core.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus, Throttle
-from kafka_reassign_rpc.core.status.documents import Move
+from kafka_reassign_rpc.core.status.documents import Move, StatusProblem
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.protocol.messages import ControlledShutdownRequest
@@ -33,6 +33,7 @@ from kafka_reassign_rpc.reassign_command.action_status import document
 from kafka_reassign_rpc.reassign_command.merged_events import newest_events
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.status_text import EVENTS_SHOWN, MOVES_SHOWN, Seen, comes_and_goes, lines
+from kafka_reassign_rpc.support.typed_commands import Connection, command
 from tests.controller.cluster import RATE, SIZE, Cluster, cluster
 from tests.http_client import get
 from tests.reassign_command.run_command import Command
@@ -132,6 +133,22 @@ def test_sv_11_a_row_says_which_replica_comes_and_which_goes() -> None:
     assert told(adding=(3,), removing=(1, 2)) == "3 comes, 1 and 2 go"
     assert told(removing=(2,)) == "2 goes"
     assert told() == "only the order changes"
+
+
+def test_dh_8_a_command_to_type_has_a_line_of_its_own_with_the_connection_of_this_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    approve = command("kafka-reassign heal", "--approve")
+    text = f"{'3 moves of repairs of brokers 3, 4 and 5, ' * 3}wait for approval: {approve}"
+    before = shown()
+    status = msgspec.structs.replace(before.status, problems=[StatusProblem("repairs_unapproved", "wrong", text, None)])
+    monkeypatch.setattr(action_status, "read", lambda *_, **__: before._replace(status=status))
+    stream = io.StringIO()
+    here = Connection("b1:9092,b2:9092", "my admin.properties")
+    context: Any = SimpleNamespace(output=Output(stream, as_json=False, connection=here), client=None, client_of=None)
+    action_status.run(context)
+    connection = "--bootstrap-server b1:9092,b2:9092 --command-config 'my admin.properties'"
+    assert f"    kafka-reassign heal {connection} --approve" in stream.getvalue().splitlines()
 
 
 def test_sv_11_a_long_reason_goes_on_in_the_next_line_and_no_ticket_is_cut() -> None:

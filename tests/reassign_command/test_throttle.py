@@ -107,8 +107,8 @@ async def test_dh_4_repairs_in_flight_and_waiting_follow_their_setting_on_broker
     told = await throttle(world, "50MB")
     assert told.lines == [
         "There is no such move.",
-        "4 moves of repairs follow self.healing.throttle instead: kafka-reassign settings --set "
-        "self.healing.throttle=50000000 changes them.",
+        "4 moves of repairs follow self.healing.throttle instead: `kafka-reassign settings --bootstrap-server "
+        f"{world.bootstrap} --set self.healing.throttle=50000000` changes them.",
     ]
     server = ("--bootstrap-server", world.bootstrap)
     assert (await kafka_reassign("settings", *server, "--set", "self.healing.throttle=50MB")).code == 0

@@ -23,6 +23,7 @@ from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_parti
 from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
 from kafka_reassign_rpc.planner.scheduling.start_order import StartOrder, start_priority
 from kafka_reassign_rpc.support.counted import agreeing, counted
+from kafka_reassign_rpc.support.typed_commands import command
 
 
 class PreparedRepair(NamedTuple):
@@ -206,9 +207,8 @@ class QueueRepairs(Command[QueuedRepair]):
                 what = f"{counted(count, 'move')} joined the queue{self._explained and ', '}{self._explained}"
                 work.view.report(Event(catalogue.HEAL_SCHEDULED, broker=broker, reason=what))
             if unapproved := self._unapproved[broker]:
-                what = (
-                    f"{counted(unapproved, 'move')} {agreeing(unapproved, 'wait')} for `kafka-reassign heal --approve`"
-                )
+                waiting = f"{counted(unapproved, 'move')} {agreeing(unapproved, 'wait')} for approval"
+                what = f"{waiting}: {command('kafka-reassign heal', '--approve', '--brokers', broker)}"
                 work.view.report(Event(catalogue.HEAL_UNAPPROVED, broker=broker, reason=what))
         reported = self._memory.impossible
         for problem in impossible_texts(self._left):

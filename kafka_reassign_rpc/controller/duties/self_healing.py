@@ -64,6 +64,7 @@ from kafka_reassign_rpc.planner.planner_cluster import (
     PlannerTopic,
 )
 from kafka_reassign_rpc.support.turns import Pace, in_turns
+from kafka_reassign_rpc.support.typed_commands import command
 
 log = logging.getLogger(__name__)
 
@@ -426,7 +427,8 @@ def _topics(
 def _nothing_left(broker: int, found: FailedBrokersReport) -> str:
     nothing = f"There is nothing to heal of broker {broker}"
     if any(one.broker == broker and one.unapproved for one in found.repairs):
-        return f"{nothing}: its repair waits for approval: kafka-reassign heal --approve --brokers {broker}"
+        approve = command("kafka-reassign heal", "--approve", "--brokers", broker)
+        return f"{nothing}: its repair waits for approval: {approve}"
     return f"{nothing}: it holds no replicas, or its repair or moves in flight take all of them away."
 
 

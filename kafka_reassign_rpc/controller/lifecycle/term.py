@@ -29,6 +29,7 @@ from kafka_reassign_rpc.core.writers.reload import note_put_back
 from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.turns import Pace
+from kafka_reassign_rpc.support.typed_commands import command
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import last_control_znode
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
@@ -130,7 +131,10 @@ class Term:
         moves = self._cluster.queue.held
         if moves:
             log.warning(
-                "%s held until `kafka-reassign release`: %s", counted(moves, "waiting move", "are"), held.reason
+                "%s held until `%s`: %s",
+                counted(moves, "waiting move", "are"),
+                command("kafka-reassign release", "--all"),
+                held.reason,
             )
 
     async def _end(self) -> None:

@@ -55,8 +55,8 @@ def refuse_in_defaults(wanted: Mapping[str, str], current: Mapping[str, str], ow
     if names:
         raise ConfigValueError(
             f"{', '.join(names)}: settings of kafka-reassign-rpc servers do not belong to {IN_DEFAULTS}, where stock"
-            " tools take them for secrets. Set them on a server: kafka-configs.sh --entity-type brokers"
-            f" --entity-name {own_id}, or kafka-reassign settings --set. Here they can only be deleted."
+            " tools take them for secrets. Set them with `kafka-reassign settings`, or on a server (kafka-configs.sh"
+            f" --entity-type brokers --entity-name {own_id}). Here they can only be deleted."
         )
 
 

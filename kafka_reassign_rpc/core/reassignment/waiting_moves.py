@@ -58,7 +58,7 @@ def why_not_started(move: WaitingMove) -> str | None:
     if move.unapproved is None:
         return None
     since = f" since {utc_time(move.unapproved)} UTC" if move.unapproved > 0 else ""
-    return f"for approval{since}: kafka-reassign heal --approve"
+    return f"for approval{since}"
 
 
 def bytes_to_copy(adding: Collection[int], size: int | None) -> int | None:

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RA
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
 from kafka_reassign_rpc.support.human_units import utc_time
+from kafka_reassign_rpc.support.typed_commands import command
 
 EMPTY_PLACE = (
     "there is no broker and no topic. A mistyped chroot looks the same: is that of zookeeper.connect the brokers' own?"
@@ -154,7 +155,8 @@ def _unapproved(term: TermView) -> Iterator[StatusProblem]:
     of = sorted(one.broker for one in repairs if one.unapproved)
     repaired = f" of {_named(of)}" if of else ""
     waiting = f"{counted(term.cluster.queue.unapproved, 'move')} of repairs{repaired}"
-    text = f"{waiting} {agreeing(term.cluster.queue.unapproved, 'wait')} for approval: kafka-reassign heal --approve"
+    wait = agreeing(term.cluster.queue.unapproved, "wait")
+    text = f"{waiting} {wait} for approval: {command('kafka-reassign heal', '--approve')}"
     yield StatusProblem("repairs_unapproved", "wrong", text, None)
 
 

@@ -118,7 +118,7 @@ def check(directory: StorePath) -> int:
         raise BadInput(f"{directory}: no such directory")
     found = list_files(directory)
     if not found:
-        raise BadInput(f"{directory}: no events there; `kafka-reassign-rpc export --events` writes them")
+        raise BadInput(f"{directory}: no events there; `kafka-reassign-rpc export` with --events writes them")
     return sum(parquet_files.check(file.path, _IN_EVERY_FILE) for file in found)
 
 

@@ -1,7 +1,6 @@
 """The page of a plan: what changes, how to carry it out and to undo it, its costs, the brokers before and after, when
 each batch runs, the moves and their reasons."""
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -31,6 +30,7 @@ from kafka_reassign_rpc.pipeline.reports.result_tables import RATE_COLUMNS, SIZE
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
 from kafka_reassign_rpc.support.bounded_text import abridged
 from kafka_reassign_rpc.support.human_units import duration, size, utc_time
+from kafka_reassign_rpc.support.typed_commands import command
 
 NAME = "report.html"
 _ALWAYS = ("bytes", "replicas", "leaders")
@@ -93,11 +93,11 @@ def _page(plan: StorePath, summary: PlanSummary) -> HtmlPage:
 
 
 def _commands(plan: StorePath, summary: PlanSummary) -> Iterator[list[str]]:
-    submit = f"kafka-reassign-rpc submit --plan {shlex.quote(str(plan))} --bootstrap-server HOST:PORT"
-    throttle = "" if summary.throttle is None else f" --throttle {summary.throttle}"
-    yield ["see how far it is, and whether it fits still", submit]
-    yield ["carry it out", f"{submit} --execute{throttle}"]
-    yield ["undo what was moved, and cancel what moves", f"{submit} --undo --execute{throttle}"]
+    submit = partial(command, "kafka-reassign-rpc submit", "--plan", plan)
+    throttle = () if summary.throttle is None else ("--throttle", summary.throttle)
+    yield ["see how far it is, and whether it fits still", submit()]
+    yield ["carry it out", submit("--execute", *throttle)]
+    yield ["undo what was moved, and cancel what moves", submit("--undo", "--execute", *throttle)]
 
 
 def _add_time(page: HtmlPage, summary: PlanSummary) -> None:

@@ -4,9 +4,10 @@ places nothing new there, moves away what came after the snapshot, and says at t
 A drain of some topics alone does not empty a broker: then it does neither.
 """
 
+import shlex
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -23,6 +24,7 @@ from kafka_reassign_rpc.pipeline.submission.batch_run import BatchRun
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
 from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
+from kafka_reassign_rpc.support.typed_commands import command
 
 _NAMED = 5
 ROUNDS = 3
@@ -150,11 +152,17 @@ class DrainedBrokers:
             else:
                 line(f"broker {broker} is empty")
         if left.replicas:
-            again = listed(left.replicas)
-            line(
-                "what is there was left out, or has nowhere to go: `kafka-reassign-rpc export` again, then"
-                f" `kafka-reassign-rpc plan drain --brokers {again}` and `submit` move it"
-            )
+            line("what is there was left out, or has nowhere to go; to plan it again:")
+            for one in self._again(listed(left.replicas)):
+                line(f"  {one}")
+
+    def _again(self, brokers: str) -> Iterator[str]:
+        snapshot, plan, to = f"{self.path}-snapshot", f"{self.path}-again", self.plan.info.requested.to
+        yield command("kafka-reassign-rpc export", "--out", snapshot)
+        receivers = ("--to", listed(to)) if to else ()
+        words = ("--brokers", brokers, *receivers, "--snapshot", snapshot, "--out", plan)
+        yield f"kafka-reassign-rpc plan drain {shlex.join(words)}"
+        yield command("kafka-reassign-rpc submit", "--plan", plan, "--execute")
 
     def _look(self) -> _Left:
         return self.cluster.ask(self._read)
@@ -177,7 +185,7 @@ class DrainedBrokers:
         return f"this controller cannot cordon brokers: new topics may land on {self._named()} meanwhile"
 
     def _how_to_open(self) -> str:
-        return f"kafka-reassign cordon --uncordon --brokers {listed(self.brokers)}"
+        return command("kafka-reassign cordon", "--uncordon", "--brokers", listed(self.brokers))
 
     def _named(self) -> str:
         return f"broker{plural(len(self.brokers))} {first_of(self.brokers, _NAMED)}"

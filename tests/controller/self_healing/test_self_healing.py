@@ -209,7 +209,7 @@ async def test_dh_2_where_all_brokers_are_cordoned_no_repair_starts_and_the_reas
     async with elected_controller(zk_connect) as controller:
         healing = HealingController(controller)
         await healing.cordon("1,2,4,5")
-        with pytest.raises(PolicyViolation, match="are cordoned: `kafka-reassign cordon --uncordon`"):
+        with pytest.raises(PolicyViolation, match="are cordoned: `kafka-reassign cordon` opens them"):
             await healing.healer.heal(3, ME, dry_run=False)
         assert queued(controller) == {}
         await healing.cordon("1,2,4")

@@ -212,7 +212,10 @@ async def test_mg_4_after_a_rollback_the_servers_take_part_again_and_nothing_tha
         await eventually(lambda: has_marked(zk, 4))
         (why,) = await reasons_of_holds(zk)
         assert (why or "").startswith("KRaft has controlled this cluster since ")
-        assert "4 waiting moves are held until `kafka-reassign release`: KRaft" in caplog.text
+        assert (
+            "4 waiting moves are held until `kafka-reassign release --bootstrap-server HOST:PORT --all`: KRaft"
+            in caplog.text
+        )
         assert not await is_moving(zk)
         assert (await queue_json(zk) or {}).keys() == {*WAITING, ("u", 0), ("u", 1)}
         await zk.create(znode_paths.REASSIGN_PARTITIONS, batch({("u", 0): (2, 3)}))

@@ -1,0 +1,48 @@
+"""Commands that our texts tell somebody to type. They run as they are printed.
+
+A text is often made where nobody knows how its reader reaches the cluster: in a server, or in a plan. It says
+HOST:PORT there, and a command of ours that prints the text puts its own connection in place of that.
+"""
+
+import re
+import shlex
+from typing import NamedTuple
+
+
+class Connection(NamedTuple):
+    """How a command reaches a cluster.
+
+    bootstrap_server   HOST:PORT of one or more nodes; the default: whoever reads the command knows them
+    command_config     the file with properties of the client
+    config_flag        what the command calls this file
+    """
+
+    bootstrap_server: str = "HOST:PORT"
+    command_config: str | None = None
+    config_flag: str = "--command-config"
+
+    def filled(self, text: str) -> str:
+        """The text with this connection in all commands that name none."""
+        return text.replace(str(ANY), str(self))
+
+    def __str__(self) -> str:
+        file = () if self.command_config is None else (self.config_flag, self.command_config)
+        return shlex.join(("--bootstrap-server", self.bootstrap_server, *file))
+
+
+ANY = Connection()
+_LAST = re.compile(rf"(?: `)?(kafka-reassign(?:-rpc)?(?: [a-z-]+){{0,2}} {ANY}[^`]*)`?$")
+
+
+def without_command(line: str) -> tuple[str, str]:
+    """What comes before the command with which a line ends, and the command; empty: it ends with none.
+
+    A command that is broken into lines cannot be copied.
+    """
+    found = _LAST.search(line)
+    return (line, "") if found is None else (line[: found.start()].rstrip(), found[1])
+
+
+def command(program: str, *words: object) -> str:
+    """A command without its connection. `program`: with the word of the action, such as `kafka-reassign heal`."""
+    return " ".join((program, str(ANY), *(shlex.quote(str(word)) for word in words)))
