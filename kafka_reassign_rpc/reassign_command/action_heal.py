@@ -122,7 +122,7 @@ def _switch(context: ActionContext, *, paused: bool) -> None:
     context.output.line(
         "Healing is paused: no repair starts until --resume, nor do moves of repairs that wait. Moves in flight go on."
         if paused
-        else "Healing goes on."
+        else "Healing is not paused any more."
     )
 
 
@@ -251,11 +251,13 @@ def _log_dirs_line(one: LogDirFailure, status: HealingStatus) -> str:
 
 
 def _dry_run(context: ActionContext, broker: int | None) -> None:
-    lost = [] if broker is not None else _lost(context.client.healing_status())
+    status = context.client.healing_status() if broker is None else None
+    lost = [] if status is None else _lost(status)
+    begun = [] if status is None else status.repairs
     brokers = [one.broker for one in lost if one.replicas] if broker is None else [broker]
     repairs = {one: context.client.heal_broker(one, dry_run=True) for one in brokers}
     context.output.note(repairs=[_repair_document(one, repair) for one, repair in repairs.items()], dryRun=True)
-    if not repairs and not lost:
+    if not repairs and not lost and not begun:
         context.output.line("No broker that holds replicas is lost.")
     for failed in lost:
         if not failed.replicas:
@@ -267,6 +269,9 @@ def _dry_run(context: ActionContext, broker: int | None) -> None:
         if len(repair.moves) > MOVES_SHOWN:
             context.output.line(f"  … and {len(repair.moves) - MOVES_SHOWN} more (--json shows all)")
         _show_left_out(context, repair)
+    for under_way in begun:
+        how = f"{command('kafka-reassign', '--list')} shows where its replicas go"
+        context.output.line(f"Broker {under_way.broker}: its repair is in the queue or under way: {how}")
 
 
 def _heal(context: ActionContext, broker: int) -> None:

@@ -251,6 +251,17 @@ def test_dh_8_an_approval_says_what_may_start_now(capsys: pytest.CaptureFixture[
     assert client.did == [("approve", None), ("approve", {7}), ("approve", {3, 7}), ("approve", None)]
 
 
+def test_dh_8_a_dry_run_says_that_a_repair_has_begun_or_waits_and_how_it_is_shown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    repairs = (BrokerRepair(3, waiting=4, moving=0, unapproved=4),)
+    client = Client(HealingStatus(90_000, False, None, (), 4, 0, repairs=repairs, approval=True, unapproved=4))
+    assert printed_lines(capsys, client, "--dry-run") == [
+        "Broker 3: its repair is in the queue or under way: kafka-reassign --bootstrap-server HOST:PORT --list shows"
+        " where its replicas go"
+    ]
+
+
 def test_dh_1_a_dry_run_of_every_lost_broker_names_one_that_has_nothing_left_to_repair(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -299,7 +310,7 @@ def test_46_6_an_order_to_heal_and_the_switch_do_one_thing_each(capsys: pytest.C
     client = Client(repair=Repair((MOVE, MOVE), {}, None))
     assert printed_lines(capsys, client, "--now", "3") == ["Broker 3: 2 moves joined the queue."]
     assert printed_lines(capsys, client, "--pause")[0].startswith("Healing is paused: ")
-    assert printed_lines(capsys, client, "--resume") == ["Healing goes on."]
+    assert printed_lines(capsys, client, "--resume") == ["Healing is not paused any more."]
     assert client.did == [("heal", 3, False), ("pause",), ("resume",)]
 
 
@@ -360,7 +371,7 @@ async def test_46_6_an_operator_sees_a_lost_broker_holds_its_repair_back_and_ord
                 "(self.healing.paused=true)."
             ],
         )
-        assert (await heal(world.bootstrap, "--resume")).lines == ["Healing goes on."]
+        assert (await heal(world.bootstrap, "--resume")).lines == ["Healing is not paused any more."]
         stays = "replication factor 3 is larger than the 2 brokers that can hold a replica"
         planned = (await heal(world.bootstrap, "--dry-run")).lines
         assert re.fullmatch(r"Broker 3: 1 move(, 0 B to copy)?", planned[0])

@@ -90,7 +90,7 @@ async def test_hm_1_enabling_and_resuming_take_away_what_an_earlier_version_has_
     enabled = await kafka_reassign("--bootstrap-server", world.bootstrap, "--enable")
     assert (enabled.code, enabled.out) == (0, "Reassignments may be started.\n")
     resumed = await kafka_reassign("heal", "--bootstrap-server", world.bootstrap, "--resume")
-    assert (resumed.code, resumed.out) == (0, "Healing goes on.\n")
+    assert (resumed.code, resumed.out) == (0, "Healing is not paused any more.\n")
     assert await in_znode(world, znode_paths.config_broker("<default>")) == {}
     disabled = await kafka_reassign("--bootstrap-server", world.bootstrap, "--disable")
     assert disabled.code == 0
