@@ -3,7 +3,8 @@
 After an outage of ZooKeeper a stock controller (3.9.1) may be left with a StopReplica in its batch. Then it tells the
 brokers nothing any more, but still writes the ends of moves to ZooKeeper: the replicas that these drop are never
 stopped. One that resigns takes along what waits to be sent: a busy broker is not told of the replicas that were dropped
-a moment before. The same goes for a broker whose session has ended: its channel is closed with all that waits there.
+a moment before. The same goes for a broker whose session has ended: its channel is closed with all that waits there,
+and for one that is killed while it ends a move.
 """
 
 import re
@@ -22,6 +23,10 @@ _ENDED = "addingReplicas=, removingReplicas=)"
 _ASSIGNED = re.compile(
     r"\[([\d-]+ [\d:,]+)\] .*Successfully updated assignment of partition (\S+) to "
     r"ReplicaAssignment\(replicas=([\d,]+),"
+)
+_ENDS = re.compile(
+    r"\[([\d-]+ [\d:,]+)\] .*Target replicas List\(([\d, ]+)\) have all caught up with the leader for reassigning "
+    r"partition (\S+) "
 )
 _CHANGED = re.compile(r"\[([\d-]+ [\d:,]+)\] .*, deleted brokers: ([\d,]*), bounced brokers: ([\d,]*), all live")
 _ELECTED = re.compile(r"\[([\d-]+ [\d:,]+)\] .* successfully elected as the controller\.")
@@ -54,12 +59,14 @@ def stock_terms(logs: Iterable[Path]) -> StockTerms:
 def _read(log: Iterable[str], found: StockTerms) -> None:
     is_stuck = False
     last: list[Assigned] = []
+    ends: dict[str, Assigned] = {}  # moves that it ends, until it says that it has
     for line in log:
         if _STUCK in line:
             is_stuck = True
         elif assigned := _ASSIGNED.match(line):
             one = Assigned(assigned[2], _replicas(assigned[3]), _seconds(assigned[1]))
             found.assigned.append(one)
+            ends.pop(one.name, None)
             if not is_stuck:
                 last.append(one)
             elif _ENDED in line:
@@ -67,12 +74,17 @@ def _read(log: Iterable[str], found: StockTerms) -> None:
         elif resigned := _RESIGNED.match(line):
             found.untold.extend(one for one in last if one.at >= _seconds(resigned[1]) - WAITING_S)
             is_stuck, last = False, []
+        elif ending := _ENDS.match(line):
+            ends[ending[3]] = Assigned(ending[3], _replicas(ending[2].replace(" ", "")), _seconds(ending[1]))
         elif changed := _CHANGED.match(line):
             at = _seconds(changed[1])
             brokers = [*changed[2].split(","), *changed[3].split(",")]
             found.ended_registrations.extend(Absence(int(broker), at, at) for broker in brokers if broker)
         elif elected := _ELECTED.match(line):
             found.elections.append(_seconds(elected[1]))
+            found.untold.extend(ends.values())
+            ends = {}
+    found.untold.extend(ends.values())
 
 
 def _replicas(listed: str) -> frozenset[int]:

@@ -173,6 +173,25 @@ def test_sv_4_what_a_stock_controller_changed_right_before_it_resigned_may_have_
     assert (found.name, found.replicas, round(found.at % 60, 3)) == ("b-0", frozenset({1, 2, 3}), 26.386)
 
 
+def test_sv_4_a_stock_controller_that_was_killed_while_it_ended_a_move_may_have_told_no_broker(tmp_path: Path) -> None:
+    def told(second: str, text: str) -> str:
+        return f"[2026-11-27 18:34:{second}] INFO [Controller id=2] {text} (kafka.controller.KafkaController)\n"
+
+    def ends(second: str, name: str) -> str:
+        caught_up = "have all caught up with the leader for reassigning"
+        return told(second, f"Target replicas List(4, 1) {caught_up} partition {name}")
+
+    assignment = "ReplicaAssignment(replicas=4,1, addingReplicas=, removingReplicas=)"
+    ended = told("37,000", f"Successfully updated assignment of partition a-0 to {assignment}")
+    log = tmp_path / "broker.log"
+    killed = [ends("36,900", "a-0"), ended, ends("38,936", "b-3")]
+    elected = "2 successfully elected as the controller. Epoch incremented to 9 and epoch zk version is now 9"
+    for later in ([], [told("59,000", elected)]):
+        log.write_text("".join([*killed, *later]))
+        [found] = stock_terms([log]).untold
+        assert (found.name, found.replicas, round(found.at % 60, 3)) == ("b-3", frozenset({1, 4}), 38.936)
+
+
 def test_sv_4_stock_controllers_tell_when_they_were_elected(tmp_path: Path) -> None:
     elected = "3 successfully elected as the controller. Epoch incremented to 1 and epoch zk version is now 1"
     log = tmp_path / "broker.log"
