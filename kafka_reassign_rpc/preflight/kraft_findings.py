@@ -134,11 +134,12 @@ def _throttles(state: FoundState, more: MigrationState, cures: Cures) -> Iterato
     leased = [one for one in standing if f"{one[0]}/{one[1]}" in kept]
     others = [one for one in standing if one not in leased]
     if state.is_krafts and leased:
+        verify = command("kafka-reassign", "--verify", "--reassignment-json-file", "FILE")
         yield unsafe(
             "leases",
             f"throttles of leases have stayed on {_entities(leased)}: nobody takes them back under KRaft, and they hold"
             " forever",
-            "when their moves have ended, delete them, so or by `kafka-reassign --verify` with the file of the moves;"
+            f"when their moves have ended, delete them, so or by `{verify}` with the file of the moves;"
             f" what stood there before is in {znode_paths.THROTTLES}",
             _deleted(leased, cures),
         )

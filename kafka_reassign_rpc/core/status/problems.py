@@ -78,9 +78,10 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
         text = f"{counted(totals.under_replicated, 'partition', 'are')} under-replicated"
         yield StatusProblem("under_replicated", "warn", text, None)
     if not totals.in_flight and not totals.waiting and (slow := _needlessly_throttled(term)):
+        verify = command("kafka-reassign", "--verify", "--reassignment-json-file", "FILE")
         text = (
-            f"Nothing moves, and {_named(slow)} {agreeing(len(slow), 'are')} throttled by a config that no move needs:"
-            " kafka-reassign --verify with the file of the moves clears it"
+            f"Nothing moves, and {_named(slow)} {agreeing(len(slow), 'are')} throttled by a config that no move needs."
+            f" With the file of the moves this clears it: {verify}"
         )
         yield StatusProblem("needless_throttles", "warn", text, None)
 

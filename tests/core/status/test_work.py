@@ -296,8 +296,9 @@ def test_sv_11_configs_of_brokers_with_odd_names_do_not_hide_the_status() -> Non
     for name in ("3", "²", "9" * 5000, "<default>"):
         case.cluster.broker_configs[name] = {LEADER_RATE: "5"}
     texts = [one.text for one in case.status().problems if one.kind == "needless_throttles"]
-    cure = "kafka-reassign --verify with the file of the moves clears it"
-    assert texts == [f"Nothing moves, and broker 3 is throttled by a config that no move needs: {cure}"]
+    verify = "kafka-reassign --bootstrap-server HOST:PORT --verify --reassignment-json-file FILE"
+    cure = f"With the file of the moves this clears it: {verify}"
+    assert texts == [f"Nothing moves, and broker 3 is throttled by a config that no move needs. {cure}"]
 
 
 def test_sv_11_a_move_that_has_copied_all_says_which_replica_it_waits_for() -> None:
