@@ -150,7 +150,8 @@ def _left(facts: Facts) -> Iterator[Step]:
             Act.STOP,
             f"KRaft has taken over, and what ZooKeeper says of configs does not hold any more: "
             f"{'; '.join(one.text for one in configs)}",
-            "take them back with `kafka-configs.sh`; or go back to ZooKeeper first",
+            "take them back with the commands that `kafka-reassign-rpc check --for-kraft` prints; or go back to"
+            " ZooKeeper first",
         )
     else:
         yield from configs
