@@ -181,11 +181,12 @@ class Secured:
             "log_level": 0,
         }
 
-    def produce(self, topic: str, count: int) -> None:
-        """Records 0 to `count` to partitions 0 and 1. Blocks."""
-        producer = Producer({**self.librdkafka("SCRAM-SHA-512"), "acks": "all"})
+    def produce(self, topic: str, count: int, more: bytes = b"") -> None:
+        """Records 0 to `count` to partitions 0 and 1, in small batches: a first fetch brings a whole one. `more`: what
+        each has besides its number. Blocks."""
+        producer = Producer({**self.librdkafka("SCRAM-SHA-512"), "acks": "all", "batch.size": 8_192})
         for number in range(count):
-            producer.produce(topic, b"%d" % number, partition=number % 2)
+            producer.produce(topic, b"%d" % number + more, partition=number % 2)
         assert producer.flush(60) == 0
 
     def consume(self, topic: str, count: int) -> set[bytes]:

@@ -5,14 +5,19 @@ says where, and the login stands in server.properties.
 """
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.client import client_configs
+from kafka_reassign_rpc.client import ReassignmentClient, client_configs
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.certificates import Authority
+from tests.fork_server import CLI, output_of
+from tests.leaving.command import Leaving
 from tests.processes import Process
 from tests.stock.jars import BROKER_VERSION
 from tests.stock.tools import Tools
@@ -119,6 +124,66 @@ async def moves_over_links(secured: Secured, mechanism: str) -> None:
 
 async def test_sv_5_moves_are_carried_out_where_brokers_log_in_by_scram(scram: Secured) -> None:
     await moves_over_links(scram, "SCRAM-SHA-512")
+
+
+async def test_mg_2_leave_is_killed_and_run_again_on_a_secured_cluster_and_nothing_of_ours_is_left(
+    scram: Secured,
+) -> None:
+    """A throttle lease holds one move in flight, another move waits, and a setting of servers stands."""
+    server = await scram.serve("leaves")
+    ours, properties = server.ready_value("bootstrap"), scram.login("SCRAM-SHA-512")
+    configs = client_configs(ours, properties)
+    await asyncio.to_thread(create_topic, configs, "left")
+    await asyncio.to_thread(scram.produce, "left", 800, bytes(5_000))
+    await asyncio.to_thread(start_and_queue, configs)
+    await eventually(lambda: is_throttled(scram.zk), within=60)
+    file = scram.directory / "left.json"
+    login = ("--java-security-auth-login-config", str(scram.directory / "jaas.conf"))
+    admin = Path(scram.file("admin", properties))
+    admin.chmod(0o600)  # otherwise it warns
+    logged_in = (*login, "--command-config", str(admin))
+    leaving = Leaving(scram.zk.connect, *logged_in, "--export", str(file), "--hand-over")
+
+    await leaving.until("servers: waits")
+    assert await server.stop() == 0
+    await leaving.until("leases: done")
+    assert not await is_throttled(scram.zk)
+    assert await scram.zk.exists(znode_paths.LAST_CONTROL) is not None, "it was killed in the middle"
+    last = await output_of(CLI, [*leaving.words, "--yes"])
+
+    assert (last.code, last.err) == (0, "")
+    assert last.out.endswith("Nothing of kafka-reassign-rpc is left in this cluster.\n")
+    assert set(await scram.zk.children(znode_paths.ADMIN)) == {"delete_topics"}
+    assert await scram.zk.children(znode_paths.config_type("brokers")) == ["1", "2"]
+    kept = json.loads(file.read_bytes())
+    assert [(one["topic"], one["partition"], one["replicas"]) for one in kept["partitions"]] == [("left", 1, [1])]
+    assert kept["settings"]["partition.reassignments.enabled"] == "false"
+
+    async def has_moved() -> bool:
+        """A stock controller has carried the move on."""
+        topic = json.loads((await scram.zk.get(znode_paths.topic("left")))[0])
+        return bool(topic["partitions"]["0"] == [2] and not topic["adding_replicas"])
+
+    await eventually(has_moved, within=60)
+    checked = await output_of(CLI, ["check", "--for-kraft", "--json", "--zookeeper-connect", scram.zk.connect, *login])
+    found = {one["subject"] for one in json.loads(checked.out)["findings"] if one["level"] != "OK"}
+    assert not found & {"leases", "moves", "own-znodes", "requests", "settings", "throttles", "waiting-moves"}, found
+    await eventually(scram.stock_controls, within=60)
+    assert SECRET not in last.out
+
+
+def start_and_queue(configs: dict[str, object]) -> None:
+    with ReassignmentClient(**configs) as client:
+        started = client.alter_partition_reassignments({("left", 0): [2]}, throttle=1_000)
+        client.disable()
+        queued = client.alter_partition_reassignments({("left", 1): [1]}, queue=True)
+    assert {*started.values(), *queued.values()} == {None}
+
+
+async def is_throttled(zk: ZooKeeper) -> bool:
+    path = znode_paths.config_type("brokers")
+    configs = [(await zk.get(f"{path}/{name}"))[0] for name in await zk.children(path)]
+    return any(b"replication.throttled.rate" in one for one in configs)
 
 
 async def test_sv_5_a_server_whose_credential_is_revoked_says_so_and_goes_on_with_a_new_one(scram: Secured) -> None:
