@@ -14,7 +14,7 @@ from uuid import UUID
 
 from benchmarks.tables import duration, show
 from kafka_reassign_rpc.server import interpreter_tuning
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Op
 from kafka_reassign_rpc.zookeeper.transactions import size_of, split_ops
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -108,13 +108,13 @@ async def _world(connect: str, size: int) -> Mapping[Name, Replicas]:
             first, second, third = (1 + (at + step) % BROKERS for step in (0, 7, 12))
             origins[index] = (first, second)
             targets[topic, index] = (first, third)
-        assignment = znode_contents.encode_topic(UUID(int=number + 1), {i: (to, (), ()) for i, to in origins.items()})
+        assignment = topic_znodes.encode_topic(UUID(int=number + 1), {i: (to, (), ()) for i, to in origins.items()})
         ops += [Create(znode_paths.topic(topic), assignment), Create(znode_paths.partitions(topic))]
         for index, replicas in origins.items():
             ops.append(Create(znode_paths.partition(topic, index)))
             ops.append(
                 Create(
-                    znode_paths.partition_state(topic, index), znode_contents.encode_state(replicas[0], 0, replicas, 1)
+                    znode_paths.partition_state(topic, index), topic_znodes.encode_state(replicas[0], 0, replicas, 1)
                 )
             )
     async with ZooKeeper(connect) as zk:

@@ -18,8 +18,8 @@ from uuid import UUID
 from benchmarks import tables
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig
 from kafka_reassign_rpc.protocol.frame_buffer import FrameBuffer
-from kafka_reassign_rpc.zookeeper import znode_contents
-from kafka_reassign_rpc.zookeeper.znode_contents import Assignment
+from kafka_reassign_rpc.zookeeper import topic_znodes
+from kafka_reassign_rpc.zookeeper.topic_znodes import Assignment
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.fleet import messages
 
@@ -51,7 +51,7 @@ async def _median(rounds: int, measured: Callable[[], Awaitable[float]]) -> floa
 async def _encode_topic() -> float:
     partitions = {index: Assignment((1, 2, 3, 4), (4,), (1,)) for index in range(PARTITIONS)}
     since = time.thread_time()
-    znode_contents.encode_topic(UUID(int=1), partitions)
+    topic_znodes.encode_topic(UUID(int=1), partitions)
     return time.thread_time() - since
 
 

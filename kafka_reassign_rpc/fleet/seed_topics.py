@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor, Topic
 from kafka_reassign_rpc.fleet.controller_connection import ControllerConnection
 from kafka_reassign_rpc.fleet.fleet_config import SeedTopic
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_number
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NotSent, TransactionFailed, ZkError
@@ -137,8 +137,8 @@ class TopicSeeder:
                     broker = znode_contents.decode_broker(found[0], f"{znode_paths.BROKER_IDS}/{name}", 0)
                     brokers[broker.id] = broker.rack
         assignment = spread(brokers, topic.partitions, topic.replication_factor)
-        data = znode_contents.encode_topic(
-            uuid.uuid4(), {index: znode_contents.Assignment(replicas) for index, replicas in enumerate(assignment)}
+        data = topic_znodes.encode_topic(
+            uuid.uuid4(), {index: topic_znodes.Assignment(replicas) for index, replicas in enumerate(assignment)}
         )
         config = znode_paths.config_topic(topic.name)
         try:

@@ -26,8 +26,9 @@ from kafka_reassign_rpc.support.typed_commands import command
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import announcement, entity_path
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData
+from kafka_reassign_rpc.zookeeper.topic_znodes import MISSING_REPLICAS
 from kafka_reassign_rpc.zookeeper.transactions import split_ops
-from kafka_reassign_rpc.zookeeper.znode_contents import MISSING_REPLICAS, encode_config
+from kafka_reassign_rpc.zookeeper.znode_contents import encode_config
 
 _topic = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _WAITS = (znode_paths.REASSIGNMENT_REQUESTS, *znode_paths.QUEUES)

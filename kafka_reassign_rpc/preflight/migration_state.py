@@ -10,7 +10,7 @@ from kafka_reassign_rpc.preflight import own_znodes, znode_rights
 from kafka_reassign_rpc.preflight.own_znodes import OwnZnodes
 from kafka_reassign_rpc.preflight.read_state import FoundState, children
 from kafka_reassign_rpc.support.slices import pieces
-from kafka_reassign_rpc.zookeeper import acl_znodes, znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import acl_znodes, znode_contents, znode_decoder, znode_paths
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore
 from kafka_reassign_rpc.zookeeper.operations import AclEntry
 from kafka_reassign_rpc.zookeeper.quota_znodes import READ_TOGETHER, QuotaStore, quota_path
@@ -79,7 +79,7 @@ async def _quotas(zk: ZooKeeper) -> tuple[dict[str, Mapping[str, str]], dict[str
     bad: dict[str, str] = {}
     for some in pieces(list(paths), READ_TOGETHER):
         read = ((path, one) for path, one in zip(some, await zk.multi_get(some), strict=True) if one and one[0])
-        good, broken = znode_contents.decode_many(znode_contents.decode_config, read)
+        good, broken = znode_decoder.decode_many(znode_contents.decode_config, read)
         found |= {paths[path]: configs for path, configs in good.items()}
         bad |= {paths[error.path]: error.reason for error in broken}
     return found, bad

@@ -13,8 +13,9 @@ jute.py                          encoding and decoding of packets that are sent 
 zookeeper_errors.py              what a call can end in: sent or not, done or not
 znode_paths.py                   the paths of all znodes
 znode_acls.py                    which ACL a new znode gets
-znode_decoder.py                 the one decoder of JSON and numbers in znodes; BadZnode
-znode_contents.py                the contents of Kafka's znodes and of failed brokers
+znode_decoder.py                 the one decoder of JSON and numbers in znodes, and their limits; BadZnode
+topic_znodes.py                  /brokers/topics: topics, and the states of their partitions
+znode_contents.py                brokers, failed brokers, the controller, configs, ids: the contents of their znodes
 config_znodes.py                 /config: dynamic configs and their announcement
 quota_znodes.py                  /config of users, clients and IPs: quotas and SCRAM credentials
 served_configs.py                configs and quotas as clients read and change them

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from kafka_reassign_rpc.core.state.config_entities import BROKERS
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.support.turns import Pace
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_decoder, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData, Stat
 from kafka_reassign_rpc.zookeeper.transactions import split_ops
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
@@ -75,7 +75,7 @@ class ConfigStore:
         except NoNode:
             return {}, []
         where = [f"{znode_paths.config_type(entity_type)}/{name}" for name in names]
-        found, bad = znode_contents.decode_many(
+        found, bad = znode_decoder.decode_many(
             znode_contents.decode_config, zip(where, await self._zk.multi_get(where), strict=True)
         )
         return {path.rpartition("/")[2]: config for path, config in found.items()}, bad
@@ -139,7 +139,7 @@ class ConfigStore:
         entities: dict[str, None] = {}
         bad: list[BadZnode] = []
         for path, read in zip(new, await self._zk.multi_get(new), strict=True):
-            found, malformed = znode_contents.decode_many(znode_contents.decode_config_change, [(path, read)])
+            found, malformed = znode_decoder.decode_many(znode_contents.decode_config_change, [(path, read)])
             entities.update(dict.fromkeys(found.values()))
             bad += malformed
             await pace.rest()

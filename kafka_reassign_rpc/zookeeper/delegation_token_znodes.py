@@ -12,8 +12,7 @@ import msgspec
 
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op
-from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT64
-from kafka_reassign_rpc.zookeeper.znode_decoder import decode_json
+from kafka_reassign_rpc.zookeeper.znode_decoder import MAX_INT64, decode_json
 
 
 class _Token(msgspec.Struct, rename="camel"):

@@ -12,8 +12,8 @@ import msgspec
 from kafka_reassign_rpc.core.absence import LastControl
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Op, SetData
-from kafka_reassign_rpc.zookeeper.znode_contents import LAST_MS, MAX_INT32
-from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
+from kafka_reassign_rpc.zookeeper.znode_contents import LAST_MS
+from kafka_reassign_rpc.zookeeper.znode_decoder import MAX_INT32, BadZnode, decode_json
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NoAuth, NoNode
 

@@ -8,8 +8,7 @@
 import msgspec
 
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.zookeeper.znode_contents import Id
-from kafka_reassign_rpc.zookeeper.znode_decoder import decode_json
+from kafka_reassign_rpc.zookeeper.znode_decoder import Id, decode_json
 
 
 class _LogDirEvent(msgspec.Struct):

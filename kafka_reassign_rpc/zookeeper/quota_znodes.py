@@ -15,7 +15,7 @@ from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, SHAPES, 
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.turns import Pace
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_decoder, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import Change, ConfigStore
 from kafka_reassign_rpc.zookeeper.operations import Delete, Op, Stat
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
@@ -120,7 +120,7 @@ class QuotaStore:
             paths = [znode_paths.config(quota_path(entity)) for entity in some]
             answers = await self._zk.reading(partial(self._zk.multi_get, paths))
             read = zip(paths, answers, strict=True)
-            configs, bad = znode_contents.decode_many(znode_contents.decode_config, read)
+            configs, bad = znode_decoder.decode_many(znode_contents.decode_config, read)
             for error in bad:
                 log.warning("%s: the quotas of these clients do not hold at this server until it can be read", error)
             found |= {entity: configs[path] for entity, path in zip(some, paths, strict=True) if path in configs}

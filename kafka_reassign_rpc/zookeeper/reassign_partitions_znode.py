@@ -25,8 +25,16 @@ from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.zookeeper.entry_problems import EntryProblems
 from kafka_reassign_rpc.zookeeper.requester_json import StoredClient, stored_client
 from kafka_reassign_rpc.zookeeper.transactions import MAX_STEP_BYTES
-from kafka_reassign_rpc.zookeeper.znode_contents import LAST_MS, MAX_INT32, MAX_INT64, Id
-from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, Undecodable, decode_json, parse
+from kafka_reassign_rpc.zookeeper.znode_contents import LAST_MS
+from kafka_reassign_rpc.zookeeper.znode_decoder import (
+    MAX_INT32,
+    MAX_INT64,
+    BadZnode,
+    Id,
+    Undecodable,
+    decode_json,
+    parse,
+)
 
 VERSION = 1
 MAX_BYTES = MAX_STEP_BYTES - 4096

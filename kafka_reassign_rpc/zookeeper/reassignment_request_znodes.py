@@ -16,9 +16,10 @@ from kafka_reassign_rpc.core.znode_routes.reassignment_requests import Reassignm
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.entry_problems import EntryProblems
-from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, Id
 from kafka_reassign_rpc.zookeeper.znode_decoder import (
+    MAX_INT32,
     BadZnode,
+    Id,
     JsonObject,
     Undecodable,
     parse,

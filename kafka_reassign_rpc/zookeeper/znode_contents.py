@@ -1,224 +1,35 @@
-"""The contents of znodes: a pair of functions for each kind, from bytes to values and back.
+"""The contents of Kafka's znodes but those of topics: a pair of functions for each kind, from bytes to values and back.
 
 A `decode_*` function raises BadZnode with the path, and no other error, for any content that Kafka would not have
 written. The caller reports it and goes on without that znode. Formats: kafka.zk.ZkData (Kafka 3.9); failed brokers:
-KIP-46. The other `*_znode(s)` modules have the formats of KIP-236's znodes, of configs and of throttle leases.
+KIP-46. The other `*_znode(s)` modules have those of topics, of KIP-236's znodes and of throttle leases.
 """
 
-from base64 import urlsafe_b64decode
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Final, NamedTuple, TypeVar
-from uuid import UUID
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import msgspec
 
 from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS, Broker, Endpoint
-from kafka_reassign_rpc.core.topic_ids import topic_id_text
-from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.support.bounded_text import shown, whole_number
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.operations import Stat
-from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, Undecodable, decode_json, decode_number, parse
+from kafka_reassign_rpc.zookeeper.znode_decoder import (
+    MAX_EPOCH,
+    MAX_INT32,
+    MAX_INT64,
+    BadZnode,
+    Id,
+    decode_json,
+    decode_number,
+)
 
-T = TypeVar("T")
-Raw = dict[str, msgspec.Raw]
-
-TOPIC_VERSIONS = (1, 2, 3)
 BROKER_VERSIONS = (1, 2, 3, 4, 5)
 CONTROLLER_VERSIONS = (1, 2)
-NO_REPLICAS: Final[tuple[int, ...]] = ()
-MISSING_REPLICAS = "missing_replicas"
-MAX_MISSING = 2**15 - 1
-"""Kafka's replication factor is an INT16."""
-ACCEPTED_DELETION: Final = b'{"version":1,"accepted":true}'
-"""The content of a mark in `/admin/delete_topics` that a controller has written for a DeleteTopics that it accepted.
-The marks of Kafka and of its tools are empty, and only this product reads their content."""
-
-MAX_INT32 = 2**31 - 1
-MAX_INT64 = 2**63 - 1
 MAX_PORT = 65535
 MAX_ENDPOINTS = 100
 """The most endpoints of a broker or controller."""
 
-Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT32)]
-"""A broker id or a partition's number; checked during parsing."""
-
-MAX_EPOCH = 2**30
-"""The largest epoch of a leader or a controller. The next ones have to fit into an INT32 too, or no request can be
-written. So many elections never come: a larger number is a mistake."""
-Epoch = Annotated[int, msgspec.Meta(ge=0, le=MAX_EPOCH)]
-
 _json = msgspec.json.Encoder()
-
-
-# ------------------------------------------------------------------------------------------------------ topics
-
-
-class Assignment(NamedTuple):
-    """A partition's assignment in the topic znode. `adding` and `removing` are empty unless the partition moves."""
-
-    replicas: tuple[int, ...]
-    adding: tuple[int, ...] = NO_REPLICAS
-    removing: tuple[int, ...] = NO_REPLICAS
-
-
-class TopicZnode(NamedTuple):
-    """`/brokers/topics/$topic`.
-
-    extra     unknown fields, which every rewrite keeps
-    missing   field `missing_replicas`, which only this program knows: how many replicas a partition has too few
-              (see `core.topics.missing_replicas`)
-    """
-
-    id: UUID | None
-    partitions: dict[int, Assignment]
-    extra: dict[str, msgspec.Raw]
-    missing: dict[int, int]
-
-
-_topic_fields = msgspec.json.Decoder(Raw)
-_replica_sets = msgspec.json.Decoder(dict[Id, tuple[Id, ...]])
-_missing_replicas = msgspec.json.Decoder(dict[Id, Annotated[int, msgspec.Meta(ge=1, le=MAX_MISSING)]])
-_int = msgspec.json.Decoder(int)
-_text_or_null = msgspec.json.Decoder(str | None)
-
-
-def decode_topic(data: bytes, path: str) -> TopicZnode:
-    """Takes versions 1 to 3, with Kafka's names of adding and removing replicas or KIP-455's. The path must end in a
-    valid topic name: many versions of the protocol have no room for a longer one."""
-    if not is_valid_name(path.rpartition("/")[2]):
-        raise BadZnode(path, "no topic can have this name")
-    fields = decode_json(_topic_fields, data, path)
-    _version(fields.pop("version", None), TOPIC_VERSIONS, path)
-    raw = fields.pop("partitions", None)
-    if raw is None:
-        raise BadZnode(path, "no partitions")
-    adding = _moving(fields, ("adding_replicas", "addingReplicas"), path)
-    removing = _moving(fields, ("removing_replicas", "removingReplicas"), path)
-    topic_id = fields.pop("topic_id", None)
-    missing = _missing(fields)
-    none = NO_REPLICAS
-    partitions = {
-        index: Assignment(replicas, adding.get(index, none), removing.get(index, none))
-        for index, replicas in _replicas(raw, path).items()
-    }
-    return TopicZnode(
-        None if topic_id is None else _decode_topic_id(topic_id, path),
-        partitions,
-        # A Raw is a view of its packet: values that live long are copied out.
-        {name: value.copy() for name, value in fields.items()},
-        {index: count for index, count in missing.items() if index in partitions},
-    )
-
-
-def _missing(fields: Raw) -> dict[int, int]:
-    """A field of this name that is not ours has no effect, and stays as an unknown field."""
-    try:
-        found = parse(_missing_replicas, fields.get(MISSING_REPLICAS, b"{}"))
-    except Undecodable:
-        return {}
-    fields.pop(MISSING_REPLICAS, None)
-    return found
-
-
-def _moving(fields: Raw, names: Sequence[str], path: str) -> dict[int, tuple[int, ...]]:
-    found: dict[int, tuple[int, ...]] = {}
-    for name in names:
-        raw = fields.pop(name, None)
-        if raw is not None and bytes(raw) != b"null":
-            found |= _replicas(raw, path)
-    return found
-
-
-def _replicas(raw: msgspec.Raw, path: str) -> dict[int, tuple[int, ...]]:
-    sets = decode_json(_replica_sets, bytes(raw), path)
-    for index, replicas in sets.items():
-        if len(set(replicas)) != len(replicas):
-            raise BadZnode(path, f"partition {index} has a replica twice: {shown(replicas)}")
-    return sets
-
-
-def encode_topic(
-    topic_id: UUID | None,
-    partitions: Mapping[int, Sequence[tuple[int, ...]]],
-    extra: Mapping[str, msgspec.Raw] | None = None,
-    missing: Mapping[int, int] | None = None,
-) -> bytes:
-    """Writes as Kafka 3.9: version 3, adding and removing replicas only of the partitions that have some.
-
-    `missing_replicas` is there only if a partition has some.
-    """
-    fields: dict[str, Any] = dict(extra or {})
-    fields["partitions"] = {index: replicas for index, (replicas, _, _) in partitions.items()}
-    if topic_id is not None:
-        fields["topic_id"] = topic_id_text(topic_id)
-    fields["adding_replicas"] = {index: adding for index, (_, adding, _) in partitions.items() if adding}
-    fields["removing_replicas"] = {index: removing for index, (_, _, removing) in partitions.items() if removing}
-    if missing:
-        fields[MISSING_REPLICAS] = missing
-    fields["version"] = 3
-    return _json.encode(fields)
-
-
-def _decode_topic_id(raw: msgspec.Raw, path: str) -> UUID | None:
-    text = decode_json(_text_or_null, bytes(raw), path)
-    if text is None:
-        return None
-    try:
-        return UUID(bytes=urlsafe_b64decode(text + "=="))
-    except (ValueError, UnicodeEncodeError) as error:
-        raise BadZnode(path, f"{shown(text)} is not a topic id") from error
-
-
-def _version(raw: msgspec.Raw | None, known: Sequence[int], path: str) -> int:
-    if raw is None:
-        raise BadZnode(path, "no version")
-    version = decode_json(_int, bytes(raw), path)
-    if version not in known:
-        raise BadZnode(path, f"unknown version {shown(version)}")
-    return version
-
-
-# -------------------------------------------------------------------------------------------------- partitions
-
-
-class PartitionState(msgspec.Struct, frozen=True, gc=False):
-    """`/brokers/topics/$topic/partitions/$index/state`; the partition epoch is the znode's version."""
-
-    leader: Annotated[int, msgspec.Meta(ge=-2, le=MAX_INT32)]
-    leader_epoch: Epoch
-    isr: tuple[Id, ...]
-    controller_epoch: Epoch
-    leader_recovery_state: Annotated[int, msgspec.Meta(ge=0, le=1)] = 0
-    version: int = 1
-
-
-_state = msgspec.json.Decoder(PartitionState)
-
-
-def decode_state(data: bytes, path: str) -> PartitionState:
-    state = decode_json(_state, data, path)
-    if state.version != 1:
-        raise BadZnode(path, f"unknown version {shown(state.version)}")
-    if len(set(state.isr)) != len(state.isr):
-        raise BadZnode(path, f"the ISR has a replica twice: {shown(state.isr)}")
-    return state
-
-
-class _WrittenState(msgspec.Struct, omit_defaults=True, gc=False):
-    controller_epoch: int
-    leader: int
-    version: int
-    leader_epoch: int
-    isr: Sequence[int]
-    leader_recovery_state: int = 0
-
-
-def encode_state(
-    leader: int, leader_epoch: int, isr: Sequence[int], controller_epoch: int, leader_recovery_state: int = 0
-) -> bytes:
-    """Writes Kafka's text. `leader_recovery_state` (1 after an unclean election) is there only if it is not 0."""
-    return _json.encode(_WrittenState(controller_epoch, leader, 1, leader_epoch, isr, leader_recovery_state))
 
 
 # ----------------------------------------------------------------------------------------------------- brokers
@@ -479,19 +290,3 @@ def decode_cluster_id(data: bytes, path: str = znode_paths.CLUSTER_ID) -> str:
 
 def encode_cluster_id(cluster_id: str) -> bytes:
     return _json.encode({"version": "1", "id": cluster_id})
-
-
-def decode_many(
-    decode: Callable[[bytes, str], T], found: Iterable[tuple[str, tuple[bytes, Stat] | None]]
-) -> tuple[dict[str, T], list[BadZnode]]:
-    """Returns `decode(data, path)` of every znode that exists, by path, and the malformed ones."""
-    good: dict[str, T] = {}
-    bad: list[BadZnode] = []
-    for path, read in found:
-        if read is None:
-            continue
-        try:
-            good[path] = decode(read[0], path)
-        except BadZnode as error:
-            bad.append(error)
-    return good, bad

@@ -11,13 +11,27 @@ test holds that.
 """
 
 import json
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
 
 from kafka_reassign_rpc.support.bounded_text import shortened, shown, whole_number
+from kafka_reassign_rpc.zookeeper.operations import Stat
 
 T = TypeVar("T")
+
+MAX_INT32 = 2**31 - 1
+MAX_INT64 = 2**63 - 1
+
+Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT32)]
+"""A broker id or a partition's number; checked during parsing."""
+
+MAX_EPOCH = 2**30
+"""The largest epoch of a leader or a controller. The next ones have to fit into an INT32 too, or no request can be
+written. So many elections never come: a larger number is a mistake."""
+Epoch = Annotated[int, msgspec.Meta(ge=0, le=MAX_EPOCH)]
+
 
 LARGEST = 64 * 2**20
 """Bytes. ZooKeeper takes 1 MiB by default; operators raise that for topics with many partitions."""
@@ -89,3 +103,19 @@ def decode_number(data: bytes, low: int, high: int, path: str) -> int:
     if number is None:
         raise BadZnode(path, f"{shown(data)} is not a number from {low} to {high}")
     return number
+
+
+def decode_many(
+    decode: Callable[[bytes, str], T], found: Iterable[tuple[str, tuple[bytes, Stat] | None]]
+) -> tuple[dict[str, T], list[BadZnode]]:
+    """Returns `decode(data, path)` of every znode that exists, by path, and the malformed ones."""
+    good: dict[str, T] = {}
+    bad: list[BadZnode] = []
+    for path, read in found:
+        if read is None:
+            continue
+        try:
+            good[path] = decode(read[0], path)
+        except BadZnode as error:
+            bad.append(error)
+    return good, bad

@@ -40,7 +40,7 @@ from kafka_reassign_rpc.core.state.queue_entries import Held, Queue, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Op, Result
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import encode_request
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -120,8 +120,8 @@ async def put_topic(
     ):
         await zk.ensure_path(path)
     assignments = {index: (replicas, (), ()) for index, replicas in partitions.items()}
-    data = json.loads(znode_contents.encode_topic(topic_id, assignments))
-    states = {index: znode_contents.encode_state(replicas[0], 3, replicas, 1) for index, replicas in partitions.items()}
+    data = json.loads(topic_znodes.encode_topic(topic_id, assignments))
+    states = {index: topic_znodes.encode_state(replicas[0], 3, replicas, 1) for index, replicas in partitions.items()}
     await zk.multi(topic_creates(name, json.dumps(data | extra).encode(), states))
 
 

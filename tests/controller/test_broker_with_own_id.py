@@ -13,7 +13,7 @@ from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerPro
 from kafka_reassign_rpc.controller.lifecycle.server_registration import BrokerIdTaken, IdOfBroker
 from kafka_reassign_rpc.protocol.messages import MetadataRequest
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import TOPIC_ID, register, state_json, topic_creates, topic_json
 from tests.controller.cluster import LISTENERS
@@ -35,9 +35,9 @@ async def serving(
 
 async def put(zk: ZooKeeper, name: str, replicas: Sequence[int], *, isr: Sequence[int], leader: int) -> None:
     """A topic that has had a leader, at once: a server never sees it without its state."""
-    state = znode_contents.encode_state(leader, 4, tuple(isr), 1)
+    state = topic_znodes.encode_state(leader, 4, tuple(isr), 1)
     await zk.ensure_path(znode_paths.TOPICS)
-    topic = znode_contents.encode_topic(TOPIC_ID, {0: (tuple(replicas), (), ())})
+    topic = topic_znodes.encode_topic(TOPIC_ID, {0: (tuple(replicas), (), ())})
     await zk.multi(topic_creates(name, topic, {0: state}))
 
 
@@ -96,7 +96,7 @@ async def test_sv_3_a_server_takes_an_id_with_replicas_of_partitions_that_nobody
 ) -> None:
     await register(zk, 2, 3)
     await zk.ensure_path(znode_paths.TOPICS)
-    await zk.create(znode_paths.topic("t"), znode_contents.encode_topic(TOPIC_ID, {0: ((ID, 2), (), ())}))
+    await zk.create(znode_paths.topic("t"), topic_znodes.encode_topic(TOPIC_ID, {0: ((ID, 2), (), ())}))
     await zk.create(znode_paths.topic("garbage"), b"{1001")
 
     async with serving(zk_connect):

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.znode_contents import encode_state
+from kafka_reassign_rpc.zookeeper.topic_znodes import encode_state
 from tests.faults.cluster import Cluster, ask
 from tests.processes import Process
 from tests.waiting import eventually

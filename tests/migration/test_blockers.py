@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import topic_creates
@@ -80,7 +80,7 @@ async def put_broken_topics(zk: ZooKeeper) -> None:
     epoch = int((await zk.get(znode_paths.CONTROLLER_EPOCH))[0])
 
     def state(*isr: int) -> bytes:
-        return znode_contents.encode_state(isr[0], 0, isr, epoch)
+        return topic_znodes.encode_state(isr[0], 0, isr, epoch)
 
     def topic(*replicas: int) -> bytes:
         return json.dumps({"version": 2, "partitions": {"0": replicas}, "adding": {}, "removing": {}}).encode()

@@ -28,8 +28,9 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.access import Access
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.topic_znodes import encode_state
 from kafka_reassign_rpc.zookeeper.znode_acls import always
-from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker, encode_controller, encode_state
+from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker, encode_controller
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import batch, put_topic
 from tests.controller.settings.test_migration_to_kraft import WAITS

@@ -24,6 +24,7 @@ from kafka_reassign_rpc.zookeeper import (
     reassignment_servers_znodes,
     reassignments_znodes,
     throttle_memory_znodes,
+    topic_znodes,
     znode_contents,
     znode_decoder,
 )
@@ -37,7 +38,7 @@ PACKAGE = Path(kafka_reassign_rpc.__file__).parent
 MODULES = (
     *(notification_znodes, reassign_partitions_znode, reassignment_request_znodes, reassignments_znodes),
     *(acl_znodes, delegation_token_znodes, failed_log_dirs_znodes, last_control_znode, reassignment_servers_znodes),
-    *(throttle_memory_znodes, znode_contents),
+    *(throttle_memory_znodes, topic_znodes, znode_contents),
 )
 STAT = Stat(*range(11))
 ID = "AAECAwQFBgcICQoLDA0ODw"
@@ -58,7 +59,7 @@ class Znode(NamedTuple):
 
 ZNODES = {
     "decode_topic": Znode(
-        znode_contents.decode_topic,
+        topic_znodes.decode_topic,
         (
             {
                 "version": 3,
@@ -73,7 +74,7 @@ ZNODES = {
         ),
     ),
     "decode_state": Znode(
-        znode_contents.decode_state,
+        topic_znodes.decode_state,
         (
             {
                 "controller_epoch": 1,
@@ -203,7 +204,7 @@ def test_sv_6_every_decoder_of_a_znode_is_tried() -> None:
         for name, value in inspect.getmembers(module, inspect.isfunction)
         if name.startswith("decode_") and value.__module__ == module.__name__
     }
-    assert found - {"decode_many"} == ZNODES.keys()
+    assert found == ZNODES.keys()
     paths = {path for path in (PACKAGE / "zookeeper").glob("*.py") if path.stem.endswith(("_znodes", "_znode"))}
     without_decoders = {
         PACKAGE / "zookeeper" / name for name in ("config_znodes.py", "quota_znodes.py", "settings_znode.py")
@@ -227,7 +228,7 @@ def test_sv_6_a_znode_that_is_broken_at_any_place_is_read_or_reported_and_the_ot
         tried |= {f"/cut-{size}/1": whole[:size] for size in range(len(whole))}
         assert len(tried) > len(BREAKERS)
         read = {"/first/1": whole, **tried, "/last/1": whole}
-        found, bad = znode_contents.decode_many(decode, ((path, (data, STAT)) for path, data in read.items()))
+        found, bad = znode_decoder.decode_many(decode, ((path, (data, STAT)) for path, data in read.items()))
         assert found.keys() >= {"/first/1", "/last/1"}
         reported = {error.path for error in bad}
         assert found.keys() | reported == read.keys()
@@ -265,9 +266,9 @@ def test_236_5_an_entry_that_is_broken_at_any_place_is_reported_and_the_others_c
 def test_sv_6_a_topic_with_a_name_that_kafka_does_not_allow_is_reported(name: str) -> None:
     document = msgspec.json.encode(ZNODES["decode_topic"].documents[0])
     with pytest.raises(BadZnode, match="no topic can have this name") as caught:
-        znode_contents.decode_topic(document, f"/brokers/topics/{name}")
+        topic_znodes.decode_topic(document, f"/brokers/topics/{name}")
     assert len(str(caught.value)) < LONGEST_MESSAGE
-    assert znode_contents.decode_topic(document, f"/brokers/topics/{'x' * 249}").partitions
+    assert topic_znodes.decode_topic(document, f"/brokers/topics/{'x' * 249}").partitions
 
 
 def is_harmlessly_empty(one: Break) -> bool:

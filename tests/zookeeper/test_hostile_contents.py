@@ -15,6 +15,7 @@ from kafka_reassign_rpc.zookeeper import (
     reassign_partitions_znode,
     reassignments_znodes,
     throttle_memory_znodes,
+    topic_znodes,
     znode_contents,
     znode_paths,
 )
@@ -26,8 +27,8 @@ Decoder = Callable[[bytes, str], Any]
 
 LONGEST_MESSAGE = 800
 DECODERS: dict[str, Decoder] = {
-    "topic": znode_contents.decode_topic,
-    "state": znode_contents.decode_state,
+    "topic": topic_znodes.decode_topic,
+    "state": topic_znodes.decode_state,
     "broker": lambda data, path: znode_contents.decode_broker(data, f"{path}/1", 1),
     "failed broker": znode_contents.decode_failure,
     "controller": znode_contents.decode_controller,

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.state.cluster import Endpoint
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, znode_contents, znode_decoder, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import decode_move_record
-from kafka_reassign_rpc.zookeeper.znode_contents import Assignment
+from kafka_reassign_rpc.zookeeper.topic_znodes import Assignment
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 
 PATH = "/brokers/topics/t"
@@ -24,7 +24,7 @@ topics = st.dictionaries(ids, assignments, max_size=8)
 
 
 def test_455_2_a_topic_is_written_as_stock_kafka_writes_it() -> None:
-    data = znode_contents.encode_topic(
+    data = topic_znodes.encode_topic(
         UUID(bytes=bytes(range(16))), {0: Assignment((3, 2, 1), (3,), (1,)), 1: Assignment((1, 2))}
     )
     assert json.loads(data) == {
@@ -38,7 +38,7 @@ def test_455_2_a_topic_is_written_as_stock_kafka_writes_it() -> None:
 
 @given(topics, st.none() | st.uuids())
 def test_455_2_a_topic_reads_back_as_it_was_written(partitions: dict[int, Assignment], topic_id: UUID | None) -> None:
-    read = znode_contents.decode_topic(znode_contents.encode_topic(topic_id, partitions), PATH)
+    read = topic_znodes.decode_topic(topic_znodes.encode_topic(topic_id, partitions), PATH)
     assert (read.id, read.partitions, read.extra) == (topic_id, partitions, {})
 
 
@@ -61,13 +61,13 @@ def test_455_2_a_topic_reads_back_as_it_was_written(partitions: dict[int, Assign
     ],
 )
 def test_455_2_every_version_and_both_spellings_are_read(text: str, expected: dict[int, Assignment]) -> None:
-    assert znode_contents.decode_topic(text.encode(), PATH).partitions == expected
+    assert topic_znodes.decode_topic(text.encode(), PATH).partitions == expected
 
 
 def test_455_2_the_topic_id_and_unknown_fields_survive_a_rewrite() -> None:
     text = b'{"version":3,"partitions":{"0":[1]},"topic_id":"IeZwWdlURs2sHNEV7EVz5g","confluent":{"a":[1,2.5,"x"]}}'
-    read = znode_contents.decode_topic(text, PATH)
-    again = json.loads(znode_contents.encode_topic(read.id, {0: Assignment((2,))}, read.extra))
+    read = topic_znodes.decode_topic(text, PATH)
+    again = json.loads(topic_znodes.encode_topic(read.id, {0: Assignment((2,))}, read.extra))
     assert again["topic_id"] == "IeZwWdlURs2sHNEV7EVz5g"
     assert again["confluent"] == {"a": [1, 2.5, "x"]}
     assert again["partitions"] == {"0": [2]}
@@ -75,32 +75,32 @@ def test_455_2_the_topic_id_and_unknown_fields_survive_a_rewrite() -> None:
 
 def test_sv_4_missing_replicas_are_written_only_where_there_are_some_and_read_back() -> None:
     partitions = {0: Assignment((1,)), 1: Assignment((1, 2))}
-    data = znode_contents.encode_topic(None, partitions, {}, {0: 2})
+    data = topic_znodes.encode_topic(None, partitions, {}, {0: 2})
     assert json.loads(data)["missing_replicas"] == {"0": 2}
-    read = znode_contents.decode_topic(data, PATH)
+    read = topic_znodes.decode_topic(data, PATH)
     assert (read.missing, read.extra) == ({0: 2}, {})
-    assert "missing_replicas" not in json.loads(znode_contents.encode_topic(None, partitions, {}, {}))
+    assert "missing_replicas" not in json.loads(topic_znodes.encode_topic(None, partitions, {}, {}))
 
 
 @pytest.mark.parametrize("value", ["7", "null", '{"0":0}', '{"0":32768}', '{"0":"1"}', '{"-1":1}', '{"0":[1]}'])
 def test_sv_4_missing_replicas_that_are_not_ours_have_no_effect_and_survive_a_rewrite(value: str) -> None:
     text = b'{"version":3,"partitions":{"0":[1]},"missing_replicas":%s}' % value.encode()
-    read = znode_contents.decode_topic(text, PATH)
+    read = topic_znodes.decode_topic(text, PATH)
     assert read.missing == {}
-    again = json.loads(znode_contents.encode_topic(None, {0: Assignment((1,))}, read.extra))
+    again = json.loads(topic_znodes.encode_topic(None, {0: Assignment((1,))}, read.extra))
     assert again["missing_replicas"] == json.loads(value)
 
 
 def test_sv_4_missing_replicas_of_a_partition_that_does_not_exist_are_left_out() -> None:
     text = b'{"version":3,"partitions":{"0":[1]},"missing_replicas":{"0":1,"5":1}}'
-    assert znode_contents.decode_topic(text, PATH).missing == {0: 1}
+    assert topic_znodes.decode_topic(text, PATH).missing == {0: 1}
 
 
 @given(ids, epochs, replica_sets, epochs, st.integers(0, 1))
 def test_455_4_a_partition_state_reads_back_as_it_was_written(
     leader: int, epoch: int, isr: tuple[int, ...], controller: int, recovery: int
 ) -> None:
-    read = znode_contents.decode_state(znode_contents.encode_state(leader, epoch, isr, controller, recovery), PATH)
+    read = topic_znodes.decode_state(topic_znodes.encode_state(leader, epoch, isr, controller, recovery), PATH)
     assert (read.leader, read.leader_epoch, read.isr) == (leader, epoch, isr)
     assert (read.controller_epoch, read.leader_recovery_state) == (controller, recovery)
 
@@ -109,17 +109,17 @@ def test_455_4_a_partition_state_reads_back_as_it_was_written(
 def test_sv_3_an_epoch_whose_successors_would_not_fit_into_a_request_is_a_mistake_in_the_znode(epoch: int) -> None:
     for leader_epoch, controller_epoch in ((epoch, 1), (1, epoch)):
         with pytest.raises(BadZnode, match=PATH):
-            znode_contents.decode_state(znode_contents.encode_state(1, leader_epoch, (1,), controller_epoch), PATH)
+            topic_znodes.decode_state(topic_znodes.encode_state(1, leader_epoch, (1,), controller_epoch), PATH)
     with pytest.raises(BadZnode, match=znode_paths.CONTROLLER_EPOCH):
         znode_contents.decode_controller_epoch(b"%d" % epoch)
 
 
 def test_455_4_a_partition_state_has_kafkas_text() -> None:
     assert (
-        znode_contents.encode_state(1, 13, (2, 1), 12)
+        topic_znodes.encode_state(1, 13, (2, 1), 12)
         == b'{"controller_epoch":12,"leader":1,"version":1,"leader_epoch":13,"isr":[2,1]}'
     )
-    assert znode_contents.encode_state(-1, 0, (), 1, 1).endswith(b'"isr":[],"leader_recovery_state":1}')
+    assert topic_znodes.encode_state(-1, 0, (), 1, 1).endswith(b'"isr":[],"leader_recovery_state":1}')
 
 
 def test_sv_4_a_broker_registration_of_every_version_is_read() -> None:
@@ -172,8 +172,8 @@ GARBAGE = [
     *(b'{"version":3,"partitions":{},"topic_id":"%"}', b'{"version":3,"partitions":{},"topic_id":7}'),
 ]
 DECODERS = [
-    znode_contents.decode_topic,
-    znode_contents.decode_state,
+    topic_znodes.decode_topic,
+    topic_znodes.decode_state,
     decode_move_record,
     znode_contents.decode_controller,
     znode_contents.decode_controller_epoch,
@@ -186,7 +186,7 @@ DECODERS = [
 @pytest.mark.parametrize("data", GARBAGE)
 def test_sv_6_garbage_in_a_topic_znode_is_reported_with_its_path(data: bytes) -> None:
     with pytest.raises(BadZnode) as caught:
-        znode_contents.decode_topic(data, PATH)
+        topic_znodes.decode_topic(data, PATH)
     assert caught.value.path == PATH
     assert str(caught.value).startswith(f"{PATH}: ")
     assert len(str(caught.value)) < 500
@@ -216,7 +216,7 @@ def test_sv_6_any_content_of_a_znode_is_a_value_or_a_bad_znode(data: bytes) -> N
 def test_sv_6_the_readable_ones_of_many_are_kept_and_the_others_reported() -> None:
     stat = Stat(*[0] * 11)
     found = [("/a", (b'{"version":1,"config":{"k":"v"}}', stat)), ("/b", (b"{", stat)), ("/c", None)]
-    good, bad = znode_contents.decode_many(znode_contents.decode_config, found)
+    good, bad = znode_decoder.decode_many(znode_contents.decode_config, found)
     assert good == {"/a": {"k": "v"}}
     assert [one.path for one in bad] == ["/b"]
 

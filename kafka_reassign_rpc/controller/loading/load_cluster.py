@@ -30,7 +30,7 @@ from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes, ZnodeProblem
 from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.support.turns import Pace
-from kafka_reassign_rpc.zookeeper import settings_znode, znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import settings_znode, topic_znodes, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.failed_log_dirs_znodes import decode_failed_log_dirs
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import (
     decode_reassignments,
@@ -252,7 +252,7 @@ async def read_servers(zk: ZooKeeper, *, watch: bool = False) -> frozenset[int]:
 async def read_deletion_marks(zk: ZooKeeper, names: Sequence[str]) -> dict[str, DeletionMark]:
     found = await zk.multi_get([znode_paths.delete_topic(name) for name in names])
     return {
-        name: DeletionMark(read[1].czxid, accepted=read[0] == znode_contents.ACCEPTED_DELETION)
+        name: DeletionMark(read[1].czxid, accepted=read[0] == topic_znodes.ACCEPTED_DELETION)
         for name, read in zip(names, found, strict=True)
         if read is not None
     }

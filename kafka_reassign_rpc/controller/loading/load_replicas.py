@@ -7,7 +7,7 @@ from kafka_reassign_rpc.controller.loading.large_znodes import decoded
 from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.turns import Pace
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
@@ -33,7 +33,7 @@ async def read_topics_on(zk: ZooKeeper, broker: int) -> Collection[Topic]:
 
 async def _has_replica(data: bytes, path: str, broker: int) -> bool:
     try:
-        found = await decoded(znode_contents.decode_topic, data, path)
+        found = await decoded(topic_znodes.decode_topic, data, path)
     except BadZnode:
         return False
     return any(broker in replicas for replicas, _, _ in found.partitions.values())

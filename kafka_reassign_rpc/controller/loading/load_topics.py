@@ -19,7 +19,7 @@ from kafka_reassign_rpc.core.state.cluster import (
 )
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.support.turns import Pace
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import decode_move_record
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
@@ -61,13 +61,13 @@ async def read_topics(
             wanted.append(name)
         await pace.rest()
     places = [znode_paths.topic(name) for name in wanted]
-    found: dict[str, tuple[znode_contents.TopicZnode, Stat]] = {}
+    found: dict[str, tuple[topic_znodes.TopicZnode, Stat]] = {}
     unreadable: dict[str, str] = {}
     for name, path, read in zip(wanted, places, await zk.multi_get(places), strict=True):
         if read is None:
             continue
         try:
-            found[name] = znode_contents.decode_topic(read[0], path), read[1]
+            found[name] = topic_znodes.decode_topic(read[0], path), read[1]
         except BadZnode as error:
             log.error("%s: whatever is asked about this topic is refused until it can be read", error)
             unreadable[name] = str(error)
@@ -93,7 +93,7 @@ async def read_topics(
 
 async def _read_partitions(
     zk: ZooKeeper,
-    topics: Mapping[str, tuple[znode_contents.TopicZnode, Stat]],
+    topics: Mapping[str, tuple[topic_znodes.TopicZnode, Stat]],
     moves: Mapping[TopicPartition, ReadRecord],
     pace: Pace,
 ) -> tuple[dict[str, dict[int, Partition]], dict[str, set[int]]]:
@@ -169,7 +169,7 @@ def _state(read: tuple[bytes, Stat] | None, path: str) -> LoadedState | None:
     if read is None:
         return None
     data, stat = read
-    state = znode_contents.decode_state(data, path)
+    state = topic_znodes.decode_state(data, path)
     return LoadedState(
         leader=state.leader,
         leader_epoch=state.leader_epoch,

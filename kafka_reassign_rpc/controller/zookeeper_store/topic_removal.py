@@ -11,7 +11,7 @@ from functools import partial
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
 from kafka_reassign_rpc.controller.zookeeper_store.znode_writes import absent
 from kafka_reassign_rpc.core.state.cluster import Topic
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
@@ -34,7 +34,7 @@ async def remove_topic(zk: ZooKeeper, store: FencedZooKeeper, topic: Topic) -> N
     marked = await store.reading(lambda: zk.exists(mark))
     guard: list[Op] = [Check(root, found.version)]
     if marked is None:
-        await store.write_together([[Create(mark, znode_contents.ACCEPTED_DELETION)]], guard=guard)
+        await store.write_together([[Create(mark, topic_znodes.ACCEPTED_DELETION)]], guard=guard)
     guard.append(Check(mark, 0 if marked is None else marked.version))
     below: list[str] = []
     for parent in (znode_paths.reassignment_topic(topic.name), root, config, mark):

@@ -39,7 +39,7 @@ from kafka_reassign_rpc.core.round.round_view import (
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.failed_log_dirs_znodes import encode_failed_log_dirs
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, SetData
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import encode_reassignments
@@ -116,7 +116,7 @@ def topic_znode(topic: Topic, view: RoundView) -> bytes:
         for index, value in added.partitions.items():
             assignments[index] = durable_assignment(value)
     topic_id = view.topic_ids.get(topic.name, topic.id)
-    return znode_contents.encode_topic(topic_id, assignments, topic.extra, view.all_missing(topic))
+    return topic_znodes.encode_topic(topic_id, assignments, topic.extra, view.all_missing(topic))
 
 
 def _records(cluster: Cluster, view: RoundView, parents: _Parents) -> Iterator[Step | None]:
@@ -165,7 +165,7 @@ def _topics(cluster: Cluster, view: RoundView) -> Iterator[Step | None]:
                     else Create(znode_paths.config_topic(name), config)
                 )
                 assignments = {index: durable_assignment(value) for index, value in change.partitions.items()}
-                data = znode_contents.encode_topic(change.id, assignments, {})
+                data = topic_znodes.encode_topic(change.id, assignments, {})
                 yield Step(Create(znode_paths.topic(name), data), TopicPartition(name, NO_PARTITION))
                 for op in absent(znode_paths.delete_topic(name)):
                     yield Step(op, with_previous=True)
@@ -180,7 +180,7 @@ def _marked(topic: Topic, view: RoundView, version: int) -> Iterator[Step]:
     else:
         yield Step(Check(path, version))
     mark = znode_paths.delete_topic(topic.name)
-    yield Step(Create(mark, znode_contents.ACCEPTED_DELETION), with_previous=True)
+    yield Step(Create(mark, topic_znodes.ACCEPTED_DELETION), with_previous=True)
 
 
 def absent(path: str) -> tuple[Op, Op]:
@@ -251,7 +251,7 @@ def _state_writes(name: TopicPartition, value: Partition, epoch: int, version: i
 
 
 def _state_znode(value: Partition, epoch: int) -> bytes:
-    return znode_contents.encode_state(value.leader, value.leader_epoch, value.isr, epoch, value.leader_recovery_state)
+    return topic_znodes.encode_state(value.leader, value.leader_epoch, value.isr, epoch, value.leader_recovery_state)
 
 
 def _before(cluster: Cluster, name: TopicPartition) -> Partition | None:

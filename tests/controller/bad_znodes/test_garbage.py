@@ -16,7 +16,7 @@ from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.fleet.fleet import Fleet
 from kafka_reassign_rpc.fleet.fleet_config import FleetConfig, SeedTopic
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import put_topic, records, state_json, topic_json
 from tests.faults.cluster import Address, address_of, alter, ask, listed, metadata
@@ -90,7 +90,7 @@ async def test_sv_3_at_failover_garbage_is_left_out_and_the_rest_works(
     await put_topic(zk, "good", {0: (1, 2)}, topic_id=UUID(int=5))
     await put_topic(zk, "half", {0: (1, 2), 1: (1, 2)}, topic_id=UUID(int=6))
     await put_topic(zk, "moving", {0: (1, 2)}, topic_id=UUID(int=7))
-    moving = znode_contents.encode_topic(UUID(int=7), {0: ((3, 1, 2), (3,), (2,))})
+    moving = topic_znodes.encode_topic(UUID(int=7), {0: ((3, 1, 2), (3,), (2,))})
     await zk.set(znode_paths.topic("moving"), moving)
     await zk.ensure_path(znode_paths.BROKER_IDS)
     await zk.ensure_path(znode_paths.CONFIG_CHANGES)
@@ -348,7 +348,7 @@ async def test_455_9_an_assignment_changed_by_hand_during_a_move_cancels_the_mov
         await eventually(accepted)
         assert await records(zk) == {("t", 0)}
 
-        await zk.set(znode_paths.topic("t"), znode_contents.encode_topic(UUID(int=5), {0: ((1, 2), (), ())}))
+        await zk.set(znode_paths.topic("t"), topic_znodes.encode_topic(UUID(int=5), {0: ((1, 2), (), ())}))
 
         async def cancelled() -> bool:
             return await records(zk) == set() and (await listed(address)).topics == []

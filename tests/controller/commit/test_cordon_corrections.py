@@ -8,7 +8,7 @@ import pytest
 
 from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS
 from kafka_reassign_rpc.core.kafka_errors import NotController
-from kafka_reassign_rpc.zookeeper import transactions, znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import TOPIC_ID, elected_controller, put_topic, register, topic_json
 from tests.controller.cluster import cluster
@@ -64,8 +64,8 @@ async def test_dh_2_a_server_that_dies_between_any_two_writes_leaves_no_replica_
                 znode_paths.SETTINGS, json.dumps({"version": 1, "config": {CORDONED_BROKERS: "3"}}).encode()
             )
             assignments = {index: (tuple(to), (), ()) for index, to in PLACED.items()}
-            await zk.create(znode_paths.topic("t"), znode_contents.encode_topic(TOPIC_ID, assignments))
-            await zk.create(znode_paths.topic("lost"), znode_contents.encode_topic(TOPIC_ID, assignments))
+            await zk.create(znode_paths.topic("t"), topic_znodes.encode_topic(TOPIC_ID, assignments))
+            await zk.create(znode_paths.topic("lost"), topic_znodes.encode_topic(TOPIC_ID, assignments))
             await zk.create(f"{znode_paths.topic('lost')}/partitions", b"")
             await zk.delete(f"{znode_paths.topic('lost')}/partitions")
             survived = True

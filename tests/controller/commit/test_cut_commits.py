@@ -37,7 +37,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
 from kafka_reassign_rpc.core.quotas.client_quotas import USER
 from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
-from kafka_reassign_rpc.zookeeper import transactions, znode_contents, znode_paths, zookeeper_session
+from kafka_reassign_rpc.zookeeper import topic_znodes, transactions, znode_paths, zookeeper_session
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
@@ -266,7 +266,7 @@ async def put_world(zk: ZooKeeper) -> None:
         await put_topic(zk, f"d{number}", {0: (1, 2)}, topic_id=uuid4())
         await put_topic(zk, f"e{number}", {0: (1, 2)}, topic_id=uuid4())
         # as after a restart of broker 1
-        await zk.set(znode_paths.partition_state(f"e{number}", 0), znode_contents.encode_state(2, 4, (2, 1), 1))
+        await zk.set(znode_paths.partition_state(f"e{number}", 0), topic_znodes.encode_state(2, 4, (2, 1), 1))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from kafka_reassign_rpc.controller.commands.cluster_commands import Barrier
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.core.state.cluster import Partition
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion
 from tests.controller.bare_controller import elected_controller, put_topic, register, state_json, topic_json
@@ -141,7 +141,7 @@ async def test_455_9_replicas_changed_by_hand_without_a_controller_are_learnt_wh
 ) -> None:
     await register(zk, 1, 2, 3)
     await put_topic(zk, "t", {0: (1, 2, 3)})
-    await zk.set(znode_paths.partition_state("t", 0), znode_contents.encode_state(1, 3, (1, 2), 1))
+    await zk.set(znode_paths.partition_state("t", 0), topic_znodes.encode_state(1, 3, (1, 2), 1))
     await write_replicas(zk, {"0": [1, 2]})
     async with elected_controller(zk_connect) as controller:
         assert controller.partition("t", 0).leader_epoch == 3

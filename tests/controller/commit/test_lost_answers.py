@@ -26,7 +26,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.core.quotas.mutation_quotas import UNLIMITED, MutationQuota
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.zookeeper import transactions, znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, elected_controller, put_topic, register, topic_json
 
@@ -191,7 +191,7 @@ async def test_sv_3_leaders_are_answered_as_elected_whichever_answer_of_zookeepe
     for number in range(8):
         await put_topic(zk, f"t{number}", {0: (1, 2), 1: (1, 2), 2: (1, 2)}, topic_id=uuid4())
         for index in (0, 1):  # as after a restart of broker 1
-            await zk.set(znode_paths.partition_state(f"t{number}", index), znode_contents.encode_state(2, 4, (2, 1), 1))
+            await zk.set(znode_paths.partition_state(f"t{number}", index), topic_znodes.encode_state(2, 4, (2, 1), 1))
 
     async with elected_controller(zk_connect) as controller:
         for number in every_answer(controller, fault):

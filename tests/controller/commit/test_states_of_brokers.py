@@ -18,7 +18,7 @@ from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
 from kafka_reassign_rpc.core.writers.topic_facts import TopicsFound
 from kafka_reassign_rpc.support.turns import Pace
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import SERVER, BareController, elected_controller, put_topic, register, state_json
 from tests.controller.commit.test_foreign_writes import write_foreign_field
@@ -32,8 +32,8 @@ async def write_isr(zk: ZooKeeper, isr: tuple[int, ...]) -> None:
     """The leader writes its ISR, under the version that it knows."""
     path = znode_paths.partition_state(*NAME)
     data, stat = await zk.get(path)
-    state = znode_contents.decode_state(data, path)
-    written = znode_contents.encode_state(state.leader, state.leader_epoch, isr, state.controller_epoch)
+    state = topic_znodes.decode_state(data, path)
+    written = topic_znodes.encode_state(state.leader, state.leader_epoch, isr, state.controller_epoch)
     await zk.set(path, written, stat.version)
 
 

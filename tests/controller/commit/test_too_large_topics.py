@@ -12,7 +12,7 @@ from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.zookeeper import transactions, znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import SERVER, elected_controller, put_topic, records, register, topic_json
 from tests.controller.cluster import LISTENERS
@@ -33,8 +33,8 @@ async def put_move_in_sync(zk: ZooKeeper, topic: str, partitions: int = PARTITIO
     await put_topic(zk, topic, dict.fromkeys(range(partitions), (1, 2)), topic_id=None)
     assignments: dict[int, tuple[tuple[int, ...], ...]] = dict.fromkeys(range(partitions), ((1, 2), (), ()))
     assignments[0] = ((1, 2, 3), (3,), ())
-    await zk.set(znode_paths.topic(topic), znode_contents.encode_topic(None, assignments))
-    await zk.set(znode_paths.partition_state(topic, 0), znode_contents.encode_state(1, 4, (1, 2, 3), 1))
+    await zk.set(znode_paths.topic(topic), topic_znodes.encode_topic(None, assignments))
+    await zk.set(znode_paths.partition_state(topic, 0), topic_znodes.encode_state(1, 4, (1, 2, 3), 1))
 
 
 async def is_at_rest(zk: ZooKeeper, topic: str) -> bool:

@@ -5,7 +5,7 @@ from uuid import UUID
 from kafka_reassign_rpc.controller.commands.topic_commands import TopicsRead
 from kafka_reassign_rpc.controller.loading import load_topics
 from kafka_reassign_rpc.core.writers.topic_facts import TopicsFound
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import SERVER, BareController, elected_controller, put_topic, register
 
@@ -13,7 +13,7 @@ from tests.controller.bare_controller import SERVER, BareController, elected_con
 async def stored_id(zk: ZooKeeper, topic: str) -> UUID | None:
     path = znode_paths.topic(topic)
     data, _ = await zk.get(path)
-    return znode_contents.decode_topic(data, path).id
+    return topic_znodes.decode_topic(data, path).id
 
 
 async def read_again(controller: BareController, *names: str) -> list[str]:
@@ -63,6 +63,6 @@ async def test_sv_4_a_topic_that_gets_its_id_from_another_controller_is_the_same
 
     async with elected_controller(zk_connect) as controller:
         controller.cluster.topics["t"].id = None  # as if this controller had not been able to write one
-        await zk.set(znode_paths.topic("t"), znode_contents.encode_topic(UUID(int=7), {0: ((1, 2), (), ())}))
+        await zk.set(znode_paths.topic("t"), topic_znodes.encode_topic(UUID(int=7), {0: ((1, 2), (), ())}))
         assert await read_again(controller, "t") == ["t"]
         assert controller.cluster.topics["t"].id == UUID(int=7)

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.protocol.messages import (
     LeaderAndIsrResponse,
     UpdateMetadataRequest,
 )
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import put_topic, state_json
 from tests.controller_channel.scripted_broker import (
@@ -146,7 +146,7 @@ class ScriptedCluster:
     async def alter_isr(self, index: int, isr: list[int]) -> int:
         """AlterPartition 3 by the leader. Returns the error code of the partition."""
         found, stat = await self.zk.get(znode_paths.partition_state("t", index))
-        state = znode_contents.decode_state(found, "")
+        state = topic_znodes.decode_state(found, "")
         registration = await self.zk.exists(znode_paths.broker(state.leader))
         assert registration is not None
         cls = AlterPartitionRequest.TopicData

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from kafka_reassign_rpc.protocol.messages import MetadataRequest
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create
 from kafka_reassign_rpc.zookeeper.transactions import split_ops
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -31,8 +31,8 @@ async def write_isr(cluster: ScriptedCluster, index: int, isr: tuple[int, ...]) 
     """What the leader does: it keeps leader and epochs, and writes the ISR over the version that it knows."""
     path = znode_paths.partition_state("t", index)
     data, stat = await cluster.zk.get(path)
-    state = znode_contents.decode_state(data, path)
-    written = znode_contents.encode_state(state.leader, state.leader_epoch, isr, state.controller_epoch)
+    state = topic_znodes.decode_state(data, path)
+    written = topic_znodes.encode_state(state.leader, state.leader_epoch, isr, state.controller_epoch)
     await cluster.zk.set(path, written, stat.version)
 
 

@@ -10,7 +10,7 @@ import pytest_asyncio
 from kafka_reassign_rpc.controller.loading import load_cluster
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Delete
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import (
@@ -56,8 +56,8 @@ async def test_sv_10_the_config_of_a_topic_that_a_broker_creates_holds_from_its_
     here: BareController, zk: ZooKeeper
 ) -> None:
     await configured(zk, "topics/__transaction_state", FORBIDDEN)
-    state = znode_contents.encode_state(1, 3, (1,), 1)  # only 1, which is gone, is in sync
-    topic = znode_contents.encode_topic(None, {0: ((1, 2, 3), (), ())})
+    state = topic_znodes.encode_state(1, 3, (1,), 1)  # only 1, which is gone, is in sync
+    topic = topic_znodes.encode_topic(None, {0: ((1, 2, 3), (), ())})
     await zk.multi(topic_creates("__transaction_state", topic, {0: state}))
     await eventually(lambda: "__transaction_state" in here.cluster.topics)
     assert here.cluster.topic_configs["__transaction_state"] == FORBIDDEN

@@ -32,7 +32,7 @@ from kafka_reassign_rpc.core.writers.topic_writes import remove_topic
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Delete, Op, Result
-from kafka_reassign_rpc.zookeeper.znode_contents import encode_state
+from kafka_reassign_rpc.zookeeper.topic_znodes import encode_state
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, elected_controller, put_topic, register, topic_json
 from tests.controller.cluster import cluster
