@@ -5,6 +5,7 @@ api_definition.py       `Api`, how a handler module declares itself; `RequestCon
 registry.py             the table of all APIs, built from the handler modules
 dispatch.py             from a decoded request to its handler and back
 ports.py                `Node`, `ControllerPort` and others: what handlers call, and the values they exchange
+config_ports.py         the ports of configs, settings, quotas and ACLs
 active_controller.py    the controller of a node, if it is the active one; NOT_CONTROLLER elsewhere
 access.py               what the caller of a request may do
 door.py                 whether a node without an authorizer does what needs a right

@@ -23,8 +23,9 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
 )
 from kafka_reassign_rpc.api.brokers_authorizer import acls_of
+from kafka_reassign_rpc.api.config_ports import DeletedAcl
 from kafka_reassign_rpc.api.large_requests import answer_with
-from kafka_reassign_rpc.api.ports import DeletedAcl, Node
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.acls.acl_filters import AclBindingFilter
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DeleteAclsRequest, DeleteAclsResponse

@@ -6,7 +6,8 @@ until each has said that it has none: whoever sets a credential can be anybody a
 authorizer, it has asked that.
 """
 
-from kafka_reassign_rpc.api.ports import AclPort, Node
+from kafka_reassign_rpc.api.config_ports import AclPort
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.broker_settings import AUTHORIZER
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError, SecurityDisabled
 

@@ -7,7 +7,8 @@ docs/decisions/0007-brokers-judge-their-defaults.md.
 
 from collections.abc import Collection, Mapping
 
-from kafka_reassign_rpc.api.ports import ConfigChange, DefaultsChange, Node
+from kafka_reassign_rpc.api.config_ports import ConfigChange, DefaultsChange
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.configs.config_definitions import (
     ConfigValueError,
     ignored_default,

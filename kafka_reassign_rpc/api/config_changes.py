@@ -15,8 +15,9 @@ from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, Answer, Handled, RequestContext
 from kafka_reassign_rpc.api.broker_policies import check_alter_config
 from kafka_reassign_rpc.api.cluster_defaults import alter_cluster_defaults
+from kafka_reassign_rpc.api.config_ports import ConfigChange
 from kafka_reassign_rpc.api.large_requests import answer_with, map_bounded
-from kafka_reassign_rpc.api.ports import ConfigChange, Node
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.configs.config_definitions import (
     BROKER_CONFIGS,

@@ -8,30 +8,26 @@ A port method raises `KafkaError` if the whole request fails (NOT_CONTROLLER, a 
 UNKNOWN_SERVER_ERROR in the shape of the API that it called.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
 import msgspec
 
 from kafka_reassign_rpc.api.api_definition import Api, RequestContext
-from kafka_reassign_rpc.core.acls.acl_binding import AccessControlEntry, AclBinding, ResourcePattern
-from kafka_reassign_rpc.core.acls.acl_filters import AclBindingFilter
+from kafka_reassign_rpc.api.config_ports import AclPort, ConfigPort, DefaultsChange, QuotaPort, SettingsPort
 from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
-from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
-from kafka_reassign_rpc.core.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import RPC, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
-from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome, Selection
@@ -41,10 +37,6 @@ from kafka_reassign_rpc.support.turns import Steps
 LONGEST_WAIT_MS = 5_000
 """How long a request waits for settings that a node has to learn from brokers: they answer within a moment, and a
 request that waits takes the place of others."""
-
-
-DeletedAcl = tuple[AclBinding, KafkaError | None]
-"""An ACL that DeleteAcls deletes, or the error for which it still stands."""
 
 
 class NodeEndpoint(NamedTuple):
@@ -241,69 +233,6 @@ class ControllerPort(Protocol):
         """Allocates an id for an idempotent producer. No other producer has it or had it."""
 
 
-# ---------------------------------------------------------------------------------------------------- configs
-
-ConfigChange = Callable[[Mapping[str, str]], Mapping[str, str]]
-"""(current configs) -> (wanted configs). Pure: after a lost race it is called again."""
-
-
-class DefaultsChange(msgspec.Struct, frozen=True):
-    """The cluster-wide broker configs (BROKER "") before and after a change, without what brokers leave out of them."""
-
-    before: Mapping[str, str]
-    after: Mapping[str, str]
-
-    @property
-    def steps(self) -> Mapping[str, str | None]:
-        """What changes: the new values, None where a config is deleted."""
-        gone = dict.fromkeys(name for name in self.before if name not in self.after)
-        return gone | {name: value for name, value in self.after.items() if self.before.get(name) != value}
-
-
-class ConfigPort(Protocol):
-    """Dynamic configs of topics and brokers, as `/config/<entity type>/<name>` holds them.
-
-    Entity types and the name of the cluster-wide configs: `core.state.config_entities`.
-    """
-
-    async def get(self, entity_type: str, name: str) -> Mapping[str, str]:
-        """The configs of the entity that hold; empty where it sets none. Raises InvalidConfig where those of a topic
-        cannot be read. A broker without readable configs has none."""
-
-    async def read(self, entity_type: str, name: str) -> Mapping[str, str]:
-        """The same, to judge a change of them. Raises InvalidConfig where they cannot be read."""
-
-    async def alter(self, entity_type: str, name: str, change: ConfigChange, by: Requester) -> None:
-        """Reads, changes, writes (compare-and-set) and announces the change. Passes on what `change` raises.
-        Raises InvalidConfig where the configs cannot be read: they are not overwritten.
-
-        Writes nothing where nothing changes.
-        """
-
-
-class SettingsPort(Protocol):
-    """The settings that the servers of this product share. `ConfigPort` has them among the configs of the own node."""
-
-    async def move(self, by: Requester) -> MovedSettings:
-        """Moves the settings that stand in the brokers' defaults to where they belong. Raises InvalidConfig where
-        either cannot be read, BrokerNotAvailable while ZooKeeper does not answer."""
-
-
-class QuotaPort(Protocol):
-    """Configs of users, clients and IPs: quotas and SCRAM credentials."""
-
-    async def get(self, entity: QuotaEntity) -> Mapping[str, str]:
-        """The configs that the entity sets; empty where it sets none."""
-
-    async def get_all(
-        self, shape: tuple[str, ...], exact: Mapping[str, str | None]
-    ) -> Mapping[QuotaEntity, Mapping[str, str]]:
-        """The configs of the entities with these types, and with the names that `exact` gives for some of the types."""
-
-    async def alter(self, entity: QuotaEntity, change: ConfigChange, by: Requester) -> None:
-        """Reads, changes, writes (compare-and-set) and announces the change. Passes on what `change` raises."""
-
-
 # ---------------------------------------------------------------------------------------------------- log dirs
 
 
@@ -364,20 +293,6 @@ class RecordedEvents(NamedTuple):
 
 
 # ---------------------------------------------------------------------------------------------------- the node
-
-
-class AclPort(Protocol):
-    """The ACLs of the cluster. The methods raise BrokerNotAvailable while ZooKeeper does not answer, or before all ACLs
-    are loaded."""
-
-    async def find(self, wanted: AclBindingFilter) -> Mapping[ResourcePattern, Sequence[AccessControlEntry]]:
-        """The ACLs that match, by pattern."""
-
-    async def create(self, acls: Sequence[AclBinding], ctx: RequestContext) -> Sequence[KafkaError | None]:
-        """Adds ACLs; the outcome of each."""
-
-    async def delete(self, filters: Sequence[AclBindingFilter], ctx: RequestContext) -> Sequence[Sequence[DeletedAcl]]:
-        """Deletes all ACLs that match, each under the first filter that it matches. An error: the ACL still stands."""
 
 
 class Node(Protocol):

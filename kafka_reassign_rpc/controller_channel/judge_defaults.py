@@ -8,7 +8,7 @@ DescribeConfigs (`core.configs.broker_config_rules.later_trouble`).
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from kafka_reassign_rpc.api.ports import DefaultsChange
+from kafka_reassign_rpc.api.config_ports import DefaultsChange
 from kafka_reassign_rpc.core.configs.broker_config_rules import COUNT_LATER, later_trouble
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, InvalidRequest, KafkaError, of_code
 from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest

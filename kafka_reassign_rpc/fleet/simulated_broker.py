@@ -9,7 +9,8 @@ from uuid import UUID
 
 from kafka_reassign_rpc.api.api_definition import Api
 from kafka_reassign_rpc.api.broker_policies import check_alter_config
-from kafka_reassign_rpc.api.ports import LONGEST_WAIT_MS, DefaultsChange, NodeEndpoint
+from kafka_reassign_rpc.api.config_ports import DefaultsChange
+from kafka_reassign_rpc.api.ports import LONGEST_WAIT_MS, NodeEndpoint
 from kafka_reassign_rpc.api.registry import advertised
 from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.config_values import flag

@@ -10,12 +10,11 @@ from uuid import UUID, uuid5
 import msgspec
 
 from kafka_reassign_rpc.api.api_definition import Api, RequestContext
+from kafka_reassign_rpc.api.config_ports import ConfigChange, DefaultsChange
 from kafka_reassign_rpc.api.ports import (
     AlterPartition,
     AlterReassignments,
-    ConfigChange,
     CreatedTopic,
-    DefaultsChange,
     ItemResult,
     LogDir,
     NewPartitions,

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from kafka_reassign_rpc.api.ports import DefaultsChange
+from kafka_reassign_rpc.api.config_ports import DefaultsChange
 from kafka_reassign_rpc.controller.loading.load_cluster import read_brokers
 from kafka_reassign_rpc.controller_channel.judge_defaults import Refusal, judge
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError, RequestTimedOut, of_code

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
 from kafka_reassign_rpc.api.api_definition import RequestContext
-from kafka_reassign_rpc.api.ports import DeletedAcl
+from kafka_reassign_rpc.api.config_ports import DeletedAcl
 from kafka_reassign_rpc.controller.duties.acl_keeper import MOST_ACLS, AclKeeper
 from kafka_reassign_rpc.core.acls.acl_binding import AccessControlEntry, AclBinding, ResourcePattern, is_principal
 from kafka_reassign_rpc.core.acls.acl_cache import Entries

@@ -8,17 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from uuid import UUID
 
 from kafka_reassign_rpc.api.api_definition import Api
-from kafka_reassign_rpc.api.ports import (
-    LONGEST_WAIT_MS,
-    AclPort,
-    ConfigPort,
-    DefaultsChange,
-    NodeEndpoint,
-    QuotaPort,
-    RecordedEvents,
-    SettingsPort,
-    StatusPort,
-)
+from kafka_reassign_rpc.api.config_ports import AclPort, ConfigPort, DefaultsChange, QuotaPort, SettingsPort
+from kafka_reassign_rpc.api.ports import LONGEST_WAIT_MS, NodeEndpoint, RecordedEvents, StatusPort
 from kafka_reassign_rpc.api.registry import SENT_TO_CONTROLLER, SENT_TO_SERVERS, advertised
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.defaults_judge import DefaultsJudge
