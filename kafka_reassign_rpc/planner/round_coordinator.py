@@ -13,7 +13,6 @@ The coordinator sees sums only: its memory and time depend on the number of brok
 
 import math
 from collections.abc import Collection, Generator, Iterable, Sequence
-from functools import partial
 
 import msgspec
 
@@ -30,26 +29,25 @@ from kafka_reassign_rpc.planner.goal_check import check_goal
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import (
     threshold_at_bytes,
-    threshold_within,
-    thresholds_at_least_cost,
 )
-from kafka_reassign_rpc.planner.placement.balance_round import BalancedBrokers, balance_parameters
-from kafka_reassign_rpc.planner.placement.exchange_search import EDGE, SearchLimits
+from kafka_reassign_rpc.planner.placement.balance_round import BalancedBrokers, balance_parameters, balance_thresholds
+from kafka_reassign_rpc.planner.placement.exchange_search import SearchLimits
 from kafka_reassign_rpc.planner.placement.first_leaders import LeaderRounds
 from kafka_reassign_rpc.planner.placement.forced_rounds import FORCED_ROUNDS, ForcedRounds
 from kafka_reassign_rpc.planner.placement.search_round import SMALL, SearchRound
-from kafka_reassign_rpc.planner.placement.spare_loads import spare_loads
+from kafka_reassign_rpc.planner.placement.spare_loads import spare_loads, thresholds_of_returns
 from kafka_reassign_rpc.planner.placement.spread_rounds import SpreadRounds
 from kafka_reassign_rpc.planner.placement.withdrawal import Withdrawal
 from kafka_reassign_rpc.planner.plan_result import PlannedMove, PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
-from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, IN, OUT
+from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS
 from kafka_reassign_rpc.planner.proposals.imbalance_cost import broker_cost, distance
 from kafka_reassign_rpc.planner.proposals.piecewise import Collects
 from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParameters, RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import TOTAL_COPIED, AcceptedSums, ProposedSums, Survey, Thresholds
 from kafka_reassign_rpc.planner.scheduling.time_budget import worth_first
 from kafka_reassign_rpc.support.counted import first_of
+from kafka_reassign_rpc.support.slices import finished
 
 _IDLE_ROUNDS = 4
 """A balancing plan ends after so many rounds without progress."""
@@ -297,13 +295,7 @@ class RoundCoordinator:
         return None if self._balances else self._forced.collects()
 
     def decide(self, proposed: ProposedSums) -> Thresholds:
-        deciding = self.deciding(proposed)
-        while True:
-            try:
-                next(deciding)
-            except StopIteration as end:
-                found: Thresholds = end.value
-                return found
+        return finished(self.deciding(proposed))
 
     def deciding(self, proposed: ProposedSums) -> Generator[None, None, Thresholds]:
         """`decide` in slices."""
@@ -329,7 +321,7 @@ class RoundCoordinator:
             limits = self._search_limits()
             return (yield from self._search.deciding(proposed.collected, limits, self.loads, self.before))
         if self._spare is not None:
-            return self._decide_returns(buckets, self._spare)
+            return thresholds_of_returns(buckets, self._spare)
         if self._balances:
             return self._decide_balance(buckets)
         return (yield from self._forced.deciding(buckets, proposed, self.loads, self._room))
@@ -418,29 +410,12 @@ class RoundCoordinator:
         )
 
     def _decide_balance(self, buckets: dict[tuple[int, int], list[tuple[int, Load, int]]]) -> Thresholds:
-        thresholds = {}
-        for (broker, side), sums in buckets.items():
-            if (broker, side) == TOTAL_COPIED:
-                continue
-            thresholds[broker, side] = thresholds_at_least_cost(
-                sums,
-                self.loads[broker],
-                -1 if side == OUT else 1,
-                partial(self._cost_of, broker),
-                self._room(broker) if side == IN else UNBOUNDED,
-            )
-            if self.goal.kind is GoalKind.EXPAND and side == OUT and broker not in self.goal.brokers:
-                thresholds[broker, side] = (0, thresholds[broker, side][1])
+        new = self.goal.brokers if self.goal.kind is GoalKind.EXPAND else None
+        thresholds = balance_thresholds(buckets, self.loads, self._cost_of, self._room, new)
         total_copied = ALL_BUCKETS
         if self.options.max_bytes >= 0:
             total_copied = threshold_at_bytes(buckets[TOTAL_COPIED], self.options.max_bytes - self._copied)
         return Thresholds(thresholds, total_copied, self._both_sides)
-
-    def _decide_returns(
-        self, buckets: dict[tuple[int, int], list[tuple[int, Load, int]]], spare: dict[tuple[int, int], Load]
-    ) -> Thresholds:
-        limits = {key: threshold_within(sums, spare[key]) for key, sums in buckets.items() if key != TOTAL_COPIED}
-        return Thresholds({key: (limit, limit) for key, limit in limits.items()})
 
     def _searched_part(self) -> int:
         """Of how many partitions the search sees one; 0: it is not worth its time."""
@@ -453,20 +428,13 @@ class RoundCoordinator:
 
     def _search_limits(self) -> SearchLimits:
         assert self._search is not None
-        low, high = 1 - self.options.tolerance * EDGE, 1 + self.options.tolerance * EDGE
-        weights = self._weights.by_measure()
-        targets = {broker: self.targets.targets[broker] for broker in sorted(self._remaining)}
         sees_all = self._search.one_in == 1
-        return SearchLimits(
-            least={broker: tuple(low * one for one in wanted) for broker, wanted in targets.items()},
-            most={broker: tuple(high * one for one in wanted) for broker, wanted in targets.items()},
-            scale={
-                broker: tuple(1 / one if one and weight else 0.0 for one, weight in zip(wanted, weights, strict=True))
-                for broker, wanted in targets.items()
-            },
+        return SearchLimits.of(
+            {broker: self.targets.targets[broker] for broker in sorted(self._remaining)},
+            self._weights.by_measure(),
+            self.options.tolerance,
             rooms=self._rooms,
             rack_rule=self._rack_rule,
-            byte_cost=len(targets) / max(1, sum(wanted[0] for wanted in targets.values())),
             max_bytes=self.options.max_bytes,
             copied=None if sees_all else self._copied,
             arrived=None if sees_all else self._arrived,

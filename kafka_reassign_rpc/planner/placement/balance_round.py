@@ -1,13 +1,18 @@
-"""What a balancing round lets chunks know: how far brokers are from their targets, and which replicas to consider."""
+"""A balancing round: what chunks get to know of brokers, and how many of their proposals each broker accepts."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from kafka_reassign_rpc.planner.brokers.broker_choice import WeightedBrokers
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
+from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
+from kafka_reassign_rpc.planner.placement.acceptance_thresholds import BucketSums, thresholds_at_least_cost
+from kafka_reassign_rpc.planner.proposals.change_proposal import OUT
 from kafka_reassign_rpc.planner.proposals.imbalance_cost import distance
 from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParameters
+from kafka_reassign_rpc.planner.proposals.round_sums import TOTAL_COPIED
 
 _MARGIN = 3.0
 _LEAST_REPLICAS = 200
@@ -59,6 +64,28 @@ def balance_parameters(
         high=high,
         best_gain_per_byte=steepest / max(1.0, totals[0] / replicas),
     )
+
+
+def balance_thresholds(
+    buckets: Mapping[tuple[int, int], BucketSums],
+    loads: Mapping[int, Load],
+    cost_of: Callable[[int, Load], float],
+    room: Callable[[int], int],
+    new: Collection[int] | None,
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """By broker and side: where its cost is least.
+
+    new    EXPAND: no broker but these has to give a replica away; None: any may have to
+    """
+    thresholds = {}
+    for (broker, side), sums in buckets.items():
+        if (broker, side) == TOTAL_COPIED:
+            continue
+        sign, free = (-1, UNBOUNDED) if side == OUT else (1, room(broker))
+        needed, allowed = thresholds_at_least_cost(sums, loads[broker], sign, partial(cost_of, broker), free)
+        is_old = new is not None and broker not in new
+        thresholds[broker, side] = (0 if is_old and side == OUT else needed, allowed)
+    return thresholds
 
 
 def _sampling_rates(

@@ -9,6 +9,7 @@ on the partitions and on what the rounds have made of them, not on the order in 
 import math
 import random
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -56,6 +57,23 @@ class SearchLimits(msgspec.Struct, frozen=True):
     copied: int | None = None
     arrived: Mapping[int, int] | None = None
     keeps_mended: bool = False
+
+    @classmethod
+    def of(
+        cls, targets: Mapping[int, Sequence[float]], weights: Sequence[float], tolerance: float, **others: Any
+    ) -> "SearchLimits":
+        """`targets` of brokers and `weights` by measure; `others` are the fields that do not follow from them."""
+        low, high = 1 - tolerance * EDGE, 1 + tolerance * EDGE
+        return cls(
+            least={broker: tuple(low * one for one in wanted) for broker, wanted in targets.items()},
+            most={broker: tuple(high * one for one in wanted) for broker, wanted in targets.items()},
+            scale={
+                broker: tuple(1 / one if one and weight else 0.0 for one, weight in zip(wanted, weights, strict=True))
+                for broker, wanted in targets.items()
+            },
+            byte_cost=len(targets) / max(1, sum(wanted[0] for wanted in targets.values())),
+            **others,
+        )
 
 
 class ExchangeSearch:

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
+from kafka_reassign_rpc.planner.placement.acceptance_thresholds import BucketSums, threshold_within
 from kafka_reassign_rpc.planner.proposals.change_proposal import IN, OUT
+from kafka_reassign_rpc.planner.proposals.round_sums import TOTAL_COPIED, Thresholds
 
 
 def spare_loads(targets: BrokerTargets, loads: Mapping[int, Load], widest: float) -> dict[tuple[int, int], Load]:
@@ -27,3 +29,11 @@ def spare_loads(targets: BrokerTargets, loads: Mapping[int, Load], widest: float
             can_get.append(max(0, int(target * (1 + edge) - held)) if weight else UNBOUNDED)
         spare[broker, OUT], spare[broker, IN] = Load._make(can_lose), Load._make(can_get)
     return spare
+
+
+def thresholds_of_returns(
+    buckets: Mapping[tuple[int, int], BucketSums], spare: Mapping[tuple[int, int], Load]
+) -> Thresholds:
+    """Takes back the copies that brokers can spare. `buckets`: proposals by broker and side."""
+    limits = {key: threshold_within(sums, spare[key]) for key, sums in buckets.items() if key != TOTAL_COPIED}
+    return Thresholds({key: (limit, limit) for key, limit in limits.items()})
