@@ -1,0 +1,21 @@
+"""The page of the walk is true, and the walk becomes no longer."""
+
+import re
+
+from tests.controller.walk import PAGE, walks
+
+ROW = re.compile(r"^\| `([\w/]+\.py)` \|", re.MULTILINE)
+MOST = {"AlterPartitionReassignments": 46, "AlterPartition": 34}
+"""Files that hand on a request. Whoever follows it opens them: a new indirection costs every reader."""
+
+
+async def test_sv_3_the_page_lists_the_files_that_hand_a_request_on_and_they_become_no_more(zk_connect: str) -> None:
+    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", PAGE.read_text(), re.MULTILINE | re.DOTALL))
+    found = await walks(zk_connect)
+    assert found.keys() == sections.keys() == MOST.keys()
+    for name, walk in found.items():
+        listed = set(ROW.findall(sections[name]))
+        run = {*walk.handing_on, *walk.leaves, *walk.duties}
+        assert walk.handing_on.keys() <= listed, "run: python -m tests.controller.walk"
+        assert listed <= run, "run: python -m tests.controller.walk"
+        assert len(listed) <= MOST[name]
