@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.access import Access
 from kafka_reassign_rpc.zookeeper.operations import AclEntry
 from kafka_reassign_rpc.zookeeper.znode_acls import always
@@ -26,7 +26,7 @@ from tests.waiting import eventually
 pytestmark = [pytest.mark.stock, pytest.mark.in_ci, pytest.mark.timeout(240)]
 
 EVERYTHING, READ = 31, 1
-STATE = znode_contents.encode_state(1, 0, (1,), 1)
+STATE = topic_znodes.encode_state(1, 0, (1,), 1)
 
 
 def topic(*replicas: int) -> bytes:
@@ -65,7 +65,7 @@ async def test_mg_1_broken_epochs_of_a_leader_and_of_the_controller_are_cured_un
         await cure(operator, found, "partition-states")
 
         async def is_written() -> bool:
-            written = znode_contents.decode_state((await zk.get(state))[0], state)
+            written = topic_znodes.decode_state((await zk.get(state))[0], state)
             return written.leader_epoch >= 0
 
         await eventually(is_written)
