@@ -14,7 +14,7 @@ from tests.jvm import QUICK
 from tests.stock.kraft import KRaftNode, kraft_cluster
 
 PER_TOPIC = 500
-RECORDS, RECORD_BYTES, LEAST_RECORDS = 4_000, 8_000, 4
+RECORDS, RECORD_BYTES, LEAST_RECORDS = 4_000, 8_000, 2
 """In all, and in each partition: more than the throttle lets through, which is one fetch in some ten seconds."""
 ONE_FETCH = {"replica.fetch.response.max.bytes": "16384"}
 JVM = ("-Xms256m", "-Xmx1g", *QUICK)

@@ -17,6 +17,9 @@ from kafka_reassign_rpc.protocol.messages import (
     DescribeLogDirsResponse,
 )
 
+_TELLS_CORDONED = 5
+"""The version of DescribeLogDirs."""
+
 
 class HeldReplica(NamedTuple):
     """`future`: the copy moves to this log dir from another one of the broker."""
@@ -32,14 +35,14 @@ class LogDir(NamedTuple):
     """`online`: the broker can use it.
 
     Bytes are those of its volume, on which several log dirs may lie; None before Kafka 3.3. `cordoned`: it gets no new
-    replica; False before Kafka 4.3 (KIP-1066), which has the state.
+    replica; None before Kafka 4.3 (KIP-1066), which tells it.
     """
 
     path: str
     online: bool = True
     total_bytes: int | None = None
     usable_bytes: int | None = None
-    cordoned: bool = False
+    cordoned: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,7 @@ def _held(answer: DescribeLogDirsResponse) -> BrokerLogDirs:
             not log_dir.error_code,
             _told(getattr(log_dir, "total_bytes", None)),
             _told(getattr(log_dir, "usable_bytes", None)),
-            bool(getattr(log_dir, "is_cordoned", False)),
+            log_dir.is_cordoned if (answer.version or 0) >= _TELLS_CORDONED else None,
         )
         for log_dir in answer.results
     ]

@@ -22,6 +22,7 @@ from kafka_reassign_rpc.security.login.login_errors import LoginFailed, tls_fail
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.bounded_text import shortened
 from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.support.forgetting import forget_others
 from kafka_reassign_rpc.transport.login import connect
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 
@@ -103,6 +104,9 @@ class NodeConnections:
             if self.nodes.get(node) != address:
                 self._failed.pop(node, None)
         self.nodes = dict(nodes)
+        there = {*nodes, *self._given}
+        forget_others(self._failed, there)
+        forget_others(self._opening, {*there, *(node for node, lock in self._opening.items() if lock.locked())})
         for node in self._given.keys() & self._open.keys():
             self._take_over(node)
         self.learned_at, self._is_stale = asyncio.get_running_loop().time(), False

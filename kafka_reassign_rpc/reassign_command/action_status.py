@@ -136,8 +136,8 @@ def _broker(seen: Seen, one: BrokerStatus) -> dict[str, Any]:
     return {
         "broker": one.id,
         "alive": one.alive,
-        "shutting_down": None if seen.is_stock else one.shutting_down,
-        "cordoned": (one.cordoned or None) if seen.is_stock else one.cordoned,
+        "shutting_down": one.shutting_down,
+        "cordoned": one.cordoned,
         "rack": one.rack,
         "bytes_in_per_second": one.rate_in,
         "bytes_out_per_second": one.rate_out,

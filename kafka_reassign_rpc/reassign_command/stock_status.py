@@ -11,6 +11,7 @@ from kafka_reassign_rpc.client.stock_cluster import cluster_of, others_to_ask, s
 from kafka_reassign_rpc.client.told_configs import told
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, takes_nothing_new
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.status.broker_documents import Brokers
 from kafka_reassign_rpc.core.status.brokers import brokers_of, count_replicas, no_counts
@@ -45,13 +46,15 @@ def read(client: ReassignmentClient, sleep: Callable[[float], None]) -> StockSta
     tracker, health, counts = ProgressTracker(float("inf"), at_once=True), PartitionHealth(), no_counts()
     in_flight = brokers_to_ask({name: move for name, move in listed.items() if not move.is_waiting})
     asked = {broker: by_topic(some) for broker, some in in_flight.items()}
+    answers: dict[int, list[SampledLogDir] | None] = {}
     for pause in (0.0, SAMPLE_S) if asked else ():
         sleep(pause)
         answers = {broker: sampled(one) for broker, one in client.describe_brokers(asked).items()}
         run_through(tracker.update(time.monotonic(), cluster, answers, [], {}))
     run_through(health.update(cluster))
     run_through(count_replicas(cluster, counts))
-    term, at = TermView(cluster, tracker, DEFAULT_SETTINGS, health.now, None), now_ms()
+    closed = {broker: takes_nothing_new(log_dirs) for broker, log_dirs in answers.items()}
+    term, at = TermView(cluster, tracker, DEFAULT_SETTINGS, health.now, None, closed=closed), now_ms()
     controller, brokers, unseen = quorum.leader, cluster.brokers, [lacking] if lacking else []
     view = ServerView(
         controller, everything.cluster_id, "controller", "", controller, -1, -1, brokers, {}, term, unseen
@@ -60,6 +63,6 @@ def read(client: ReassignmentClient, sleep: Callable[[float], None]) -> StockSta
     return StockStatus(
         status_of(view, at=at, version="", full=True),
         page_of(term, selection, offset=0, limit=selection.size, at=at, listed_at=at),
-        finished(brokers_of(cluster, counts, tracker.rates, at=at, counted_at=at)),
+        finished(brokers_of(cluster, counts, tracker.rates, closed=closed, at=at, counted_at=at)),
         cluster.brokers.keys() - known.known,
     )

@@ -204,8 +204,16 @@ class StatusApi:
         at = _now_ms()
         counted_at = at - _age_ms(kept.at)
         term.look()
-        rates, disks, silent = term.progress.rates, term.disks, term.silent
-        made = brokers.brokers_of(term.cluster, kept.value, rates, disks, silent, at=at, counted_at=counted_at)
+        made = brokers.brokers_of(
+            term.cluster,
+            kept.value,
+            term.progress.rates,
+            term.disks,
+            term.silent,
+            term.closed,
+            at=at,
+            counted_at=counted_at,
+        )
         answers = departures.Answers(term, may_go.value) if term.knows_configs else None
         return _document(await in_turns(brokers.with_departures(await in_turns(made), answers)))
 

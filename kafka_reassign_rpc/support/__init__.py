@@ -11,6 +11,7 @@ file_stamps    whether a file has changed
 bounded_text   what anybody may have written, read and shown within limits
 bounded_log    log lines within limits
 error_text     errors for people
+forgetting     maps that hold what there is
 counted        numbers with their nouns and verbs
 typed_commands  commands that somebody is told to type
 human_units    sizes and durations with units

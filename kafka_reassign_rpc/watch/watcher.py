@@ -22,7 +22,7 @@ from kafka_reassign_rpc.core.events.decided_events import ClusterNews, Event
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
-from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, ToldSizes
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, ToldSizes, takes_nothing_new
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.core.status.views import UNKNOWN, ServerView, TermView
@@ -30,6 +30,7 @@ from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.counted import first_of, plural
 from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.support.forgetting import forget_others
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.support.turns import Pace as Turns
@@ -45,6 +46,8 @@ SIZES_WAIT_S = 1.0
 """How long a look waits for sizes. A later answer is in a later look: those of other brokers do not wait for it."""
 EVENTS_AT_ONCE = 500
 STALE_S = 10.0
+SILENT_S = 3.0
+"""A question about moves that is not answered for so long is a problem of its own: what is shown is old."""
 STALL_S = 60.0
 LONGEST_WAIT_S, AFTER_REFUSAL_S = 10.0, 30.0
 """Between two tries of a cluster that does not answer, and after it has refused who asks."""
@@ -90,6 +93,8 @@ class Watcher:
         self._why = "the first look at the cluster is not over yet"
         self._failures = 0
         self._seen_at = float("-inf")
+        self._unanswered: tuple[float, int] | None = None
+        """When moves were first asked for that nobody has told since: by the loop's clock, and ms since 1970."""
         self._begin("")
 
     def _begin(self, cluster_id: str) -> None:
@@ -125,11 +130,23 @@ class Watcher:
         is_seen = cluster is not None and (
             not self._failures or asyncio.get_running_loop().time() - self._seen_at < STALE_S
         )
+        since = self._silent_since
         if cluster is None or not is_seen:
-            return ServerView(UNKNOWN, self.cluster_id, "", self._why, UNKNOWN, UNKNOWN, UNKNOWN, {}, {}, None)
+            nobody = UNKNOWN, UNKNOWN, UNKNOWN
+            return ServerView(UNKNOWN, self.cluster_id, "", self._why, *nobody, {}, {}, None, silent_since=since)
         health = self._health.now if self._health.counted else None
         silent = (cluster.brokers.keys() | cluster.failed.keys()) - self._told
-        term = TermView(cluster, self._progress, DEFAULT_SETTINGS, health, None, silent=silent, knows_configs=False)
+        closed = {broker: takes_nothing_new(log_dirs) for broker, log_dirs in self._sizes.items()}
+        term = TermView(
+            cluster,
+            self._progress,
+            DEFAULT_SETTINGS,
+            health,
+            None,
+            silent=silent,
+            knows_configs=False,
+            closed=closed,
+        )
         return ServerView(
             UNKNOWN,
             self.cluster_id,
@@ -142,7 +159,15 @@ class Watcher:
             {},
             term,
             list(self._unseen.values()),
+            since,
         )
+
+    @property
+    def _silent_since(self) -> int | None:
+        """ms since 1970; None: the last question about moves was answered, or is a young one."""
+        if self._unanswered is None or self._now() - self._unanswered[0] < SILENT_S:
+            return None
+        return self._unanswered[1]
 
     @property
     def tracker(self) -> ProgressTracker:
@@ -224,6 +249,9 @@ class Watcher:
     # ---------------------------------------------------------------------------------------------------- one look
 
     async def _look(self) -> None:
+        is_due = self._client is None or self._is_due(Ask.MOVES)
+        if is_due and self._unanswered is None:
+            self._unanswered = self._now(), now_ms()
         if self._client is None:
             client = AsyncReassignmentClient(**self._configs)
             await client.start()
@@ -250,6 +278,7 @@ class Watcher:
                 raise ClusterAuthorizationFailed(
                     "to see moves this principal needs the operation DESCRIBE on the cluster"
                 ) from None
+            self._unanswered = None
             if not of_all:
                 found = await client.describe_some(sorted(self._book.topics | {name.topic for name in listed}))
                 self._controller, self._quiet_s = await client.describe_quorum(found.controller)
@@ -329,8 +358,8 @@ class Watcher:
                 self._heard[broker] = sizes.Heard.SILENT
                 self._sizes[broker], self._sizes_told[broker] = None, ToldSizes(self._now())
         for known in (self._heard, self._sizes, self._sizes_told):
-            for broker in known.keys() - wanted.keys():
-                del known[broker]
+            forget_others(known, wanted)
+        forget_others(self._paces, cluster.brokers)  # one without moves keeps its pace until it leaves
         self._pace.asked(Ask.SIZES, self._now(), Traffic())
         self._note(Ask.SIZES, sizes.lacking(self._heard))
         events: list[Event] = []

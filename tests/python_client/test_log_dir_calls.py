@@ -33,7 +33,7 @@ def answer(broker: int) -> DescribeLogDirsResponse:
     topics = [Result.DescribeLogDirsTopic(name="t", partitions=[found])]
     results = [Result(error_code=0, log_dir="/d", topics=topics, total_bytes=1000, usable_bytes=100)]
     results[0].is_cordoned = broker == 2  # from Kafka 4.3 on
-    return DescribeLogDirsResponse(throttle_time_ms=0, error_code=0, results=results)
+    return DescribeLogDirsResponse(version=5, throttle_time_ms=0, error_code=0, results=results)
 
 
 class Brokers(RequestRouter):

@@ -216,7 +216,7 @@ def test_sv_11_leases_are_marked_and_brokers_that_shut_down_named_within_80_colu
 
 
 def test_sv_11_where_a_controller_tells_no_state_of_brokers_there_is_no_word_about_it() -> None:
-    seen = shown(brokers=[broker(1, throttle_out=Throttle(1, "config"))], is_stock=True)
+    seen = shown(brokers=[broker(1, throttle_out=Throttle(1, "config"), shutting_down=None)], is_stock=True)
     seen = seen._replace(status=msgspec.structs.replace(seen.status, version=""))
     text = "\n".join(lines(seen))
     assert "1 B/s" in text

@@ -43,6 +43,11 @@ def s3_jars() -> Path:
     return _jars_of(_POMS / "hadoop-aws.xml", "hadoop-aws")
 
 
+def tiered_storage() -> str:
+    """A classpath with Kafka's tiered storage in a directory, resolved if need be. Raises JarsUnavailable."""
+    return f"{_jars_of(_POMS / 'local-tiered-storage.xml', 'local-tiered-storage')}/*"
+
+
 def _jars_of(pom: Path, version: str) -> Path:
     digest = hashlib.sha256(pom.read_bytes()).hexdigest()
     target = CACHE / version

@@ -43,7 +43,9 @@ GUEST: Mapping[str, Any] = {
 class KRaftWorld:
     """`controllers`: the brokers that are voters as well."""
 
-    def __init__(self, version: str, folder: Path, controllers: Sequence[int]) -> None:
+    def __init__(
+        self, version: str, folder: Path, controllers: Sequence[int], more: Mapping[int, Mapping[str, str]]
+    ) -> None:
         self.version = version
         self.controllers = controllers
         self._folder = folder
@@ -56,6 +58,8 @@ class KRaftWorld:
             version=version,
         )
         self.nodes: Mapping[int, KRaftNode] = {one.id: one for one in nodes}
+        for broker, settings in more.items():
+            self.nodes[broker].properties |= settings
         self._of_guests = dict(zip(BROKERS, kept_ports(len(BROKERS)), strict=True))
         for node in nodes:
             node.properties["listeners"] += f",GUESTS://127.0.0.1:{self._of_guests[node.id]}"
@@ -69,11 +73,19 @@ class KRaftWorld:
     def bootstrap_of_guests(self) -> str:
         return ",".join(f"127.0.0.1:{port}" for port in self._of_guests.values())
 
-    def create(self, replicas: Mapping[str, Sequence[int]], records: int) -> None:
+    def create(
+        self,
+        replicas: Mapping[str, Sequence[int]],
+        records: int,
+        configs: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
         """Topics with one partition each, and as many records in each. Blocks."""
         admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
         try:
-            topics = {name: {"assignments": {0: list(some)}} for name, some in replicas.items()}
+            topics = {
+                name: {"assignments": {0: list(some)}, "configs": dict((configs or {}).get(name, {}))}
+                for name, some in replicas.items()
+            }
             admin.create_topics(topics, wait_for_metadata=True)
         finally:
             admin.close()
@@ -153,8 +165,11 @@ def failed(log_dir: Path) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def kraft_world(version: str, folder: Path, controllers: Sequence[int]) -> AsyncIterator[KRaftWorld]:
-    world = KRaftWorld(version, folder, controllers)
+async def kraft_world(
+    version: str, folder: Path, controllers: Sequence[int], more: Mapping[int, Mapping[str, str]]
+) -> AsyncIterator[KRaftWorld]:
+    """`more`: settings of single brokers."""
+    world = KRaftWorld(version, folder, controllers, more)
     nodes = world.nodes.values()
     try:
         await asyncio.gather(*(one.start() for one in nodes))

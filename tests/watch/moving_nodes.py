@@ -1,6 +1,6 @@
 """Two scripted nodes with partitions that move from the first to the second."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -26,14 +26,16 @@ TOPIC, TWO_MOVE = "t", (0, 1)
 
 
 class MovingNode(ScriptedNode):
-    """`quorum_leader`: what it says in KRaft mode; None: it is in ZooKeeper mode."""
+    """`quorum_leader`: what it says in KRaft mode; None: it is in ZooKeeper mode. `newest`: versions of APIs that are
+    the newest of this node, where those of others are others."""
 
     quorum_leader: int | None = None
+    newest: Mapping[int, int] = {}
 
     def _answer(self, key: int, version: int) -> Any:
         if key == API_VERSIONS:
             more = [] if self.quorum_leader is None else [(QUORUM, 0, 1)]
-            served = [*SERVED, (LOG_DIRS, 0, 2), *more]
+            served = [(key, low, self.newest.get(key, high)) for key, low, high in (*SERVED, (LOG_DIRS, 0, 2), *more)]
             return ApiVersionsResponse(version=version, error_code=0, api_keys=served)
         if key == QUORUM:
             one = DescribeQuorumResponse.TopicData

@@ -16,15 +16,17 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
 
-from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, TopicPartition, throttle_configs
-from kafka_reassign_rpc.client.config_calls import TOPIC, Changes
+from kafka_reassign_rpc.client import throttle_configs
+from kafka_reassign_rpc.client.config_calls import TOPIC
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.watch.pace import Ask
 from tests.reassign_command.run_command import Command
 from tests.stock.jars import require
 from tests.waiting import eventually
+from tests.watch.disks_and_tiers import Storage, storage_of
 from tests.watch.kraft_world import BROKERS, GUEST, RECORD_BYTES, KRaftWorld, failed, kraft_world
-from tests.watch.watching import Watch, watching
+from tests.watch.stage import Stage
+from tests.watch.watching import watching
 
 pytestmark = [pytest.mark.stock, pytest.mark.in_ci, pytest.mark.timeout(400)]
 
@@ -34,55 +36,6 @@ RECORDS = 60
 RATE = 2_000
 """Kafka lets through what eleven seconds at this rate allow, then this rate: the records take over two minutes."""
 PATIENCE: dict[str, Any] = {"request_timeout_ms": 1_500}
-
-
-class Stage:
-    """`stays` leads what moves to `target`; `lost` is frozen, killed and started again: the active controller, where
-    there are others."""
-
-    def __init__(self, world: KRaftWorld, watch: Watch, lost: int) -> None:
-        self.world, self.watch, self.lost = world, watch, lost
-        self.stays, self.target = [one for one in BROKERS if one != lost]
-        self.release = tuple(map(int, world.version.split(".")[:2]))
-
-    async def stalled(self, topic: str, beginning: str) -> None:
-        """The move's reason begins so, sooner or later."""
-
-        async def is_named() -> bool:
-            one = (await self.watch.moves())[f"{topic}-0"]
-            assert one["stalled"] is not None, one
-            assert one["stalled"].startswith(beginning), one["stalled"]
-            return True
-
-        await eventually(is_named, within=90)
-
-    async def sick_is_moved(self) -> bool:
-        async with AsyncReassignmentClient(bootstrap_servers=self.bootstrap) as client:
-            found = (await client.describe_topics(["sick"]))["sick"]
-        return not isinstance(found, KafkaError) and found[0].replicas == (self.target, self.lost)
-
-    async def completed(self, *topics: str) -> None:
-        async def is_over() -> bool:
-            return {("move.completed", topic) for topic in topics} <= set(await self.watch.events())
-
-        await eventually(is_over, within=90)
-
-    @property
-    def bootstrap(self) -> str:
-        """That of a broker which is always there."""
-        return f"127.0.0.1:{self.world.nodes[self.stays].port}"
-
-    async def moves(self, targets: dict[str, list[int]]) -> None:
-        async with AsyncReassignmentClient(bootstrap_servers=self.bootstrap) as client:
-            errors = await client.alter_partition_reassignments(
-                {TopicPartition(topic, 0): target for topic, target in targets.items()}
-            )
-        assert not any(errors.values()), errors
-
-    async def configs(self, changes: Changes) -> None:
-        async with AsyncReassignmentClient(bootstrap_servers=self.bootstrap) as client:
-            errors = await client.change_configs(changes)
-        assert not any(errors.values()), errors
 
 
 async def bytes_and_times_are_true(stage: Stage) -> None:
@@ -228,15 +181,19 @@ async def another_cluster_at_the_address_is_said(stage: Stage, caplog: pytest.Lo
 
 
 @asynccontextmanager
-async def stage_of(version: str, folder: Path, controllers: tuple[int, ...]) -> AsyncIterator[Stage]:
+async def stage_of(
+    version: str, folder: Path, controllers: tuple[int, ...], storage: Storage | None
+) -> AsyncIterator[Stage]:
     async with (
-        kraft_world(version, folder / "nodes", controllers) as world,
+        kraft_world(version, folder / "nodes", controllers, {} if storage is None else storage.settings()) as world,
         watching(world.bootstrap, folder / "events", **PATIENCE) as watch,
     ):
         await eventually(lambda: watch.watcher.answers)
         active = (await watch.document("status"))["controller"]["id"]
         stage = Stage(world, watch, active if len(controllers) > 1 else BROKERS[-1])
         stays, lost = stage.stays, stage.lost
+        if storage is not None:
+            await storage.close_small_disk(stage)
         topics = {"moved": [stays], "slow": [stays], "kept": [stays], "sick": [stays, lost], "alone": [lost]}
         await asyncio.to_thread(world.create, topics, RECORDS)
         yield stage
@@ -246,22 +203,32 @@ async def stage_of(version: str, folder: Path, controllers: tuple[int, ...]) -> 
 async def test_kr_1_whatever_stops_a_move_on_a_cluster_of_each_release_is_named_and_its_bytes_are_those_on_disk(
     version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Three controllers before 4.0, of which the active one is lost; later one, whose cluster is replaced at last."""
+    """Three controllers before 4.0, of which the active one is lost; later one, whose cluster is replaced at last. From
+    4.3 on also cordoned log dirs, a full disk and tiered topics."""
     require(version)
     monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.STALL_S", 2.0)
     monkeypatch.setattr("kafka_reassign_rpc.watch.pace.LONGEST_S", 1.0)
     monkeypatch.setattr("kafka_reassign_rpc.watch.pace.SOON_S", 1.0)
     monkeypatch.setattr("kafka_reassign_rpc.watch.pace.PAUSES_S", dict.fromkeys(Ask, (1.0, 1.0)))
+    with storage_of(version, tmp_path) as storage:
+        await whatever_stops_a_move_is_named(version, tmp_path, caplog, storage)
+
+
+async def whatever_stops_a_move_is_named(
+    version: str, folder: Path, caplog: pytest.LogCaptureFixture, storage: Storage | None
+) -> None:
     controllers = (1,) if version.startswith("4.") else BROKERS
-    async with stage_of(version, tmp_path, controllers) as stage:
+    async with stage_of(version, folder, controllers, storage) as stage:
         await bytes_and_times_are_true(stage)
         await throttles_are_named(stage)
         if len(controllers) == 1:
-            await each_right_that_is_missing_is_named(stage.world, tmp_path)
+            await each_right_that_is_missing_is_named(stage.world, folder)
         await a_lost_broker_is_named_in_each_of_its_states(stage)
         if len(controllers) > 1:
             assert stage.watch.watcher.view().controller in (stage.stays, stage.target)
         await a_broker_comes_back_at_another_port(stage)
+        if storage is not None:
+            await storage.is_told(stage)
         if len(controllers) == 1:
             await another_cluster_at_the_address_is_said(stage, caplog)
     assert "a defect" not in caplog.text

@@ -42,7 +42,7 @@ async def test_kr_1_serve_that_only_looks_shows_moves_by_the_file_of_a_controlle
         assert process.ready_line == f"ready metrics={where} page=http://{where}/"
 
         async def are_shown() -> bool:
-            return len(json.loads((await get(where, "/api/v1/moves")).body)["moves"]) == len(TWO_MOVE)
+            return len(json.loads((await get(where, "/api/v1/moves")).body).get("moves", ())) == len(TWO_MOVE)
 
         await eventually(are_shown)
         assert json.loads((await get(where, "/api/v1/status")).body)["role"] == "watch"

@@ -6,16 +6,20 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient
+from kafka_reassign_rpc.support.human_units import utc_time
+from kafka_reassign_rpc.support.wall_clock import now_ms
 from tests.controller.cluster import Cluster, cluster
 from tests.http_client import get
+from tests.python_client.scripted_nodes import LIST, METADATA
 from tests.status_page.documented import Documented
 from tests.waiting import eventually
-from tests.watch.moving_nodes import LOG_DIRS, TWO_MOVE, moving_nodes
+from tests.watch.moving_nodes import LOG_DIRS, TWO_MOVE, MovingNode, moving_nodes
 from tests.watch.watching import Watch, watching
 
 
@@ -66,6 +70,8 @@ async def _shows_what_it_knows(watch: Watch) -> None:
     assert (status["enabled"], status["caps"], status["problems"]) == (None, None, [])
     brokers = (await api.ask("brokers"))["brokers"]
     assert all(one["throttles_known"] for one in brokers)
+    assert {(one["shutting_down"], one["cordoned"], one["disk"]) for one in brokers} == {(None, None, None)}
+    assert status["totals"]["held"] is None
     assert 1000 not in {one["id"] for one in brokers}, "a server is no broker"
     assert status["brokers_live"] == len(brokers)
     metrics = (await get(watch.served.address, "/metrics")).body
@@ -163,6 +169,27 @@ async def test_kr_2_one_broker_that_hangs_does_not_keep_the_sizes_of_others(
             assert {one["bytes_total"] for one in moves.values()} == {1_000}
 
 
+async def test_kr_1_nodes_of_other_versions_are_each_asked_in_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in the midst of an upgrade, where any node may be asked first."""
+    monkeypatch.setattr(MovingNode, "newest", {LOG_DIRS: 4, METADATA: 12})
+    async with moving_nodes() as (newer, older):
+        older.newest = {LOG_DIRS: 1, METADATA: 7}
+        for asked in (newer, older):
+            async with watching(f"127.0.0.1:{asked.port}", tmp_path / f"events-{asked.node}") as watch:
+
+                async def are_measured() -> bool:
+                    moves = await watch.moves()
+                    return {one["bytes_total"] for one in moves.values()} == {1_000} and all(
+                        one["copied"] == {"2": 500} for one in moves.values()
+                    )
+
+                await eventually(are_measured)
+                others = [one for one in await watch.problems() if not one.startswith("Throttles are not all seen")]
+                assert others == [], "of DescribeConfigs these nodes know nothing"
+
+
 async def test_kr_1_throttles_that_nobody_tells_are_unknown_and_the_moves_are_shown(tmp_path: Path) -> None:
     """These nodes do not serve DescribeConfigs."""
     async with moving_nodes() as (good, _), watching(f"127.0.0.1:{good.port}", tmp_path / "events") as watch:
@@ -179,6 +206,44 @@ async def test_kr_1_throttles_that_nobody_tells_are_unknown_and_the_moves_are_sh
         brokers = (await watch.document("brokers"))["brokers"]
         assert [one["throttles_known"] for one in brokers] == [False, False]
         assert watch.watcher.answers
+
+
+async def test_kr_1_while_nobody_tells_the_moves_one_line_says_since_when(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a KRaft cluster without an active controller: brokers answer, and keep each List."""
+    monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.SILENT_S", 0.5)
+    monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.STALE_S", 4.0)
+    async with moving_nodes() as nodes, watching(f"127.0.0.1:{nodes[0].port}", tmp_path / "events") as watch:
+
+        async def problem() -> Any:
+            return next((one for one in (await watch.document("status"))["problems"] if one["since"]), None)
+
+        await eventually(lambda: watch.watcher.answers)
+        assert await problem() is None
+        before = now_ms()
+        for node in nodes:
+            node.replies[LIST] = lambda _: b""
+        one = await eventually(problem)
+        assert one["kind"] == "unseen"
+        assert before <= one["since"] <= now_ms()
+        assert one["text"].startswith(f"Nobody has said since {utc_time(one['since'])} UTC which moves there are: ")
+        assert len(await watch.moves()) == len(TWO_MOVE), "as they were then"
+
+        async def is_blind() -> Any:
+            found = await problem()
+            return found if found["kind"] == "no_controller" else None
+
+        blind = await eventually(is_blind)
+        assert blind["since"] == one["since"], "the same silence"
+        assert blind["text"].endswith(f" (since {utc_time(one['since'])} UTC)")
+        for node in nodes:
+            del node.replies[LIST]
+
+        async def is_over() -> bool:
+            return await problem() is None
+
+        await eventually(is_over, within=30)
 
 
 @pytest.mark.parametrize("leader", [None, 3000])

@@ -35,7 +35,8 @@ class CopyRates:
 
     def of_all(self, *, moves: bool) -> int | None:
         """Bytes per second of all moves together; None: not known."""
-        return self._rate(lambda copied: sum(copied.into.values()), moves=moves)
+        there = self._seen[-1].into if self._seen else {}
+        return self._rate(lambda copied: sum(copied.into.get(one, 0) for one in there), moves=moves)
 
     def _rate(self, bytes_of: Callable[[_Copied], int], *, moves: bool) -> int | None:
         if not moves:

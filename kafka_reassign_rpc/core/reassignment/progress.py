@@ -31,6 +31,7 @@ from kafka_reassign_rpc.core.state.cluster import HEAL, RPC, Cluster, MoveRecord
 from kafka_reassign_rpc.core.state.requesters import requester_of
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
+from kafka_reassign_rpc.support.forgetting import forget_others
 
 _ENDS = frozenset({catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED})
 
@@ -100,7 +101,7 @@ class ProgressTracker:
         self._ended: set[TopicPartition] = set()
         """Partitions whose moves have ended since the last sample began."""
         self.copied_in: Counter[int] = Counter()
-        """Bytes that moves have copied to each broker, since the tracker began."""
+        """Bytes that moves have copied to each broker that the cluster has, since the tracker began."""
         self.copied_out: Counter[int] = Counter()
         """Bytes that moves have copied from each leader."""
         self._unseen: dict[TopicPartition, int] = {}
@@ -211,6 +212,12 @@ class ProgressTracker:
         self.copied_in[broker] += size
         self.copied_out[leader] += size
 
+    def _sample_rates(self, now: float, cluster: Cluster) -> None:
+        """Brokers that have left are forgotten. A client does not know which there are."""
+        for counted in (self.copied_in, self.copied_out) if cluster.brokers else ():
+            forget_others(counted, cluster.brokers.keys() | cluster.failed.keys())
+        self.rates.sampled(now, self.copied_in, self.copied_out)
+
     def update(
         self,
         now: float,
@@ -279,7 +286,7 @@ class ProgressTracker:
         events += self._finished(sums, cluster)
         sums.keep_ended(self.sums)
         self.sums = sums
-        self.rates.sampled(now, self.copied_in, self.copied_out)
+        self._sample_rates(now, cluster)
         self.observed_throughput.sampled(now, cluster, [broker for broker, answer in answers.items() if answer is None])
 
     def _finished(self, sums: GroupedSums, cluster: Cluster) -> Iterator[Event]:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, rate_of
+from kafka_reassign_rpc.support.forgetting import forget_others
 
 WINDOW_S = 15.0
 """Rates cover so many seconds, and at least two samples."""
@@ -156,6 +157,8 @@ class _Side:
         busy, self._left = self._left, Counter()
         waiting, self._waiting = self._waiting, Counter()
         self._seen = {broker: self._seen.get(broker, deque()) for broker in busy}
+        for counted in (self._closed, self._copied):
+            forget_others(counted, busy)
         self.limits = {}
         for broker, left in busy.items():
             seen = self._seen[broker]

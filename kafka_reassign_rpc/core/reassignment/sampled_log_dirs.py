@@ -10,7 +10,7 @@ from kafka_reassign_rpc.core.state.cluster import TopicPartition
 
 class SampledLogDir(msgspec.Struct, frozen=True, gc=False):
     """A broker's log dir: its error code (0: none), bytes of its volume (-1: unknown), sizes of its replicas, and
-    whether it is cordoned (KIP-1066)."""
+    whether it is cordoned (KIP-1066; None: before Kafka 4.3 no broker tells)."""
 
     path: str
     error: int = 0
@@ -18,11 +18,17 @@ class SampledLogDir(msgspec.Struct, frozen=True, gc=False):
     usable: int = -1
     sizes: Mapping[str, Mapping[int, int]] = {}
     """Bytes by topic and partition."""
-    cordoned: bool = False
+    cordoned: bool | None = None
 
 
 Answers = Mapping[int, Collection[SampledLogDir] | None]
 """By broker; None: no answer."""
+
+
+def takes_nothing_new(log_dirs: Collection[SampledLogDir] | None) -> bool | None:
+    """Whether each log dir of a broker that works is cordoned; None: it does not tell."""
+    told = [one.cordoned for one in log_dirs or () if not one.error]
+    return all(told) if told and None not in told else None
 
 
 class ToldSizes(NamedTuple):

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.reassignment.remaining_time import Samples
-from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import Answers
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import Answers, takes_nothing_new
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import NO_THROTTLE, TopicThrottles
 
@@ -93,7 +93,7 @@ class StallReason:
         log_dirs = self._answers.get(broker) or ()
         if any(self._name.partition in one.sizes.get(self._name.topic, ()) for one in log_dirs):
             return False
-        return bool(log_dirs) and all(one.cordoned for one in log_dirs)
+        return bool(takes_nothing_new(log_dirs))
 
     def _log_dir(self) -> str | None:
         for broker in self._late:
@@ -170,6 +170,8 @@ class StallReason:
         return f"{_brokers(still, 'fetches', 'fetch')} nothing from broker {self._partition.leader}{throttled}"
 
     def _too_slow(self) -> str | None:
+        if self._first.total < 0:
+            return None
         seconds = self._last.at - self._first.at
         grown = self._last.total - self._first.total
         for broker, (before, now) in self._lacking():
@@ -179,12 +181,11 @@ class StallReason:
         return None
 
     def _lacking(self) -> Iterator[tuple[int, tuple[int, int]]]:
-        """Late replicas that are known to lack bytes: what they held at first, and hold now."""
-        if self._first.total < 0:
-            return
+        """Late replicas that are not known to have all bytes: what they held at first, and hold now."""
         for place, broker in enumerate(self._partition.adding):
             before, now = self._first.copied[place], self._last.copied[place]
-            if broker in self._late and before >= 0 and 0 <= now < self._last.total:
+            is_full = 0 <= self._last.total <= now
+            if broker in self._late and before >= 0 and now >= 0 and not is_full:
                 yield broker, (before, now)
 
 

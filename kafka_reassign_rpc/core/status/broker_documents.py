@@ -54,7 +54,7 @@ class BrokerStatus(msgspec.Struct, frozen=True):
 
     id: int
     alive: Annotated[bool, about("whether it is registered")]
-    shutting_down: Annotated[bool, about("whether it is in controlled shutdown")]
+    shutting_down: Annotated[bool | None, about("whether it is in controlled shutdown; null: `watch` cannot tell")]
     rack: str | None
     rate_in: Annotated[int | None, about("how fast moves copy to it")]
     rate_out: Annotated[int | None, about("how fast moves copy from it, as the leader")]
@@ -65,7 +65,13 @@ class BrokerStatus(msgspec.Struct, frozen=True):
     under_replicated: Annotated[int, about("those of them that are under-replicated, as its own metric says")]
     out_of_sync: Annotated[int, about("its replicas that are not in the ISR, without those that a move adds")]
     disk: Annotated[Disk | None, about("null: it has not told yet. Brokers are asked while somebody looks")]
-    cordoned: Annotated[bool, about("whether it gets no new replica (KIP-1066)")] = False
+    cordoned: Annotated[
+        bool | None,
+        about(
+            "whether it gets no new replica (KIP-1066); null: not known, as `watch` is told by brokers with moves from"
+            " Kafka 4.3 on"
+        ),
+    ] = None
     throttles_known: Annotated[bool, about("whether its throttles are known; `watch` may not see them")] = True
     departure: Annotated[
         MayGo | None, about("whether it may be stopped now; null: it is gone, or `watch` cannot tell")

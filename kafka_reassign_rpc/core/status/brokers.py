@@ -63,11 +63,13 @@ def brokers_of(
     rates: CopyRates,
     disks: Mapping[int, BrokerDisk] = NO_DISKS,
     silent: Collection[int] = (),
+    closed: Mapping[int, bool | None] | None = None,
     *,
     at: int,
     counted_at: int,
 ) -> Generator[None, None, Brokers]:
-    moves, closed = bool(cluster.moving), cordoned(cluster)
+    """`closed`: see TermView."""
+    moves, by_config = bool(cluster.moving), cordoned(cluster)
     found = []
     for broker in sorted(cluster.brokers.keys() | counts.replicas.keys())[:MOST_BROKERS]:
         yield
@@ -77,7 +79,7 @@ def brokers_of(
             BrokerStatus(
                 id=broker,
                 alive=registered is not None,
-                shutting_down=broker in cluster.soft.shutting_down,
+                shutting_down=broker in cluster.soft.shutting_down if closed is None else None,
                 rack=None if registered is None else registered.rack,
                 rate_in=rate_in,
                 rate_out=rate_out,
@@ -85,7 +87,7 @@ def brokers_of(
                 throttle_out=throttle_of(cluster, broker, LEADER_RATE),
                 replicas=counts.replicas[broker],
                 leaders=counts.leaders[broker],
-                cordoned=broker in closed,
+                cordoned=broker in by_config or (False if closed is None else closed.get(broker)),
                 under_replicated=counts.under_replicated[broker],
                 out_of_sync=counts.out_of_sync[broker],
                 disk=None if registered is None else _disk(disks.get(broker)),

@@ -46,10 +46,7 @@ def lost_brokers(cluster: Cluster) -> Mapping[int, int]:
 
 def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterator[StatusProblem]:
     term = view.term
-    if view.role not in ROLES:
-        yield StatusProblem("no_controller", "wrong", reason_of(view, full=full) or "this server is not ready", None)
-    elif view.controller < 0 and view.role != "watch":  # the cluster has one, and does not tell which
-        yield StatusProblem("no_controller", "wrong", "no controller is known", None)
+    yield from _of_role(view, full=full)
     for text in view.unseen[:MOST_UNSEEN] if full else ():
         yield StatusProblem("unseen", "warn", text, None)
     if not view.brokers and view.role in OF_SERVERS:
@@ -84,6 +81,25 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
             f" With the file of the moves this clears it: {verify}"
         )
         yield StatusProblem("needless_throttles", "warn", text, None)
+
+
+def _of_role(view: ServerView, *, full: bool) -> Iterator[StatusProblem]:
+    """That there is no role, no controller, or no answer."""
+    if view.role not in ROLES:
+        since = "" if view.silent_since is None else f" (since {utc_time(view.silent_since)} UTC)"
+        text = f"{reason_of(view, full=full) or 'this server is not ready'}{since}"
+        yield StatusProblem("no_controller", "wrong", text, view.silent_since)
+    elif view.controller < 0 and view.role != "watch":  # the cluster has one, and does not tell which
+        yield StatusProblem("no_controller", "wrong", "no controller is known", None)
+    elif view.silent_since is not None:
+        yield StatusProblem("unseen", "wrong", _silent(view.silent_since), view.silent_since)
+
+
+def _silent(since: int) -> str:
+    return (
+        f"Nobody has said since {utc_time(since)} UTC which moves there are: they are shown as they were then. While a"
+        " KRaft cluster has no active controller, no broker says it"
+    )
 
 
 def _no_broker(term: TermView | None) -> StatusProblem:

@@ -94,7 +94,7 @@ def totals_of(term: TermView) -> Totals:
         remaining_ms=known(term.progress.remaining_ms) if in_flight else 0,
         under_replicated=None if term.unhealthy is None else term.unhealthy.under_replicated,
         offline=None if term.unhealthy is None else term.unhealthy.offline,
-        held=cluster.queue.held,
+        held=cluster.queue.held if term.closed is None else None,
     )
 
 

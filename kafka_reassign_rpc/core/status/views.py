@@ -44,6 +44,8 @@ class TermView(NamedTuple):
     silent     brokers whose throttles are not known
     knows_configs
                the configs of all topics are known: `watch` reads only those of moving ones
+    closed     of whoever only looks: whether brokers take no new replica, as far as they tell; None: a controller, who
+               knows that, which brokers shut down, and what waits
     """
 
     cluster: Cluster
@@ -55,6 +57,7 @@ class TermView(NamedTuple):
     look: Callable[[], None] = _nobody_is_asked
     silent: Collection[int] = ()
     knows_configs: bool = True
+    closed: Mapping[int, bool | None] | None = None
 
 
 class ServerView(NamedTuple):
@@ -69,6 +72,8 @@ class ServerView(NamedTuple):
     pages       the addresses of status pages, by server
     term        None where it does not know the moves
     unseen      what cannot be seen, and why: one line each
+    silent_since
+                since when the cluster has not told `watch` which moves there are, ms since 1970; None: it tells
     """
 
     server: int
@@ -82,3 +87,4 @@ class ServerView(NamedTuple):
     pages: Mapping[int, str]
     term: TermView | None
     unseen: Sequence[str] = ()
+    silent_since: int | None = None

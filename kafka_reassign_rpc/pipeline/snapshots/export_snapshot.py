@@ -262,7 +262,7 @@ class _Export:
             self.warnings.add("{}", "", "which brokers are cordoned is not known", error.message)
             return found
         for broker, of_broker in self._log_dirs.items():
-            online = [one.cordoned for one in of_broker.log_dirs if one.online]
+            online = [bool(one.cordoned) for one in of_broker.log_dirs if one.online]
             found[broker] = all(online) if online else None
         return found
 
@@ -302,7 +302,9 @@ class _Export:
             for broker, found in sorted(self._log_dirs.items())
         }
         apart = known_apart(online.values())
-        cordoned = {(broker, one.path): one.cordoned for broker in online for one in self._log_dirs[broker].log_dirs}
+        cordoned = {
+            (broker, one.path): bool(one.cordoned) for broker in online for one in self._log_dirs[broker].log_dirs
+        }
         for broker, dirs in online.items():
             offline = [one.path for one in self._log_dirs[broker].log_dirs if not one.online]
             if offline:

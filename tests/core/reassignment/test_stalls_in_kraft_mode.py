@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
-from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, ToldSizes
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, ToldSizes, takes_nothing_new
 from kafka_reassign_rpc.core.reassignment.tiered_topics import FROM_LAST_TIERED, TIERED
 from kafka_reassign_rpc.core.state.cluster import Partition
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
@@ -81,6 +82,26 @@ def test_kr_3_a_stalled_move_says_what_of_kraft_stops_it(
     assert followed.stalled(answers) == reason
 
 
+@pytest.mark.parametrize(
+    ("cordoned", "failed", "known"),
+    [
+        ([True, True], [], True),
+        ([True, False], [], False),
+        ([None, None], [], None),
+        ([True], [False], True),
+        ([], [False], None),
+        ([], [], None),
+    ],
+)
+def test_kr_3_whether_a_broker_is_cordoned_is_what_its_working_log_dirs_tell_and_unknown_before_kafka_4_3(
+    cordoned: list[bool | None], failed: list[bool], known: bool | None
+) -> None:
+    dirs = [SampledLogDir("/a", cordoned=one) for one in cordoned]
+    dirs += [SampledLogDir("/b", KafkaStorageError.code, cordoned=one) for one in failed]
+    assert takes_nothing_new(dirs) is known
+    assert takes_nothing_new(None) is None
+
+
 def test_kr_2_brokers_that_are_asked_less_often_have_not_fallen_silent() -> None:
     """A move has no new sample, and no new verdict, before each of its brokers has told its sizes again."""
     followed = Followed(moving((1,), (4,)))
@@ -151,7 +172,7 @@ def test_kr_3_what_is_tiered_already_is_not_counted_as_left(where: str) -> None:
     assert (found.bytes_left, found.bytes_total, found.remaining_ms, found.held) == (None, None, -1, {4: 20})
     for second in range(10, 200, 10):
         assert followed.look(second, says(b1=100, b4=20 + second)).stalled is None, "it grows"
-    assert followed.look(260, says(b1=100, b4=210)).stalled is not None
+    assert followed.look(260, says(b1=100, b4=210)).stalled == "broker 4 fetches nothing from broker 1"
 
 
 def test_kr_3_a_topic_that_is_not_tiered_is_copied_whole() -> None:

@@ -18,7 +18,8 @@ from tests.status_page.views import at_rest, cluster_of, move, run, term_of
 def of_brokers(term: TermView) -> dict[int, BrokerStatus]:
     counts = no_counts()
     run(count_replicas(term.cluster, counts))
-    found = finished(brokers_of(term.cluster, counts, term.progress.rates, term.disks, at=9, counted_at=9))
+    made = brokers_of(term.cluster, counts, term.progress.rates, term.disks, (), term.closed, at=9, counted_at=9)
+    found = finished(made)
     return {one.id: one for one in found.brokers}
 
 
@@ -53,6 +54,14 @@ def test_sv_11_a_broker_tells_its_replicas_that_are_not_in_sync_and_what_it_lead
         for one in of_brokers(world()).values()
     }
     assert told == {1: (4, 3, 2, 0), 2: (3, 1, 0, 1), 3: (3, 1, 0, 0), 4: (1, 0, 0, 0), 9: (2, 0, 0, 1)}
+
+
+def test_kr_1_who_only_looks_knows_of_cordoned_brokers_what_they_tell_and_of_shutdowns_nothing() -> None:
+    told = of_brokers(world()._replace(closed={1: True, 2: False, 3: None}))
+    assert {one.id: one.cordoned for one in told.values()} == {1: True, 2: False, 3: None, 4: None, 9: None}
+    assert {one.shutting_down for one in told.values()} == {None}
+    of_a_controller = of_brokers(world())
+    assert {(one.cordoned, one.shutting_down) for one in of_a_controller.values()} == {(False, False)}
 
 
 def test_sv_11_disks_that_nobody_has_told_are_unknown_and_failed_log_dirs_have_their_path() -> None:
