@@ -4,9 +4,9 @@ a<key>_<name>.py        handler of one API: `handle`, `fail`, and `API`, its key
 api_definition.py       `Api`, how a handler module declares itself; `RequestContext`, from where a request came
 registry.py             the table of all APIs, built from the handler modules
 dispatch.py             from a decoded request to its handler and back
-ports.py                `Node`, `ControllerPort` and others: what handlers call, and the values they exchange
+ports.py                `Node`, `ControllerPort` and others: what handlers call, and the values they exchange;
+                        `required_controller`: NOT_CONTROLLER elsewhere
 config_ports.py         the ports of configs, settings, quotas and ACLs
-active_controller.py    the controller of a node, if it is the active one; NOT_CONTROLLER elsewhere
 access.py               what the caller of a request may do
 door.py                 whether a node without an authorizer does what needs a right
 acl_messages.py         filters of ACLs as requests have them

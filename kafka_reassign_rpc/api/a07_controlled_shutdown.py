@@ -5,9 +5,8 @@ Behaviour   The answer has the partitions that the broker still leads; with none
             which is not checked. Decided in `core.leadership.broker_changes`.
 """
 
-from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import ControlledShutdownRequest, ControlledShutdownResponse
 from kafka_reassign_rpc.support.turns import Work, waited

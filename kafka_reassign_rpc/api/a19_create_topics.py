@@ -18,7 +18,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 import msgspec
 
 from kafka_reassign_rpc.api.access import Access
-from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID, message_of
 from kafka_reassign_rpc.api.api_definition import (
     Acl,
@@ -34,7 +33,7 @@ from kafka_reassign_rpc.api.broker_policies import check_create_topic, check_kno
 from kafka_reassign_rpc.api.config_entries import ConfigEntry, topic_entries
 from kafka_reassign_rpc.api.large_requests import answer_with, replicas
 from kafka_reassign_rpc.api.mutation_quota import mutation_quota
-from kafka_reassign_rpc.api.ports import CreatedTopic, NewTopic, Node
+from kafka_reassign_rpc.api.ports import CreatedTopic, NewTopic, Node, required_controller
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.broker_settings import CREATE_TOPIC_POLICY
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError

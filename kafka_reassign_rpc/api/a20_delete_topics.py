@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from uuid import UUID
 
 from kafka_reassign_rpc.api.access import Access
-from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID, code_of, message_of
 from kafka_reassign_rpc.api.api_definition import (
     MANY,
@@ -30,7 +29,7 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.mutation_quota import mutation_quota
-from kafka_reassign_rpc.api.ports import ControllerPort, Node
+from kafka_reassign_rpc.api.ports import ControllerPort, Node, required_controller
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidRequest,

@@ -7,10 +7,9 @@ Behaviour   The controller gives ids from a block of its own: librdkafka sends t
             INVALID_TRANSACTION_TIMEOUT for a timeout of 0 or less.
 """
 
-from kafka_reassign_rpc.api.active_controller import active_controller
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.coordinator_refusals import transaction_error
-from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
     CoordinatorLoadInProgress,

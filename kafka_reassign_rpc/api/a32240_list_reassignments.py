@@ -8,7 +8,6 @@ Behaviour   All moves where the topics are null, else the moves of the named par
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import (
     PARTITION_NUMBERS,
@@ -21,7 +20,7 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with, existing
-from kafka_reassign_rpc.api.ports import ControllerPort, Node
+from kafka_reassign_rpc.api.ports import ControllerPort, Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownTopicOrPartition
 from kafka_reassign_rpc.protocol.messages import ListReassignmentsRequest, ListReassignmentsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts

@@ -21,7 +21,6 @@ import struct
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import (
     ALL_PARTITIONS,
@@ -34,7 +33,7 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import in_pieces
-from kafka_reassign_rpc.api.ports import ControllerPort, Node
+from kafka_reassign_rpc.api.ports import ControllerPort, Node, required_controller
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import RPC, Partition

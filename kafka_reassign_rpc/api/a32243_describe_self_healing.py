@@ -7,10 +7,9 @@ Behaviour   Each failed broker with the time since when it is gone and the time 
             NOT_CONTROLLER on any other node.
 """
 
-from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST, RepairCost
 from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest, DescribeSelfHealingResponse
 from kafka_reassign_rpc.support.turns import Work, waited

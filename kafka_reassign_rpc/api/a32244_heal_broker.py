@@ -8,11 +8,10 @@ Behaviour   The repair does not wait for `failure.interval.ms`, but the brakes h
 
 from collections.abc import Sequence
 
-from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.large_requests import answer_with
-from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.healing.self_healing_status import RepairMove
 from kafka_reassign_rpc.protocol.messages import HealBrokerRequest, HealBrokerResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, LargeArray

@@ -9,7 +9,6 @@ Behaviour   All moves, those of topics, or those of partitions. They keep their 
 
 from collections.abc import Collection, Sequence
 
-from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import (
     ALL_PARTITIONS,
@@ -22,7 +21,7 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.broker_policies import check_lease
 from kafka_reassign_rpc.api.large_requests import existing
-from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.protocol.messages import AlterReassignmentThrottlesRequest, AlterReassignmentThrottlesResponse
 from kafka_reassign_rpc.support.turns import Steps, Work, waited

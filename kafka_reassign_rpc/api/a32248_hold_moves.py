@@ -9,10 +9,9 @@ Behaviour   The moves that all the lists name: topics, brokers among the old or 
 
 from collections.abc import Sequence
 
-from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.core.znode_routes.holding import LONGEST_REASON, Selection
 from kafka_reassign_rpc.protocol.messages import HoldMovesRequest, HoldMovesResponse

@@ -5,10 +5,9 @@ Behaviour   The repairs of the named brokers, or all. The answer comes once it i
             nothing is approved. NOT_CONTROLLER on any other node.
 """
 
-from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.protocol.messages import ApproveRepairsRequest, ApproveRepairsResponse
 from kafka_reassign_rpc.support.turns import Work, waited
 

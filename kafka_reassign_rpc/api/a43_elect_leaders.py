@@ -10,7 +10,6 @@ Difference  A request for all partitions gets NOT_CONTROLLER at the top level fr
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.api_definition import (
     PARTITION_NUMBERS,
@@ -24,7 +23,7 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with
-from kafka_reassign_rpc.api.ports import ItemResult, Node
+from kafka_reassign_rpc.api.ports import ItemResult, Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.protocol.messages import ElectLeadersRequest, ElectLeadersResponse

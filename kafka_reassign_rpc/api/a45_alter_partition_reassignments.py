@@ -17,7 +17,6 @@ Speed       The results of ten thousand partitions are packed in a few ms, witho
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 
-from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.api_definition import (
     ALL_PARTITIONS,
     Acl,
@@ -31,7 +30,7 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.broker_policies import check_lease
 from kafka_reassign_rpc.api.large_requests import NUMBERS, answer_with, in_pieces, replicas
-from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult, Node, TargetItem
+from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult, Node, TargetItem, required_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
 from kafka_reassign_rpc.core.state.cluster import QUEUE, RPC

@@ -20,7 +20,6 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from itertools import repeat
 
-from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.api_definition import (
     PARTITION_NUMBERS,
     Acl,
@@ -34,10 +33,10 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with, existing, in_pieces, items_of
-from kafka_reassign_rpc.api.ports import ControllerPort, Node
+from kafka_reassign_rpc.api.ports import ControllerPort, Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment.waiting_moves import why_not_started
-from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
+from kafka_reassign_rpc.core.reassignment_algebra import without
 from kafka_reassign_rpc.core.state.cluster import RPC, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, sized, uvarint

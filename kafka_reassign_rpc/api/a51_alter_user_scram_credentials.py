@@ -7,7 +7,6 @@ Behaviour   As ZkAdminManager.alterUserScramCredentials: one result per user; ei
 from collections.abc import Sequence
 from functools import partial
 
-from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import code_of
 from kafka_reassign_rpc.api.api_definition import (
     Acl,
@@ -22,7 +21,7 @@ from kafka_reassign_rpc.api.api_definition import (
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
 from kafka_reassign_rpc.api.large_requests import answer_with, map_bounded
-from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.quotas.client_quotas import USER
 from kafka_reassign_rpc.core.scram_credentials import Alteration, Deletion, Upsertion, altered, refusals

@@ -8,7 +8,6 @@ Behaviour   One result per partition: its state after the change, or an error fr
 from collections.abc import Sequence
 from uuid import UUID
 
-from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID, error_alone
 from kafka_reassign_rpc.api.api_definition import (
     ALL_PARTITIONS,
@@ -21,7 +20,7 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import MOST_REPLICAS, answer_with, replicas
-from kafka_reassign_rpc.api.ports import AlterPartition, Node
+from kafka_reassign_rpc.api.ports import AlterPartition, Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.state.cluster import Partition

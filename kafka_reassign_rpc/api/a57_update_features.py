@@ -5,11 +5,10 @@ Behaviour   One result per feature, with the texts of Kafka's controller. In Zoo
             the top level on a node that is not the controller.
 """
 
-from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.large_requests import answer_with
-from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.protocol.messages import UpdateFeaturesRequest, UpdateFeaturesResponse
 from kafka_reassign_rpc.support.turns import Work

@@ -15,7 +15,6 @@ Source      KafkaApis.handleEnvelope, EnvelopeUtils, RequestChannel.buildRespons
 
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
-from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
@@ -27,7 +26,7 @@ from kafka_reassign_rpc.api.api_definition import (
     Peer,
     RequestContext,
 )
-from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidRequest,
     KafkaError,

@@ -3,10 +3,9 @@
 Behaviour   The next block; it is durable before the broker gets it. Errors at the top level.
 """
 
-from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.protocol.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from kafka_reassign_rpc.support.turns import Work, waited
 

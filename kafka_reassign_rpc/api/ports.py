@@ -20,7 +20,7 @@ from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
@@ -402,3 +402,17 @@ class Node(Protocol):
 
     async def servers(self, listener: str) -> Sequence[NodeEndpoint]:
         """The running servers of this product in the cluster, as clients of this listener reach them."""
+
+
+def active_controller(node: Node) -> ControllerPort | None:
+    """The node's controller while it is active; None on a node that is not the controller."""
+    controller = node.controller
+    return controller if controller is not None and controller.is_active() else None
+
+
+def required_controller(node: Node) -> ControllerPort:
+    """Raises NotController."""
+    controller = active_controller(node)
+    if controller is None:
+        raise NotController
+    return controller

@@ -29,7 +29,7 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.config_values import INT32, INT64
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
+from kafka_reassign_rpc.core.reassignment_algebra import without
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS

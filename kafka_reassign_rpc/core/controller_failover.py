@@ -31,7 +31,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.leadership.broker_changes import adapted
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, first_electable, first_live, unclean_leader
-from kafka_reassign_rpc.core.reassignment_algebra.assignment import among
+from kafka_reassign_rpc.core.reassignment_algebra import among
 from kafka_reassign_rpc.core.round.changed_by_others import put_back, with_former_state, with_live_in_sync
 from kafka_reassign_rpc.core.round.round_view import (
     AssignmentWrite,

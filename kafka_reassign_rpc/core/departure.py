@@ -10,7 +10,7 @@ from collections.abc import Collection, Generator, Hashable, Iterable, Iterator,
 from typing import NamedTuple, Protocol, TypeVar
 
 from kafka_reassign_rpc.core.cordon import cordoned
-from kafka_reassign_rpc.core.reassignment_algebra.target_change import MIN_INSYNC_REPLICAS, min_insync_replicas
+from kafka_reassign_rpc.core.reassignment_algebra import MIN_INSYNC_REPLICAS, min_insync_replicas
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.counted import counted, first_of

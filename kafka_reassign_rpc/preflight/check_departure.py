@@ -9,7 +9,7 @@ from kafka_reassign_rpc.controller.loading import load_cluster
 from kafka_reassign_rpc.core import departure
 from kafka_reassign_rpc.core.config_values import INT32, number
 from kafka_reassign_rpc.core.departure import MOST_NAMED, Departure, Disks
-from kafka_reassign_rpc.core.reassignment_algebra.target_change import MIN_INSYNC_REPLICAS
+from kafka_reassign_rpc.core.reassignment_algebra import MIN_INSYNC_REPLICAS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.preflight import ask_brokers, departure_findings
 from kafka_reassign_rpc.preflight.check import reading, with_zookeeper

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.absence import limit_in_force
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings, settings_of
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.leadership.elections import default_allows_unclean
-from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
+from kafka_reassign_rpc.core.reassignment_algebra import min_insync_replicas
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, caps_in_force
 from kafka_reassign_rpc.core.restrictions import replication_factor_may_change
 from kafka_reassign_rpc.core.state.cluster import Cluster

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.unrepaired_partitions import UnrepairedPartition, impossible_texts
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.alter import alter
-from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
+from kafka_reassign_rpc.core.reassignment_algebra import min_insync_replicas
 from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester

@@ -48,7 +48,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
     RepairMove,
 )
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, PolicyViolation
-from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
+from kafka_reassign_rpc.core.reassignment_algebra import min_insync_replicas
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput

@@ -23,8 +23,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError, StaleBrokerEpoch
 from kafka_reassign_rpc.core.leadership.elections import first_electable, offline_election
-from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
-from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
+from kafka_reassign_rpc.core.reassignment_algebra import completed, without
 from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView, assignment_write
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition
 

@@ -8,7 +8,7 @@ preferred            the first of the replicas   live and in the ISR            
 controlled shutdown  replicas                    live and in the ISR              without those shutting down
 
 A live replica's broker is registered and not in controlled shutdown, and its log dir has not failed. Every election
-raises the leader epoch by one. The reassignment rule is in `reassignment_algebra.completion`, that of controlled
+raises the leader epoch by one. The reassignment rule is in `reassignment_algebra`, that of controlled
 shutdown in `broker_changes`. Source: kafka.controller.PartitionLeaderElectionAlgorithms and Election.
 """
 
@@ -26,7 +26,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     PreferredLeaderNotAvailable,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
+from kafka_reassign_rpc.core.reassignment_algebra import completed
 from kafka_reassign_rpc.core.round.round_view import (
     AssignmentWrite,
     Change,

@@ -28,7 +28,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.leadership.elections import RECOVERED, RECOVERING
-from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
+from kafka_reassign_rpc.core.reassignment_algebra import completed
 from kafka_reassign_rpc.core.round.changed_by_others import with_higher_epochs
 from kafka_reassign_rpc.core.round.round_view import (
     AssignmentWrite,

@@ -8,7 +8,7 @@ at rest      other replicas   adding and removing replicas, a move record, leade
                               at once (a shrink) is completed in the same step
 moving       another target   the same, from the same origin. Adding replicas that only the former target needed
                               leave the assignment and the ISR, and are pending deletion; retained ones stay until
-                              completion (`core.reassignment_algebra.target_change`)
+                              completion (`core.reassignment_algebra`)
 moving       cancel           the original replicas in their original order; all others leave the assignment and
                               the ISR; if the leader leaves, a live in-sync replica leads
 """
@@ -18,16 +18,16 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.elections import RECOVERING, first_electable, first_live
 from kafka_reassign_rpc.core.reassignment.alter_checks import is_unclean, refusal
-from kafka_reassign_rpc.core.reassignment_algebra import target_change
-from kafka_reassign_rpc.core.reassignment_algebra.assignment import (
+from kafka_reassign_rpc.core.reassignment_algebra import (
     Reassigned,
     Replicas,
     among,
     cancel,
+    completed,
     pending_deletion_after,
     reassign,
+    retained,
 )
-from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, RPC, Cluster, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
@@ -90,7 +90,7 @@ def alter(
 def _replica_sets(current: Partition, target: Replicas | None) -> Reassigned | None:
     """None: there is no move to cancel."""
     if target is not None:
-        return reassign(current, target, target_change.retained(current, target))
+        return reassign(current, target, retained(current, target))
     return cancel(current) if current.is_moving else None
 
 

@@ -20,8 +20,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, first_live
-from kafka_reassign_rpc.core.reassignment_algebra import target_change
-from kafka_reassign_rpc.core.reassignment_algebra.assignment import Reassigned, Replicas, among
+from kafka_reassign_rpc.core.reassignment_algebra import Reassigned, Replicas, among, target_refusal
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
 from kafka_reassign_rpc.core.topics import own_replicas
 
@@ -62,7 +61,7 @@ def refusal(
             return InvalidReplicationFactor(
                 f"The replication factor is changed from {len(partition.target)} to {len(target)}"
             )
-        error = target_change.refusal(cluster, topic, index, partition, target)
+        error = target_refusal(cluster, topic, index, partition, target)
         if error is not None:
             return error
     return _unclean_election(cluster, topic, index, partition, to, is_cancel=target is None, may=even_uncleanly)

@@ -16,7 +16,7 @@ Stock Kafka ignores changed replicas until the next controller, which takes what
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.config_values import INT32
-from kafka_reassign_rpc.core.reassignment_algebra.assignment import among, without
+from kafka_reassign_rpc.core.reassignment_algebra import among, without
 from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, Topic
 
 MOST_RAISED = 1_000

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.reassignment_algebra.assignment import among, without
+from kafka_reassign_rpc.core.reassignment_algebra import among, without
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, MoveRecord, Partition
 
 

@@ -42,7 +42,7 @@ class MoveRecord(msgspec.Struct, frozen=True, gc=False):
     reason      the words of the sender of the current target
     throttle    rate of the move's throttle lease, bytes/s; -1: no lease (`core.state.throttle_leases`)
     retained    adding replicas of a former target that the leader or the ISR still needed
-                (`core.reassignment_algebra.target_change`): they leave with the original ones, a cancel removes them
+                (`core.reassignment_algebra`): they leave with the original ones, a cancel removes them
     legacy      a request znode with `"legacy":true` has given the current target: the move counts as an entry of
                 `/admin/reassign_partitions` although it has none
     by          who asked for the current target; None: the controller itself, or a version that did not record it

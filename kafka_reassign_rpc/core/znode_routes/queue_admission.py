@@ -41,7 +41,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInPro
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import CLUSTER, REPAIRS, MovesInFlight, broker_of
 from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
-from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
+from kafka_reassign_rpc.core.reassignment_algebra import without
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, Cluster, TopicPartition

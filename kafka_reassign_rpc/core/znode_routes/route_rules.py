@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS, alter
-from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
+from kafka_reassign_rpc.core.reassignment_algebra import without
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import BATCH, REQUEST, Partition, TopicPartition

@@ -12,7 +12,7 @@ import msgspec
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.core.departure import BrokerFacts, Losses
-from kafka_reassign_rpc.core.reassignment_algebra.target_change import MIN_INSYNC_REPLICAS
+from kafka_reassign_rpc.core.reassignment_algebra import MIN_INSYNC_REPLICAS
 from kafka_reassign_rpc.pipeline.executor_probe import require_executors
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.planning import plan_input

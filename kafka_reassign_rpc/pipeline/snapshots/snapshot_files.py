@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_reassign_rpc.core.config_values import INT32
-from kafka_reassign_rpc.core.reassignment_algebra.target_change import MIN_INSYNC_REPLICAS
+from kafka_reassign_rpc.core.reassignment_algebra import MIN_INSYNC_REPLICAS
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.output_directory import output_directory, require_free

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.reassignment.alter import Decision, alter
-from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
+from kafka_reassign_rpc.core.reassignment_algebra import completed
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, PartitionChange, RoundView, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import BATCH, NO_LEADER, REQUEST, RPC, MoveRecord, Partition, TopicPartition
 from tests.core.build import TOPIC, made, moving, not_moving, sets, view

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.core.reassignment_algebra.assignment import Reassigned, cancel, pending_deletion_after, reassign
+from kafka_reassign_rpc.core.reassignment_algebra import Reassigned, cancel, pending_deletion_after, reassign
 from kafka_reassign_rpc.core.state.cluster import MoveRecord, Partition
 from tests.core.build import moving, not_moving
 

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment
 from kafka_reassign_rpc.core.reassignment.alter import alter
-from kafka_reassign_rpc.core.reassignment_algebra.assignment import reassign
-from kafka_reassign_rpc.core.reassignment_algebra.target_change import (
+from kafka_reassign_rpc.core.reassignment_algebra import (
     added_for_former_target,
     min_insync_replicas,
+    reassign,
     retained,
 )
 from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment

@@ -9,7 +9,7 @@ from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import (
     MovesInFlight,
 )
-from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
+from kafka_reassign_rpc.core.reassignment_algebra import completed
 from kafka_reassign_rpc.core.reassignment_settings import (
     DEFAULT_SETTINGS,
     ReassignmentSettings,

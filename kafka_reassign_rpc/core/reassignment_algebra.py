@@ -1,0 +1,206 @@
+"""The algebra of a reassignment (KIP-455): replica sets in, replica sets out, whichever brokers are alive.
+
+RS  replicas    the full replica set; during a move: the target, then the replicas to be removed
+AR  adding      replicas of RS that the move adds
+RR  removing    replicas of RS that leave at completion
+ORS origin      RS - AR, without the retained replicas
+TRS target      RS - RR
+
+A new target keeps the origin. Adding replicas that only the former target needed are removed at once, unless the leader
+or the size of the ISR depends on them: those are retained. For example
+
+    at rest                       [1,2,3]
+    target [4,2,5]                RS [4,2,5,1,3]  AR [4,5]  RR [1,3]
+    then target [6,2,3]           RS [6,2,3,1]    AR [6]    RR [1]    removed at once: [4,5]
+    then cancelled                RS [1,2,3]                          removed at once: [6]
+
+Source: kafka.controller.ReplicaAssignment. Removing replicas come last, in their present order, as in ZooKeeper mode.
+
+Three parts: the sets of a target and of a cancel; which adding replicas of a former target stay; when a move is
+complete, and the partition after it.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.config_values import INT32, number
+from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition
+
+Replicas = tuple[int, ...]
+MIN_INSYNC_REPLICAS = "min.insync.replicas"
+
+
+class Reassigned(NamedTuple):
+    """The replica sets after a decision.
+
+    removed_at_once   present replicas that are in none of the new sets
+    retained          part of `removing` (see `retained`)
+    """
+
+    replicas: Replicas
+    adding: Replicas
+    removing: Replicas
+    removed_at_once: Replicas
+    retained: Replicas = ()
+
+    @property
+    def is_moving(self) -> bool:
+        return bool(self.adding or self.removing)
+
+
+def reassign(partition: Partition, target: Replicas, retained: Replicas = ()) -> Reassigned:
+    origin = partition.origin
+    removing = without(origin, target) + retained
+    replicas = target + removing
+    removed_at_once = without(partition.replicas, replicas) if partition.is_moving else ()
+    return Reassigned(replicas, without(target, origin), removing, removed_at_once, retained)
+
+
+def cancel(partition: Partition) -> Reassigned:
+    back = partition.original
+    return Reassigned(back, adding=(), removing=(), removed_at_once=without(partition.replicas, back))
+
+
+def without(replicas: Iterable[int], others: Collection[int]) -> Replicas:
+    return tuple([replica for replica in replicas if replica not in others])  # a list is twice as fast
+
+
+def among(replicas: Iterable[int], others: Collection[int]) -> Replicas:
+    return tuple([replica for replica in replicas if replica in others])
+
+
+def pending_deletion_after(partition: Partition, removed_at_once: Replicas, replicas: Replicas) -> Replicas:
+    """The replicas that are pending deletion once `removed_at_once` have left.
+
+    Those on dead brokers count: the topic znode still lists them as removing, so that a next controller propagates the
+    change if this one dies first. A replica that the partition gets back no longer counts: its broker first gets the
+    pending StopReplica, so that the replica starts with an empty log.
+    """
+    if not partition.pending_deletion and not removed_at_once:
+        return ()
+    return without((*partition.pending_deletion, *without(removed_at_once, partition.pending_deletion)), replicas)
+
+
+def added_for_former_target(partition: Partition, target: Replicas) -> Replicas:
+    """Adding replicas that the new target does not need."""
+    return without(partition.replicas, (*partition.origin, *target)) if partition.is_moving else ()
+
+
+def retained(partition: Partition, target: Replicas) -> Replicas:
+    """Those of them that stay until the new target is in sync (KIP-236); the others are removed at once.
+
+    The proposal's rule: let `top` be the size of the original assignment. The first `top` replicas of (leader, ISR,
+    out of sync) stay until the new target is in sync. The rest of the assignment is removed at once.
+
+    Two additions: original replicas and replicas of the new target always stay (KIP-455: a cancel needs the former, the
+    latter would be copied again), and they come first within the ISR.
+
+    original  former target  ISR, leader first  new target  removed  retained
+    [1,2]     [2,3]          1,2                [2,4]       3                  the proposal's example
+    [1,2]     [2,3]          1,2,3              [2,4]       3                  two of the ISR stay, as many as before
+    [1,2]     [2,3]          1,3                [2,4]                3         2 is sick: without 3 the ISR would shrink
+    [1,2]     [2,3]          3,2                [2,4]                3         3 leads
+    [1]       [2,3]          2,1,3              [4]         3        2         2 leads, and one is enough
+    [1,2,3]   [4,5,6]        1,4,5              [7,8,9]     6        4,5
+
+    A retained replica counts as removing. So the leader stays, and the ISR stays as large as it was, or as `top` if
+    that is less: producers with acks=all are cut off only if `top` is below min.insync.replicas. Then a new target
+    that would remove anything is refused, except the original replicas, which amount to a cancel.
+    """
+    leaving = added_for_former_target(partition, target)
+    if not leaving:
+        return ()
+    # Out-of-sync replicas would come next, staying ones first. Since at least `top` replicas stay anyway, no
+    # out-of-sync replica of `leaving` can be among the first `top`.
+    leader = (partition.leader,) if partition.leader in partition.replicas else ()
+    existing = dict.fromkeys((*leader, *without(partition.isr, leaving), *partition.isr))
+    top = max(len(partition.origin), 1)
+    return among(leaving, list(existing)[:top])
+
+
+def target_refusal(
+    cluster: Cluster, topic: str, index: int, partition: Partition, target: Replicas
+) -> KafkaError | None:
+    """Why the move may not get this target: fewer original replicas than min.insync.replicas would block producers."""
+    leaving = added_for_former_target(partition, target)
+    if not leaving or target == partition.target or set(target) == set(partition.origin):
+        return None
+    top, needed = len(partition.origin), min_insync_replicas(cluster, topic)
+    if top >= needed:
+        return None
+    return InvalidReplicaAssignment(
+        f"Unable to change the target of the reassignment for {topic}:{index}: it began with {top} replica(s), fewer"
+        f" than {MIN_INSYNC_REPLICAS}={needed}, so that dropping {list(leaving)} could cut producers off."
+        " Cancel it first, or leave them in the target."
+    )
+
+
+def min_insync_replicas(cluster: Cluster, topic: str) -> int:
+    """The topic's config, else the cluster's dynamic default, else (also if that is invalid) the brokers' static
+    value.
+    """
+    found = number(cluster.topic_config(topic, MIN_INSYNC_REPLICAS, ""), 0, INT32)
+    return cluster.soft.broker_settings.min_insync_replicas if found is None else found
+
+
+def is_complete(cluster: Cluster, partition: Partition) -> bool:
+    """Whether a move is over (KIP-455, phase B).
+
+    A move is complete when one of these rules holds, and a live replica of the target can lead (or no live replica
+    is in the ISR at all):
+
+    - Kafka's rule in ZooKeeper mode: every target replica is in the ISR (KafkaController.isReassignmentComplete).
+    - KAFKA-19975: every *adding* replica is in the ISR, and at least as many have joined the ISR as leave it now.
+
+    By the second rule a sick replica that stays does not delay the move: [1,2,3] -> [1,2,4] with 2 out of sync is
+    complete at ISR [1,3,4]. A shrink is complete at once if the removed replicas were out of sync; it waits if it
+    would take in-sync replicas away while a staying one is out of sync. Without this rule one sick broker blocks
+    every move of its partitions.
+    """
+    if not partition.is_moving:
+        return False
+    isr = partition.isr
+    target = partition.target
+    staying = among(isr, target)
+    if not staying:
+        return False
+    if len(staying) < len(target):
+        leaving = len(isr) - len(staying)
+        if len(partition.adding) < leaving or not set(partition.adding).issubset(isr):
+            return False
+    # The controller handles a dead broker partition by partition: before it comes to this one, the ISR may name it.
+    return any(cluster.is_online(replica, partition) for replica in staying) or not any(
+        cluster.is_online(replica, partition) for replica in isr
+    )
+
+
+def completed(cluster: Cluster, partition: Partition) -> Partition | None:
+    """The partition after its move; None: it is not complete.
+
+    A live leader in the target stays (G01); otherwise the first live in-sync target replica leads (G02). If there is
+    none, a leader in controlled shutdown that is in the target and the ISR stays until it is gone. (Kafka's election
+    fails then, which leaves the leader.) Removed replicas become pending deletion.
+    """
+    if not is_complete(cluster, partition):
+        return None
+    target = partition.target
+    isr = among(partition.isr, target)
+    leader = partition.leader
+    if leader not in target or not cluster.is_online(leader, partition):
+        online = (replica for replica in target if replica in isr and cluster.is_online(replica, partition))
+        may_stay = leader in isr and leader in cluster.brokers and leader not in partition.offline
+        leader = next(online, leader if may_stay else NO_LEADER)
+    return replace(
+        partition,
+        replicas=target,
+        adding=(),
+        removing=(),
+        pending_deletion=pending_deletion_after(partition, partition.removing, target),
+        leader=leader,
+        isr=isr,
+        leader_epoch=partition.leader_epoch + 1,
+        move=None,
+    )
