@@ -1,4 +1,4 @@
-"""The settings of this server's own logins: to brokers and to ZooKeeper. A part of the catalogue of security.
+"""The settings of this server's own logins: to brokers and to ZooKeeper. They are a part of the catalogue of security.
 
 Names and meanings are Kafka's; those of ZooKeeper's SASL are system properties of Java there.
 """

@@ -50,7 +50,7 @@ async def describe_quorum(router: RequestRouter, named: int) -> Quorum:
 
 
 def _quiet_s(found: DescribeQuorumResponse.TopicData.PartitionData) -> dict[int, float]:
-    """The leader is caught up at its present time. -1: not known."""
+    """The leader is caught up at its present time. -1 says that it is not known."""
     nodes = [*(found.current_voters or ()), *(found.observers or ())]
     now = max((one.last_caught_up_timestamp or -1 for one in nodes if one.replica_id == found.leader_id), default=-1)
     if now < 0:

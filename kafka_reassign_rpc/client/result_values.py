@@ -161,7 +161,7 @@ class ClusterNode:
 
 @dataclass(frozen=True)
 class PartitionInfo:
-    """A partition as Metadata shows it. A `leader` of -1: no leader. A `leader_epoch` of -1: not known."""
+    """A partition as Metadata shows it. Without a leader, `leader` is -1; `leader_epoch` is -1 if it is not known."""
 
     leader: int
     replicas: tuple[int, ...]
@@ -197,7 +197,7 @@ class ReplicaLogDir:
 
 @dataclass(frozen=True)
 class LogDirs:
-    """The requested replicas on one broker. `error`: why it gave no answer."""
+    """The requested replicas on one broker. `error` says why it gave no answer."""
 
     broker: int
     replicas: Mapping[TopicPartition, ReplicaLogDir] = field(default_factory=dict)

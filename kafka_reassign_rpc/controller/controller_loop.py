@@ -1,4 +1,5 @@
-"""The controller's loop: learn, decide, commit, replay, propagate, answer. One task, one queue, the only writer.
+"""The controller's loop: learn, decide, commit, replay, propagate, answer. It is one task with one queue,
+and the only writer.
 
 A round takes all queued commands. First it applies their facts, once. Then it lets each decide on one shared view. It
 makes the changes durable in as few writes as possible, replays them into the cluster, propagates them to the brokers,

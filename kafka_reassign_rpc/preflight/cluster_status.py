@@ -89,8 +89,8 @@ NO_CONTROLLER_THERE = "there is no controller: /controller does not exist"
 
 
 def without_controller(named: Mapping[int, Broker], cluster_id: str, at: int, last: Status | None) -> ClusterStatus:
-    """What a node tells that knows of no controller. `named`: the brokers that it names; a server may know none.
-    `last`: what a server last knew."""
+    """What a node tells that knows of no controller. It names the brokers in `named`; a server may know none.
+    `last` is what a server last knew."""
     view = ServerView(
         UNKNOWN_ID, cluster_id, "", NO_CONTROLLER_KNOWN, UNKNOWN_ID, UNKNOWN_ID, UNKNOWN_ID, named, {}, None
     )

@@ -22,7 +22,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 
 
 class ControllerNow(NamedTuple):
-    """The controller of a cluster. `owner` None: nobody.
+    """The controller of a cluster. `owner` is None where nobody is.
 
     epoch       of the controller elected last; -1: there was none
     since_ms    when the owner was elected, ms since 1970

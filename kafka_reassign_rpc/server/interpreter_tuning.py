@@ -2,10 +2,10 @@
 
 Two things in CPython do so in a process that holds a hundred thousand partitions:
 
-- The oldest generation of the garbage collector. A pass looks at every long-lived object, a quarter of a second at that
-size, and a burst of short-lived objects (a large request, reading a cluster) triggers it. So this module runs it by the
-clock, and sooner where many objects have become old; and it excludes those that have survived.
-- A thread with work for the interpreter. It keeps it for 5 ms at a time, as often as the loop releases it.
+- The garbage collector passes over its oldest generation. It looks at every long-lived object, which takes a quarter of
+a second at that size, and a burst of short-lived objects (a large request, reading a cluster) triggers it. So this
+module runs it by the clock, and sooner where many objects have become old; and it excludes those that have survived.
+- Another thread takes the interpreter for 5 ms at a time, as often as the loop releases it.
 
 And glibc keeps what was freed: after the first frame of 10 MiB it takes blocks of that size from its heap, where a
 small block behind them keeps them from the system. So this module sets the size from which blocks are mapped.

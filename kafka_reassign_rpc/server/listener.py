@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 ACCEPTED_IN_A_TURN = 64
 """Connections that one turn of the event loop accepts."""
 MOST_HELD = 200
-"""Connections of a listener that are held before they close. Those beyond close at once."""
+"""Connections of a listener that are held before they close. Further ones close at once."""
 PAUSE_S = 0.1
 """How long a listener waits after file descriptors have run out."""
 OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)

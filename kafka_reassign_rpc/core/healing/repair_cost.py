@@ -9,7 +9,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, rate_of
 
 Rate = Callable[[int, str], float | None]
-"""How fast a broker copies on one side (LEADER_RATE, FOLLOWER_RATE), bytes/s. None: not known."""
+"""How fast a broker copies on one side (LEADER_RATE, FOLLOWER_RATE), bytes/s; None where that is not known."""
 
 
 class Copy(NamedTuple):

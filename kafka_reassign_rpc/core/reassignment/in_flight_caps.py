@@ -144,7 +144,7 @@ class MovesInFlight:
         return self.caps.repairs == 0
 
     def has_room(self, place: int, own: int = NO_CAP) -> bool:
-        """Whether the caps of a broker (see `waits_for`) let another move start. `own`: that move's own cap."""
+        """Whether the caps of a broker (see `waits_for`) let another move start. `own` is that move's own cap."""
         broker = broker_of(place)
         if broker == WINDOW:
             return not self.caps.closed

@@ -71,7 +71,6 @@ class ProgressTracker:
     stall_s              a move that has not advanced for so long is stalled
     at_once              and any move for which a reason shows that needs no time, such as a dead target
     samples              number of samples: figures change only with it
-    sampled_at           when the last one was taken, by the clock of `update`
     observed_throughput  observed replication throughput
     rates                how fast moves copy, by broker and in all
     sums                 of all moves as of the last sample; of what has ended since at once
@@ -94,7 +93,6 @@ class ProgressTracker:
         self.receivers: Counter[int] = Counter()
         self.only_removing = 0
         self.samples = 0
-        self.sampled_at = 0.0
         self.observed_throughput = ObservedThroughput()
         self.rates = CopyRates()
         self._links = SharedLinks()
@@ -124,7 +122,8 @@ class ProgressTracker:
         return None if followed is None else followed.figures
 
     def ended(self, events: Iterable[Event], cluster: Cluster) -> Iterator[Event]:
-        """Pass the events of a round on, and count what its completed moves have copied. `cluster`: after the round.
+        """Passes the events of a round on, and counts what its completed moves have copied. `cluster` is that after the
+        round.
 
         Events of moves that have ended say what was copied, if that very move was sampled.
         """
@@ -281,7 +280,6 @@ class ProgressTracker:
             self._unseen = {one: by for one, by in self._unseen.items() if one[1] in cluster.moving.get(one[0], ())}
         self._former, self._followed = self._followed, seen
         self.samples += 1
-        self.sampled_at = now
         self._take_out_ended(self._ended, seen, cluster, sums)
         events += self._finished(sums, cluster)
         sums.keep_ended(self.sums)

@@ -45,7 +45,7 @@ class SnapshotColumns(NamedTuple):
         return cls(table.combine_chunks(), [names[place] for place in order], topic)
 
     def rows(self, chosen: Numbers) -> list[dict[str, Any]]:
-        """As dictionaries. `chosen`: a mask."""
+        """Rows as dictionaries. `chosen` is a mask."""
         rows: list[dict[str, Any]] = self.table.filter(pa.array(chosen)).to_pylist()
         return rows
 

@@ -108,7 +108,7 @@ class TopicFigures(msgspec.Struct, frozen=True):
 
 
 class PlanRequest(msgspec.Struct, frozen=True):
-    """`racks`: a rebalance also mends racks. `leaders_stay`: no other leader before a copy.
+    """`racks`: a rebalance also mends racks. `leaders_stay`: nobody else leads before a copy.
 
     `to`: new replicas go to these brokers alone; empty: to any. `within`: seconds that the plan may take; None: any.
 

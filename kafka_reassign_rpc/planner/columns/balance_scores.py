@@ -155,7 +155,7 @@ class BalanceScores:
     # -- cost ----------------------------------------------------------------------------------------------------------
 
     def _cost(self, brokers: Numbers, sign: int, load: Loads) -> Numbers:
-        """`cost_change`. `load`: by measure."""
+        """`cost_change` for a load by measure."""
         low, high, added = self._balance.low, self._balance.high, np.zeros(len(brokers))
         for measure, part in enumerate(load):
             weight = self._weights[measure]
