@@ -16,7 +16,10 @@ from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment
+from kafka_reassign_rpc.support.slow_word import word_if_slow
 
+SLOW_S = 10.0
+"""After so long a user is told that nobody answers: the whole limit is a minute, as in the stock tool."""
 _NO_CLIENT = "CommandFailed to create new KafkaAdminClient"
 _ADDRESS = re.compile(r"^(?:[A-Z_]+://)?(?:\[([0-9A-Fa-f:.%]+)\]|([\w.\-]+)):(\d+)$")
 
@@ -33,9 +36,9 @@ class ActionContext:
         path = options.value("command-config")
         properties = load(path, lambda text: _say(f"WARN {text}")) if path else {}
         controllers = options.value("bootstrap-controller")
-        bootstrap = options.value("bootstrap-server") or controllers or ""
-        check_addresses(bootstrap.split(","))
-        self._configs = client_configs(bootstrap, properties, lambda text: _say(f"WARN {text}"))
+        self._bootstrap = options.value("bootstrap-server") or controllers or ""
+        check_addresses(self._bootstrap.split(","))
+        self._configs = client_configs(self._bootstrap, properties, lambda text: _say(f"WARN {text}"))
         self.asks_controllers = controllers is not None
         if self.asks_controllers:
             self._configs["bootstrap_controllers"] = self._configs.pop("bootstrap_servers")
@@ -45,7 +48,8 @@ class ActionContext:
     def client(self) -> ReassignmentClient:
         if self._client is None:
             try:
-                self._client = ReassignmentClient(**self._configs)
+                with word_if_slow(_say, f"{self._bootstrap} does not answer yet, trying on", SLOW_S):
+                    self._client = ReassignmentClient(**self._configs)
             except ValueError as error:
                 raise CommandFailed(f"{_NO_CLIENT}: {error}") from None
         return self._client

@@ -85,9 +85,7 @@ KINDS: Mapping[str, Kind] = {
     "cordon_broker": Kind(TOPIC, 1, takes=1),
 }
 
-SWITCHED_OFF: Mapping[str, str] = dict.fromkeys(
-    ("hold_moves", "cordon_broker"), "it is new, and too few campaigns have run with it"
-)
+SWITCHED_OFF: Mapping[str, str] = {}
 """Kinds that no campaign draws now, each with the reason: what is not mended yet. `--with` draws them all the same."""
 
 TOLERATED: Mapping[str, str] = {

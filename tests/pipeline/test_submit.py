@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import re
 import shlex
 import signal
 import subprocess
@@ -124,6 +125,27 @@ async def test_dp_4_a_dry_run_changes_nothing_and_execute_does_the_whole_plan(
     assert (code, out) == (0, f"{path}: done; 6 moves were begun now\n")
     assert err.count(" done") >= 3
     await wait_until_assigned(client, before(batches))
+
+
+async def test_dh_2_the_command_that_opens_drained_brokers_does_so_as_it_is_printed(
+    client: ReassignmentClient, bootstrap: str, tmp_path: Path
+) -> None:
+    [batch] = rotated_batches(client, "payments", 1, 1)
+    asked = {"brokers": [6], "topics": [], "to": []}
+    path = write_plan(tmp_path / "p", cluster_id(client), batch, kind="drain", requested=asked)
+    config = tmp_path / "my client.properties"
+    config.write_text("client.id=night\n")
+    connection = ("--bootstrap-server", bootstrap, "--command-config", str(config))
+    client.cordon([6])
+
+    code, _, err = await asyncio.to_thread(run, "submit", "--plan", str(path), *connection, "--undo", "--execute")
+
+    assert code == 0, err
+    [opens] = re.findall("`(.*)`", err)
+    program, *words = shlex.split(opens)
+    assert (program, words) == ("kafka-reassign", ["cordon", *connection, "--uncordon", "--brokers", "6"])
+    assert await asyncio.to_thread(kafka_reassign, words) == 0
+    assert client.cordoned() == frozenset()
 
 
 @pytest.mark.parametrize("way", [[], ["--by-batch"]], ids=["as_others_end", "by_batch"])

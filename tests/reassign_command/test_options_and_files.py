@@ -4,8 +4,10 @@ test_same_as_stock_tool compares the messages about wrong input with those of th
 """
 
 import contextlib
+import io
 import shlex
 import ssl
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.client import Replica, TopicPartition
-from kafka_reassign_rpc.reassign_command import action_move, help_text, option_rules
+from kafka_reassign_rpc.reassign_command import action_context, action_move, help_text, option_rules
 from kafka_reassign_rpc.reassign_command.action_context import check_addresses
 from kafka_reassign_rpc.reassign_command.action_execute import expected_replicas
 from kafka_reassign_rpc.reassign_command.command_config import client_configs, load
@@ -21,6 +23,7 @@ from kafka_reassign_rpc.reassign_command.command_config import parse as parse_pr
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, MisusedOptions, UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.java_set_order import set_order
 from kafka_reassign_rpc.reassign_command.options import OPTIONS, parse
+from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.reassignment_json import (
     format_assignment,
     parse_brokers,
@@ -252,3 +255,28 @@ def test_236_12_one_address_that_can_be_resolved_is_enough() -> None:
     check_addresses(["no-such-host.invalid:1", "127.0.0.1:1", "[::1]:1"])
     with pytest.raises(CommandFailed, match="No resolvable bootstrap urls"):
         check_addresses(["no-such-host.invalid:1"])
+
+
+def test_236_12_a_cluster_that_does_not_answer_is_named_long_before_the_command_gives_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[str] = []
+    is_said = threading.Event()
+
+    def say(text: str) -> None:
+        said.append(text)
+        is_said.set()
+
+    def connects(**_: object) -> None:
+        assert is_said.wait(60)
+        raise ValueError("nobody")
+
+    monkeypatch.setattr(action_context, "SLOW_S", 0.0)
+    monkeypatch.setattr(action_context, "_say", say)
+    monkeypatch.setattr(action_context, "ReassignmentClient", connects)
+    context = action_context.ActionContext(
+        parse(["--bootstrap-server", "127.0.0.1:1", "--list"]), Output(io.StringIO(), as_json=False)
+    )
+    with pytest.raises(CommandFailed, match="nobody"):
+        _ = context.client
+    assert said == ["127.0.0.1:1 does not answer yet, trying on"]
