@@ -148,7 +148,7 @@ def test_dp_3_the_page_of_a_plan_shows_all_and_fetches_nothing(tmp_path: Path) -
             "What changes",
             "12.0 GB are copied in 9 min 0 s",
         ),
-        *(f"submit --plan {plan} --bootstrap-server HOST:PORT --undo --execute", "at risk until the move ends"),
+        *(f"submit --bootstrap-server HOST:PORT --plan {plan} --undo --execute", "at risk until the move ends"),
         *("broker 2 has 140% of its share of bytes", "t-1"),
         "broker 7 has &lt;no&gt; rack &amp; gets one of its own",
     ):

@@ -337,7 +337,8 @@ async def test_sv_11_each_item_of_the_status_page_is_the_same_by_the_command(zk_
                 (one["id"], (one["throttle_out"] or {}).get("by"))
                 for one in (await of_page(world, "brokers"))["brokers"]
             }
-            return by == {(1, "lease"), (2, "lease"), (3, "lease"), (4, "lease"), (5, "config")}
+            is_counted = (await of_page(world, "status"))["totals"]["under_replicated"] is not None
+            return is_counted and by == {(1, "lease"), (2, "lease"), (3, "lease"), (4, "lease"), (5, "config")}
 
         await eventually(are_set)
         found = await Command(world.bootstrap).json("--status")
