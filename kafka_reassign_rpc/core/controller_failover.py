@@ -19,7 +19,7 @@ other replicas, none in sync     -                          keeps those in sync 
 its own broker id as a replica   -                          replaces that replica, or removes it and remembers
                                                             that one is missing (`topics.missing_replicas`),
                                                             unless a broker has the id (`topics.own_replicas`)
-a cordoned broker as a replica   no state, a topic newer    gives another broker the replica
+a cordoned broker as a replica   never a state, newer       gives another broker the replica
                                  than the cordon            (`topics.cordon_corrections`)
 
 Replicas that are pending deletion get their StopReplica again.

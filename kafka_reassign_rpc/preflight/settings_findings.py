@@ -12,6 +12,7 @@ from kafka_reassign_rpc.core.cordon import (
     listed,
     parse_brokers,
 )
+from kafka_reassign_rpc.core.healing.healing_settings import INTERVAL, short_interval
 from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS, divided
 from kafka_reassign_rpc.core.settings_in_force import HOW_TO_MOVE, IN_DEFAULTS, notices
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -64,6 +65,9 @@ def _settings(cluster: Cluster) -> Finding:
             f"{znode_paths.SETTINGS} has settings that this version does not know: {some(unknown)}",
             "if no later version has written them, correct their names there",
         )
+    short = short_interval(cluster.settings.get(INTERVAL, ""))
+    if short is not None:
+        return warning("settings", short, f"`kafka-reassign settings --set {INTERVAL}=30min`")
     text = ", ".join(f"{name}={shown(value)}" for name, value in sorted(cluster.settings.items()))
     return fine("settings", f"the servers share {text}" if text else "no setting is set for all servers")
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from kafka_reassign_rpc.client import ServerSetting, UnsupportedHere
+from kafka_reassign_rpc.core.healing.healing_settings import INTERVAL, short_interval
 from kafka_reassign_rpc.core.settings_in_force import IN_DEFAULTS
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
@@ -99,7 +100,7 @@ def _show(context: ActionContext) -> None:
     width = max(len(f"{one.name}={one.value}") for one in found)
     for one in found:
         context.output.line(f"{f'{one.name}={one.value}':{width}}  {_PLACES[one.where]}")
-    _warn(context, [one for one in found if one.old is not None])
+    _warn(context, found)
 
 
 def _change(context: ActionContext, changes: dict[str, str | None]) -> None:
@@ -108,11 +109,15 @@ def _change(context: ActionContext, changes: dict[str, str | None]) -> None:
     context.output.note(settings=[_document(one) for one in found])
     for one in found:
         context.output.line(f"{one.name}={one.value} holds: {_PLACES[one.where]}.")
-    _warn(context, [one for one in found if one.old is not None])
+    _warn(context, found)
 
 
-def _warn(context: ActionContext, old: Sequence[ServerSetting]) -> None:
-    for one in old:
+def _warn(context: ActionContext, found: Sequence[ServerSetting]) -> None:
+    for one in found:
+        if one.name == INTERVAL and (problem := short_interval(one.value)) is not None:
+            context.output.line(f"Warning: {problem}.")
+        if one.old is None:
+            continue
         effect = "holds" if one.where == "defaults" else "has no effect"
         context.output.line(
             f"{one.name}={one.old} stands among {IN_DEFAULTS} and {effect}. --move takes it from there: stock tools"

@@ -132,11 +132,18 @@ async def test_dh_2_the_check_names_the_cordoned_brokers(
     [
         (None, {}, Level.OK, "no setting is set for all servers", ""),
         (
-            SETTINGS % b'"self.healing.paused":"true","failure.interval.ms":"5"',
+            SETTINGS % b'"self.healing.paused":"true","failure.interval.ms":"30000"',
             {"log.roll.ms": "5"},
             Level.OK,
-            "the servers share failure.interval.ms='5', self.healing.paused='true'",
+            "the servers share failure.interval.ms='30000', self.healing.paused='true'",
             "",
+        ),
+        (
+            SETTINGS % b'"failure.interval.ms":"30"',
+            {},
+            Level.WARNING,
+            "failure.interval.ms=30 is 0.03 s: a broker that restarts is away for longer",
+            "`kafka-reassign settings --set failure.interval.ms=30min`",
         ),
         (
             b"garbage",
@@ -162,7 +169,7 @@ async def test_dh_2_the_check_names_the_cordoned_brokers(
             "--delete-config failure.interval.ms,self.healing.max.moves,self.healing.paused`",
         ),
     ],
-    ids=["none", "shared", "unreadable", "unknown", "old place"],
+    ids=["none", "shared", "30 ms", "unreadable", "unknown", "old place"],
 )
 async def test_hm_1_the_check_tells_what_the_servers_share_and_what_is_wrong_with_it(
     simulated: Cluster, znode: bytes | None, defaults: dict[str, str], level: Level, text: str, advice: str

@@ -63,21 +63,33 @@ async def test_hm_1_settings_are_set_shown_and_deleted_with_units_and_where_they
     ]
 
 
+async def test_46_2_an_interval_that_every_restart_exceeds_is_taken_with_a_warning(world: Cluster) -> None:
+    changed = await settings(world, "--set", f"{INTERVAL}=30")
+    warning = (
+        f"Warning: {INTERVAL}=30 is 0.03 s: a broker that restarts is away for longer, and loses its replicas to others"
+        f" each time. Give a unit, as in {INTERVAL}=30min."
+    )
+    assert (changed.code, changed.lines) == (0, [f"{INTERVAL}=30 holds: set for all servers.", warning])
+    assert (await settings(world)).lines[-1] == warning
+    for enough in ("30s", "-1"):
+        assert len((await settings(world, "--set", f"{INTERVAL}={enough}")).lines) == 1
+
+
 async def test_hm_1_old_values_among_the_brokers_defaults_are_told_and_one_command_moves_them(world: Cluster) -> None:
-    await world.configure("brokers", "<default>", {INTERVAL: "5", ENABLED: "false", "log.cleaner.threads": "2"})
-    changed = await settings(world, "--set", f"{INTERVAL}=6")
+    await world.configure("brokers", "<default>", {INTERVAL: "50000", ENABLED: "false", "log.cleaner.threads": "2"})
+    changed = await settings(world, "--set", f"{INTERVAL}=60000")
     assert changed.lines == [
-        f"{INTERVAL}=6 holds: set for all servers.",
-        f"{INTERVAL}=5 stands among the brokers' default configs and has no effect. {TO_MOVE}",
+        f"{INTERVAL}=60000 holds: set for all servers.",
+        f"{INTERVAL}=50000 stands among the brokers' default configs and has no effect. {TO_MOVE}",
     ]
     assert (await settings(world)).lines[-1] == (
         f"{ENABLED}=false stands among the brokers' default configs and holds. {TO_MOVE}"
     )
     assert (await settings(world, "--move")).lines == [
         f"{ENABLED}=false holds as before: set for all servers now.",
-        f"{INTERVAL}=5 had no effect among the brokers' default configs, and is gone from there.",
+        f"{INTERVAL}=50000 had no effect among the brokers' default configs, and is gone from there.",
     ]
-    assert await in_znode(world) == {INTERVAL: "6", ENABLED: "false"}
+    assert await in_znode(world) == {INTERVAL: "60000", ENABLED: "false"}
     assert await in_znode(world, znode_paths.config_broker("<default>")) == {"log.cleaner.threads": "2"}
     assert await document(world, "--move") == {"moved": {}, "dropped": {}}
     assert (await settings(world, "--move")).lines == [

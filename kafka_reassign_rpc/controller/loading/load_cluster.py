@@ -135,7 +135,7 @@ async def read_cluster(zk: ZooKeeper, settings: Callable[[], BrokerSettings] = l
             deleting=meanings.get(topic.name) is Meaning.IN_DELETION,
             created=topic.created,
             id_since=topic.id_since,
-            bare=topic.bare,
+            stateless_since=topic.stateless_since,
         )
         await pace.rest()
     orphans = []

@@ -73,6 +73,7 @@ async def read_topics(
             unreadable[name] = str(error)
         await pace.rest()
     partitions, bad = await _read_partitions(zk, found, moves or {}, pace)
+    stateless = await _stateless_since(zk, found, partitions)
     topics = {
         name: Topic(
             name,
@@ -84,11 +85,33 @@ async def read_topics(
             frozenset(bad.get(name, ())),
             created=stat.czxid,
             id_since=stat.mzxid,
-            bare=not stat.cversion,
+            stateless_since=stateless.get(name, -1),
         )
         for name, (znode, stat) in found.items()
     }
     return ReadTopics(topics, unreadable)
+
+
+async def _stateless_since(
+    zk: ZooKeeper,
+    topics: Mapping[str, tuple[znode_contents.TopicZnode, Stat]],
+    partitions: Mapping[str, Mapping[int, Partition]],
+) -> dict[str, int]:
+    """`Topic.stateless_since` of the topics for which it is known.
+
+    A znode counts all changes of its children: where they are as many as its children, none has ever been deleted.
+    """
+    new = {name: stat.czxid for name, (_, stat) in topics.items() if not stat.cversion}
+    grown = {
+        name: sum(value.partition_epoch >= 0 for value in partitions[name].values())
+        for name, (_, stat) in topics.items()
+        if stat.cversion == 1 and any(value.partition_epoch < 0 for value in partitions[name].values())
+    }
+    read = await zk.multi_get([znode_paths.partitions(name) for name in grown])
+    for (name, with_state), parent in zip(grown.items(), read, strict=True):
+        if parent is not None and parent[1].cversion == parent[1].num_children == with_state:
+            new[name] = topics[name][1].mzxid
+    return new
 
 
 async def _read_partitions(

@@ -360,8 +360,9 @@ _TYPES = (
         CORDON_CORRECTED,
         "INFO",
         ("topic", "partition", *_WHO, "reason", "replicas"),
-        "Somebody else has created a topic with replicas on cordoned brokers, such as a stock broker by itself: other"
-        " brokers get them, before there is a log.",
+        "Somebody else has created a topic, or added partitions, with replicas on cordoned brokers, such as a stock"
+        " broker by itself: other brokers get them, before there is a log. It is no move: `moves.done` does not count"
+        " it.",
     ),
     EventType(
         CORDON_BROKEN,

@@ -33,6 +33,21 @@ MAX_INTERVAL_MS = 10**14
 """Three thousand years: an upper bound, so that the due time is a valid date."""
 
 
+SHORTEST_MS = 30_000
+"""Brokers take longer than this to restart."""
+
+
+def short_interval(text: str) -> str | None:
+    """What a value of INTERVAL means that no operator can want; None: it is long enough, off, or no number."""
+    interval = number(text, low=0, high=MAX_INTERVAL_MS)
+    if interval is None or interval >= SHORTEST_MS:
+        return None
+    return (
+        f"{INTERVAL}={interval} is {interval / 1000:g} s: a broker that restarts is away for longer, and loses its"
+        f" replicas to others each time. Give a unit, as in {INTERVAL}=30min"
+    )
+
+
 class HealingSettings(msgspec.Struct, frozen=True):
     """The settings of self-healing.
 

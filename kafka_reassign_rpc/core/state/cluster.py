@@ -171,8 +171,9 @@ class Topic(msgspec.Struct):
     """
     id_since: int = LAST_ZXID
     """A zxid since which the topic has had its id, at the latest."""
-    bare: bool = True
-    """Its znode has never had a child when it was read: then no partition has had a state, nor a log, before."""
+    stateless_since: int = -1
+    """The zxid of the write that has named its partitions without a state, where none of them has ever had one, so that
+    there is no log of them; -1: one of them may have had a state."""
 
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

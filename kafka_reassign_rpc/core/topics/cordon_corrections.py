@@ -1,11 +1,12 @@
 """New partitions that others have placed on cordoned brokers: another broker gets the replica before there is a log.
 
-A stock broker that creates a topic by itself (auto-creation, `__consumer_offsets`) writes the topic's znode and knows
-no cordon. Where no partition of a topic has ever had a state, there is no log anywhere, so the server changes the
-assignment before it writes the first state: nothing is copied, and the cordoned broker never hears of the replica.
+A stock broker that creates a topic by itself (auto-creation, `__consumer_offsets`), and a tool that adds partitions in
+ZooKeeper (`kafka-topics.sh --zookeeper`), write the topic's znode and know no cordon. Where a partition has never had a
+state, there is no log of it anywhere, so the server changes the assignment before it writes the first state: nothing is
+copied, and the cordoned broker never hears of the replica.
 
-Only a topic is corrected whose znode never had a child, and that is newer than the settings in which the cordon stands:
-one that has merely lost its states may have logs. Where no open broker is left for a replica, it stays where it is.
+Only partitions are corrected of which none can have had a state, and that were written after the settings in which the
+cordon stands: what has merely lost its state may have a log. Where no open broker is left for a replica, it stays.
 """
 
 from msgspec.structs import replace
@@ -25,7 +26,7 @@ def corrected(view: RoundView, topic: str, index: int, partition: Partition, own
     if partition.partition_epoch >= 0 or partition.is_moving or topic in view.too_large:
         return partition
     closed = parse_brokers(cluster.settings.get(CORDONED_BROKERS, "")) or frozenset()
-    is_new = cluster.topics[topic].bare and cluster.topics[topic].created > cluster.settings_changed
+    is_new = cluster.topics[topic].stateless_since > cluster.settings_changed
     wrong = [broker for broker in partition.replicas if broker in closed] if is_new else []
     for broker in wrong:
         rest = replace(value, replicas=without(value.replicas, (broker,)))
@@ -35,6 +36,6 @@ def corrected(view: RoundView, topic: str, index: int, partition: Partition, own
         value = replace(value, replicas=tuple([other if one == broker else one for one in value.replicas]))
     if value is not partition:
         placed = ", ".join(map(str, partition.replicas))
-        reason = f"somebody else has created it on {placed}: no new replica lands on a cordoned broker"
+        reason = f"somebody else has placed it on {placed}: no new replica lands on a cordoned broker"
         view.report(Event(catalogue.CORDON_CORRECTED, topic, index, reason=reason, replicas=value.replicas))
     return value

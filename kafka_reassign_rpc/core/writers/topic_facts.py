@@ -107,7 +107,7 @@ class TopicsFound(msgspec.Struct, frozen=True):
             # One that is put back with its states may have had another id before.
             id_since=LAST_ZXID if known is None and with_states else topic.id_since,
             deleting=known is not None and known.deleting,
-            bare=topic.bare,
+            stateless_since=topic.stateless_since,
         )
 
 

@@ -26,7 +26,7 @@ def put_topic(
     deleting: bool = False,
     created: int = -1,
     id_since: int = LAST_ZXID,
-    bare: bool = True,
+    stateless_since: int = -1,
 ) -> Topic:
     before = cluster.topics.get(name)
     remove_topic(cluster, name, configs=False)
@@ -41,7 +41,7 @@ def put_topic(
         deleting=deleting,
         created=created,
         id_since=id_since,
-        bare=bare,
+        stateless_since=stateless_since,
     )
     if before is not None:
         keep_id_since(before, topic)

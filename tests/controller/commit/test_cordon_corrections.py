@@ -43,11 +43,19 @@ async def test_dh_2_a_topic_of_a_stock_broker_lands_elsewhere_and_what_a_client_
         assert await world.replicas_on(3) == set()
         assert await counted(address, "cordoned_broker_replicas_total") == 0
 
+        await auto_create(world.zk, "grown", {0: [1, 2]})
+        await eventually(lambda: world.in_sync(("grown", 0), 2))
+        added = {0: ((1, 2), (), ()), 1: ((3, 2), (), ())}
+        await world.zk.set(znode_paths.topic("grown"), znode_contents.encode_topic(TOPIC_ID, added))
+        await eventually(lambda: world.in_sync(("grown", 1), 1))
+        assert await replicas(world.zk, "grown") == {"0": [1, 2], "1": [1, 2]}
+        assert await world.replicas_on(3) == set()
+
         await world.create_topic("named", {0: (3, 1), 1: (3, 2)})
         await world.alter({("t", 2): (3, 2)})
         await eventually(lambda: shows(address, cordoned_broker_replicas_total=3))
         assert await replicas(world.zk, "named") == {"0": [3, 1], "1": [3, 2]}
-        assert await counted(address, "events_total", "cordon.corrected") == 2
+        assert await counted(address, "events_total", "cordon.corrected") == 3
 
 
 async def test_dh_2_a_server_that_dies_between_any_two_writes_leaves_no_replica_of_the_topic_on_the_cordoned_broker(
@@ -60,6 +68,8 @@ async def test_dh_2_a_server_that_dies_between_any_two_writes_leaves_no_replica_
         async with ZooKeeper(connect) as zk:
             await register(zk, 1, 2, 3)
             await put_topic(zk, "before", {0: (3, 1)}, topic_id=None)
+            await put_topic(zk, "grown", {0: (3, 1)}, topic_id=None)
+            await put_topic(zk, "shrunk", {0: (3, 1), 1: (3, 1)}, topic_id=None)
             await zk.create(
                 znode_paths.SETTINGS, json.dumps({"version": 1, "config": {CORDONED_BROKERS: "3"}}).encode()
             )
@@ -68,6 +78,11 @@ async def test_dh_2_a_server_that_dies_between_any_two_writes_leaves_no_replica_
             await zk.create(znode_paths.topic("lost"), topic_znodes.encode_topic(TOPIC_ID, assignments))
             await zk.create(f"{znode_paths.topic('lost')}/partitions", b"")
             await zk.delete(f"{znode_paths.topic('lost')}/partitions")
+            grown = {0: ((3, 1), (), ()), 1: ((3, 1), (), ()), 2: ((1, 3), (), ())}
+            for name in ("grown", "shrunk"):
+                await zk.set(znode_paths.topic(name), znode_contents.encode_topic(None, grown))
+            for path in (znode_paths.partition_state("shrunk", 1), znode_paths.partition("shrunk", 1)):
+                await zk.delete(path)
             survived = True
             try:
                 async with elected_controller(connect, lives=lives):
@@ -78,6 +93,8 @@ async def test_dh_2_a_server_that_dies_between_any_two_writes_leaves_no_replica_
                 await successor.check()
             assert await replicas(zk) == CORRECTED, f"after {lives} writes"
             assert await replicas(zk, "before") == {"0": [3, 1]}
+            assert await replicas(zk, "grown") == {"0": [3, 1], "1": [2, 1], "2": [1, 2]}, "others have added two"
+            assert await replicas(zk, "shrunk") == {"0": [3, 1], "1": [3, 1], "2": [1, 3]}, "one may have had a log"
             assert await replicas(zk, "lost") == {str(index): to for index, to in PLACED.items()}
             for index in PLACED:
                 state = json.loads((await zk.get(znode_paths.partition_state("t", index)))[0])

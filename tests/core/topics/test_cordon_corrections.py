@@ -19,12 +19,10 @@ SERVER = 1000
 CORDONED_AT = 500
 
 
-def appeared(
-    partition: Partition, *, cordoned: str = "3", created: int = CORDONED_AT + 1, bare: bool = True
-) -> RoundView:
+def appeared(partition: Partition, *, cordoned: str = "3", stateless_since: int = CORDONED_AT + 1) -> RoundView:
     here = view(partition, live=(1, 2, 3, 4))
     here.cluster.settings, here.cluster.settings_changed = {"cordoned.brokers": cordoned}, CORDONED_AT
-    here.cluster.topics[TOPIC].created, here.cluster.topics[TOPIC].bare = created, bare
+    here.cluster.topics[TOPIC].stateless_since = stateless_since
     return here
 
 
@@ -67,12 +65,12 @@ def test_dh_2_the_first_state_names_the_brokers_that_hold_the_replicas() -> None
 @pytest.mark.parametrize(
     ("partition", "others"),
     [
-        (Partition((3, 1)), {"created": CORDONED_AT - 1}),
-        (Partition((3, 1)), {"bare": False}),
+        (Partition((3, 1)), {"stateless_since": CORDONED_AT - 1}),
+        (Partition((3, 1)), {"stateless_since": -1}),
         (not_moving(3, 1), {}),
         (Partition((3, 1), adding=(3,)), {}),
     ],
-    ids=["the topic is older than the cordon", "states were lost", "it has a state, and so logs", "it is moved there"],
+    ids=["it is older than the cordon", "states were lost", "it has a state, and so logs", "it is moved there"],
 )
 def test_dh_2_a_replica_that_may_have_a_log_stays(partition: Partition, others: dict[str, Any]) -> None:
     here = appeared(partition, **others)
