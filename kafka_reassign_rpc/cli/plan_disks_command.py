@@ -91,6 +91,7 @@ def _request(arguments: argparse.Namespace) -> "DiskRequest":
             raise UsageError(
                 f"--empty: expected a broker and the absolute path of a log dir, as 3:/data/2, got {text!r}"
             )
+        path = f"/{'/'.join(filter(None, path.split('/')))}"  # as Java writes it, and so brokers tell it
         paths = empty.setdefault(_checked("--empty", whole(0, 2**31 - 1), broker), [])
         if path not in paths:
             paths.append(path)

@@ -14,6 +14,7 @@ class_archive.py, prepare_spark.py    Spark's classes in a file, so that jobs st
 worker_daemon.py    Spark's daemon for Python, for the many short tasks of jobs on this machine
 store_paths.py   where jobs read and write: local paths and URIs
 parquet_files.py, output_directory.py, spark_session.py, job_errors.py    shared by several of them
+jvm_garbage.py   the end of Spark's JVM, without a traceback of py4j
 
 Modules import heavy libraries (pyspark, pyarrow, matplotlib) where they need them; this package never does.
 """

@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline import class_archive, executor_packages
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
+from kafka_reassign_rpc.pipeline.jvm_garbage import JvmGarbage
 from kafka_reassign_rpc.pipeline.store_paths import s3_endpoint
 
 LOCAL = "local[*]"
@@ -114,7 +115,7 @@ def session(
             chosen |= _sent_packages(Path(scratch), given)
         with _imported(imports):
             gateway = _launch(chosen, log)
-        context = None
+        garbage, context = JvmGarbage(gateway._gateway_client), None
         try:
             with _python_of_executors(master, given.get("spark.pyspark.python")):
                 context = _context(chosen, gateway)
@@ -125,6 +126,7 @@ def session(
                 raise
             raise JobFailed(_reason_of_exit(log, memory)) from None
         finally:
+            garbage.end()
             if context is not None:
                 _stop_context(context, gateway, kill=is_local(master) and classes_to is None)
             _end_jvm(gateway, _JVM_EXIT_SECONDS if classes_to is None else _ARCHIVE_SECONDS)

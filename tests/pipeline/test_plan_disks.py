@@ -99,7 +99,7 @@ def test_dh_3_emptying_a_log_dir_names_what_it_leaves_out_and_has_an_exit_code_o
     snapshot: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     where = ["--snapshot", str(snapshot), "--out", str(snapshot.with_name("plan"))]
-    assert main(["plan", "disks", "--empty", "1:/a", *where]) == 4
+    assert main(["plan", "disks", "--empty", "1:/a", "--empty", "1://a/", *where]) == 4, "the same log dir"
     said = capsys.readouterr()
     assert "incomplete: 2 replicas stay in a log dir that is to be emptied" in said.out.splitlines()[0]
     assert "left out: 1 replica: its broker copies it to another log dir already (t-5 of broker 1)" in said.err

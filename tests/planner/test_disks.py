@@ -1,5 +1,7 @@
 """Plans between the log dirs of one broker: they even out what its disks hold, or empty log dirs."""
 
+from random import Random
+from time import process_time
 from typing import Any
 
 import pytest
@@ -113,3 +115,28 @@ def test_dh_3_any_plan_makes_no_disk_worse_and_keeps_within_the_room(
         )
     assert len({move.replica for move in plan.moves}) == len(plan.moves)
     assert all(move.target != move.replica.log_dir for move in plan.moves)
+
+
+def test_dh_3_a_broker_with_thousands_of_log_dirs_is_planned_within_seconds() -> None:
+    """Its time grows with the number of moves. It was that times the square of the number of log dirs: hours."""
+    chance, count = Random(1), 2_000
+    dirs = [DiskDir(f"/{number}", volume=number, size=10**12, free=10**12) for number in range(count)]
+    held = [
+        DiskReplica("t", number, int(chance.lognormvariate(15, 1.5)), f"/{int(count * chance.random() ** 2)}")
+        for number in range(10 * count)
+    ]
+    began = process_time()
+    plan = planned(dirs, held, tolerance=0.02)
+    assert len(plan.moves) > count
+    assert process_time() - began < 20
+
+
+@pytest.mark.parametrize("empty", [frozenset[str](), frozenset({"/3"})])
+def test_dh_3_the_order_in_which_log_dirs_and_replicas_are_told_changes_no_plan(empty: frozenset[str]) -> None:
+    chance = Random(216)
+    dirs = [DiskDir(f"/{number}", volume=number, size=10**6, free=10**6) for number in range(8)]
+    held = [DiskReplica("t", number, chance.randint(1, 30), f"/{number % 4}") for number in range(60)]
+    expected = planned(dirs, held, empty=empty)
+    assert expected.moves
+    for _ in range(20):
+        assert planned(chance.sample(dirs, len(dirs)), chance.sample(held, len(held)), empty=empty) == expected

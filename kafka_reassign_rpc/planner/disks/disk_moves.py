@@ -3,7 +3,7 @@
 The same disks and goal give the same plan. A replica moves once at the most.
 """
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 
 from kafka_reassign_rpc.planner.disks.disk_room import Volume, open_volumes, set_targets, weights
@@ -59,11 +59,12 @@ def _empty(disks: BrokerDisks, goal: DiskGoal, volumes: list[Volume]) -> DiskPla
 class _Movable:
     """The replicas of a volume that may move, by size."""
 
-    def __init__(self) -> None:
-        self._by_size: list[tuple[int, str, int, DiskReplica]] = []
+    def __init__(self, replicas: list[DiskReplica]) -> None:
+        self._by_size = sorted((one.bytes, one.topic, one.partition, one) for one in replicas)
 
-    def add(self, replica: DiskReplica) -> None:
-        insort(self._by_size, (replica.bytes, replica.topic, replica.partition, replica))
+    @property
+    def smallest(self) -> int | None:
+        return self._by_size[0][0] if self._by_size else None
 
     def take(self, wanted: float, most: float) -> DiskReplica | None:
         """The largest of at most `wanted` bytes, else the smallest if it has less than `most`."""
@@ -73,49 +74,94 @@ class _Movable:
         return self._by_size.pop(place)[3] if place >= 0 else None
 
 
+class _Standings:
+    """The volumes in the order of their excess, the fullest first, and how far they are from their targets.
+
+    A move changes two places: with thousands of volumes all of them are not sorted again.
+    """
+
+    def __init__(self, volumes: list[Volume]) -> None:
+        self.volumes = volumes
+        self.by_excess = sorted((-one.excess, place) for place, one in enumerate(volumes))
+        self.receivers = [key for key in self.by_excess if self._may_receive(key[1])]
+        self._distances = sorted(one.distance for one in volumes)
+
+    @property
+    def furthest(self) -> float:
+        return self._distances[-1] if self._distances else 0.0
+
+    def move(self, replica: DiskReplica, source: int, target: int) -> str:
+        """Returns the log dir to which it goes."""
+        for place in (source, target):
+            self._drop(place)
+        self.volumes[source].give(replica.bytes)
+        path = self.volumes[target].take(replica.bytes)
+        for place in (source, target):
+            self._put(place)
+        return path
+
+    def _may_receive(self, place: int) -> bool:
+        """Room never grows."""
+        room = self.volumes[place].room
+        return room is None or room > 0
+
+    def _drop(self, place: int) -> None:
+        key = -self.volumes[place].excess, place
+        for keys in (self.by_excess, self.receivers) if self._may_receive(place) else (self.by_excess,):
+            del keys[bisect_left(keys, key)]
+        del self._distances[bisect_left(self._distances, self.volumes[place].distance)]
+
+    def _put(self, place: int) -> None:
+        key = -self.volumes[place].excess, place
+        for keys in (self.by_excess, self.receivers) if self._may_receive(place) else (self.by_excess,):
+            insort(keys, key)
+        insort(self._distances, self.volumes[place].distance)
+
+
 def _even(disks: BrokerDisks, goal: DiskGoal, volumes: list[Volume]) -> DiskPlan:
     set_targets(volumes)
-    before = _furthest(volumes)
-    movable = [_Movable() for _ in volumes]
+    standings = _Standings(volumes)
+    before = standings.furthest
+    on_volume: list[list[DiskReplica]] = [[] for _ in volumes]
     of_dir = {path: place for place, volume in enumerate(volumes) for path in volume.replicas}
     for replica in disks.replicas:
         if replica.log_dir in of_dir and not replica.stays and replica.bytes > 0:
-            movable[of_dir[replica.log_dir]].add(replica)
-    moves = list(_even_moves(volumes, movable, goal))
-    return DiskPlan(moves, [], before, _furthest(volumes))
+            on_volume[of_dir[replica.log_dir]].append(replica)
+    moves = list(_even_moves(standings, [_Movable(replicas) for replicas in on_volume], goal))
+    return DiskPlan(moves, [], before, standings.furthest)
 
 
-def _even_moves(volumes: list[Volume], movable: list[_Movable], goal: DiskGoal) -> Iterator[DiskMove]:
+def _even_moves(standings: _Standings, movable: list[_Movable], goal: DiskGoal) -> Iterator[DiskMove]:
     budget = float("inf") if goal.max_bytes < 0 else goal.max_bytes
-    while (worst := _furthest(volumes)) > goal.tolerance:
-        found = _best_move(volumes, movable, budget, worst)
+    while standings.furthest > goal.tolerance:
+        found = _best_move(standings, movable, budget)
         if found is None:
             return
         replica, source, target = found
         budget -= replica.bytes
-        volumes[source].give(replica.bytes)
-        path = volumes[target].take(replica.bytes)
+        path = standings.move(replica, source, target)
         yield DiskMove(replica, path, f"{replica.log_dir} holds more than its share of bytes")
 
 
-def _best_move(
-    volumes: list[Volume], movable: list[_Movable], budget: float, worst: float
-) -> tuple[DiskReplica, int, int] | None:
-    """From the fullest volume to the emptiest that it helps. No volume gets further than `worst` from its target."""
-    order = sorted(range(len(volumes)), key=lambda place: (-volumes[place].excess, place))
-    for source in order:
-        for target in reversed(order):
-            excess, lack = volumes[source].excess, -volumes[target].excess
-            if source == target or excess <= 0 or lack <= 0:
-                continue
+def _best_move(standings: _Standings, movable: list[_Movable], budget: float) -> tuple[DiskReplica, int, int] | None:
+    """From the fullest volume to the emptiest that it helps. No volume gets further from its target than the one that
+    is furthest."""
+    volumes, worst = standings.volumes, standings.furthest
+    most_lack = standings.receivers[-1][0] if standings.receivers else 0.0
+    for fullness, source in standings.by_excess:
+        excess, smallest = -fullness, movable[source].smallest
+        if excess <= 0:
+            return None
+        beyond = excess + worst * volumes[source].target
+        if smallest is None or smallest > max(min(excess, most_lack), min(excess + most_lack, beyond)):
+            continue
+        for lack, target in reversed(standings.receivers):
+            if lack <= 0:
+                break
             room = volumes[target].room
             limit = min(budget, float("inf") if room is None else room)
-            beyond = [side + worst * volumes[place].target for side, place in ((excess, source), (lack, target))]
-            replica = movable[source].take(min(excess, lack, limit), min(excess + lack, *beyond, limit + 1))
+            most = min(excess + lack, beyond, lack + worst * volumes[target].target, limit + 1)
+            replica = movable[source].take(min(excess, lack, limit), most)
             if replica is not None:
                 return replica, source, target
     return None
-
-
-def _furthest(volumes: list[Volume]) -> float:
-    return max((one.distance for one in volumes), default=0.0)

@@ -1,7 +1,9 @@
 """The volumes of a broker while a plan is made: what they hold, should hold and have room for."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from heapq import heapreplace
 
 from kafka_reassign_rpc.planner.disks.disk_values import BrokerDisks, DiskDir, DiskGoal
 
@@ -12,6 +14,7 @@ class Volume:
 
     room     bytes that may still come; None: not known. What leaves makes none: its log stays until its copy is done
     held     bytes of its replicas
+    replicas by log dir, how many are there before any comes
     """
 
     dirs: list[DiskDir]
@@ -19,6 +22,8 @@ class Volume:
     held: int = 0
     target: float = 0.0
     replicas: dict[str, int] = field(default_factory=dict)
+    _fewest: list[tuple[int, str]] = field(default_factory=list)
+    """A heap, from the first that comes on."""
 
     @property
     def excess(self) -> float:
@@ -34,8 +39,10 @@ class Volume:
 
     def take(self, size: int) -> str:
         """The log dir of it with the fewest replicas gets one more."""
-        path = min(self.replicas, key=lambda one: (self.replicas[one], one))
-        self.replicas[path] += 1
+        if not self._fewest:
+            self._fewest = sorted((count, path) for path, count in self.replicas.items())
+        count, path = self._fewest[0]
+        heapreplace(self._fewest, (count + 1, path))
         self.held += size
         if self.room is not None:
             self.room -= size
@@ -47,16 +54,18 @@ class Volume:
 
 def open_volumes(disks: BrokerDisks, goal: DiskGoal) -> list[Volume]:
     """Those that may get replicas; their `replicas` count by log dir, of those log dirs that may."""
-    usable = [one for one in disks.dirs if one.online and not one.cordoned and one.path not in goal.empty]
-    copying = dict(disks.copying)
-    on_volume = [(one.volume, copying.get(one.path, 0)) for one in disks.dirs]
+    usable = [
+        one
+        for one in sorted(disks.dirs, key=lambda one: one.path)
+        if one.online and not one.cordoned and one.path not in goal.empty
+    ]
+    copying, on_volume = dict(disks.copying), Counter[int | None]()
+    for one in disks.dirs:
+        on_volume[one.volume] += copying.get(one.path, 0)
     by_volume: dict[object, list[DiskDir]] = {}
     for one in usable:
         by_volume.setdefault(one.path if one.volume is None else one.volume, []).append(one)
-    found = [
-        Volume(dirs, _room(dirs, goal, sum(size for number, size in on_volume if number == dirs[0].volume)))
-        for dirs in by_volume.values()
-    ]
+    found = [Volume(dirs, _room(dirs, goal, on_volume[dirs[0].volume])) for dirs in by_volume.values()]
     for volume in found:
         volume.replicas = {one.path: 0 for one in volume.dirs}
     of_dir = {path: volume for volume in found for path in volume.replicas}
