@@ -94,7 +94,7 @@ async def read_topics(
 
 async def _stateless_since(
     zk: ZooKeeper,
-    topics: Mapping[str, tuple[znode_contents.TopicZnode, Stat]],
+    topics: Mapping[str, tuple[topic_znodes.TopicZnode, Stat]],
     partitions: Mapping[str, Mapping[int, Partition]],
 ) -> dict[str, int]:
     """`Topic.stateless_since` of the topics for which it is known.

@@ -46,7 +46,7 @@ async def test_dh_2_a_topic_of_a_stock_broker_lands_elsewhere_and_what_a_client_
         await auto_create(world.zk, "grown", {0: [1, 2]})
         await eventually(lambda: world.in_sync(("grown", 0), 2))
         added = {0: ((1, 2), (), ()), 1: ((3, 2), (), ())}
-        await world.zk.set(znode_paths.topic("grown"), znode_contents.encode_topic(TOPIC_ID, added))
+        await world.zk.set(znode_paths.topic("grown"), topic_znodes.encode_topic(TOPIC_ID, added))
         await eventually(lambda: world.in_sync(("grown", 1), 1))
         assert await replicas(world.zk, "grown") == {"0": [1, 2], "1": [1, 2]}
         assert await world.replicas_on(3) == set()
@@ -80,7 +80,7 @@ async def test_dh_2_a_server_that_dies_between_any_two_writes_leaves_no_replica_
             await zk.delete(f"{znode_paths.topic('lost')}/partitions")
             grown = {0: ((3, 1), (), ()), 1: ((3, 1), (), ()), 2: ((1, 3), (), ())}
             for name in ("grown", "shrunk"):
-                await zk.set(znode_paths.topic(name), znode_contents.encode_topic(None, grown))
+                await zk.set(znode_paths.topic(name), topic_znodes.encode_topic(None, grown))
             for path in (znode_paths.partition_state("shrunk", 1), znode_paths.partition("shrunk", 1)):
                 await zk.delete(path)
             survived = True
