@@ -18,6 +18,7 @@ long_running                              the ready line, logging and signals of
 fleet_subprocess                          the simulated brokers that serve starts
 pipeline_jobs, status_line                shared by export, plan, submit, audit and history
 status_drawing                            the status line on a terminal
+plan_arguments                            the kinds of plans and their flags
 broker_weights                            the file of weights that plan and audit read
 spark_arguments                           flags for Spark, shared by plan, audit and history
 usage_error                               the error for wrong flags and settings

@@ -2,19 +2,16 @@
 
 import argparse
 import shlex
-from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from kafka_reassign_rpc.cli import plan_disks_command, plan_show_command
-from kafka_reassign_rpc.cli.broker_weights import MEASURES, add_broker_weights, read_broker_weights
 from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say, say_left_out
+from kafka_reassign_rpc.cli.plan_arguments import KINDS, add_goal_arguments, add_plan_arguments, job_of, names_in
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
-from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.cli.value_parsers import byte_count, seconds, share, whole
 from kafka_reassign_rpc.support.counted import counted
 
 if TYPE_CHECKING:
@@ -24,9 +21,9 @@ if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
     from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
-T = TypeVar("T")
-
-HELP = "plan moves from a snapshot (heal, drain, expand, rebalance, set-rf, racks, disks); verify or show a plan"
+HELP = (
+    "plan moves from a snapshot (heal, drain, expand, rebalance, set-rf, racks, combine, disks); verify or show a plan"
+)
 DESCRIPTION = """\
 Reads a snapshot that `export` wrote, and writes a plan: the moves with their reasons as Parquet, batches and their
 rollback as JSON for kafka-reassign-partitions, and a summary of the brokers before and after. plan contacts no cluster
@@ -39,18 +36,10 @@ snapshot, flags and seed give the same plan, with any --master.
 EXIT_CODES = """\
 exit codes: 0 planned (verify: the plan keeps the rules), 1 failed (verify: it breaks rules), 2 wrong flags or an
             unusable snapshot, 3 nothing to move (the plan is written), 4 planned, but incomplete: the plan leaves
-            out partitions that would have to move (heal, drain, set-rf, racks), and names them (show: moves do not
-            fit the cluster any more), 5 planned, but a broker stays further from its target than --until
+            out partitions that would have to move (to heal, drain, set-rf or mend racks), and names them (show: moves
+            do not fit the cluster any more), 5 planned, but a broker stays further from its target than --until
 """
 _EXAMPLE = "example:    kafka-reassign-rpc plan {} --snapshot snapshots/monday --out plans/{}\n"
-_EXAMPLES = {
-    "heal": "heal --brokers 7",
-    "drain": "drain --brokers 4,5 --throttle 50MB",
-    "expand": "expand --brokers 7,8 --max-bytes 2TB",
-    "rebalance": "rebalance --weight bytes=2 --tolerance 0.05",
-    "set-rf": "set-rf --topics orders,payments --replication-factor 3",
-    "racks": "racks --topics orders",
-}
 EXAMPLE_OF_VERIFY = "example:    kafka-reassign-rpc plan verify --snapshot snapshots/monday --plan plans/drain\n"
 NOTHING_TO_MOVE = 3
 INCOMPLETE = 4
@@ -58,27 +47,17 @@ MISSED = 5
 _FIRST_MOVES = 5
 """Moves that the text names; `plan show` lists all."""
 
-_GOALS = {
-    "heal": "put the replicas of lost brokers onto live brokers",
-    "drain": "empty live brokers",
-    "expand": "give new brokers their share of the replicas",
-    "rebalance": "even out bytes, replicas, leaders and rates",
-    "set-rf": "change the replication factor",
-    "racks": "put partitions onto more racks that are on fewer than possible",
-}
-_WEIGHTS = (*MEASURES, "topic", "time", "topic_replicas", "topic_leaders")
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXIT_CODES + _example("drain")
     goals = parser.add_subparsers(dest="goal", required=True, metavar="GOAL")
-    for name, text in _GOALS.items():
+    for name, kind in KINDS.items():
         goal = goals.add_parser(
-            name, help=text, description=f"Plan moves that {text}.", epilog=EXIT_CODES + _example(name)
+            name, help=kind.help, description=f"Plan moves that {kind.help}.", epilog=EXIT_CODES + _example(name)
         )
         goal.formatter_class = argparse.RawDescriptionHelpFormatter
-        _add_goal_arguments(goal, name)
-        _add_plan_arguments(goal, name)
+        add_goal_arguments(goal, name, kind.flags)
+        add_plan_arguments(goal, kind.flags)
         add_spark_arguments(goal)
     disks = goals.add_parser(
         "disks",
@@ -106,150 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _example(goal: str) -> str:
-    return _EXAMPLE.format(_EXAMPLES[goal], goal)
-
-
-def _add_goal_arguments(parser: argparse.ArgumentParser, name: str) -> None:
-    moves = parser.add_argument_group("what moves")
-    if name == "heal":
-        moves.add_argument("--brokers", metavar="4,5", help="only these lost brokers (default: all lost brokers)")
-    if name in ("drain", "expand"):
-        moves.add_argument(
-            "--brokers",
-            required=True,
-            metavar="4,5",
-            help=f"the ids of the brokers to {name if name == 'drain' else 'fill'}",
-        )
-    if name in ("heal", "drain", "set-rf"):
-        moves.add_argument(
-            "--to",
-            metavar="7,8",
-            help="new replicas go to these brokers alone (default: to any); what fits on none of them, or would be "
-            "less even over racks there, is left out",
-        )
-    if name == "set-rf":
-        moves.add_argument(
-            "--replication-factor", required=True, metavar="N", help="the number of replicas that each partition gets"
-        )
-    if name == "rebalance":
-        moves.add_argument(
-            "--racks",
-            action="store_true",
-            help="also mend partitions that are uneven over racks, as `racks`",
-        )
-    moves.add_argument(
-        "--topics",
-        metavar="a,b",
-        required=name == "set-rf",
-        help="only these topics, with patterns such as 'orders-*'"
-        + ("; '*' for all topics" if name == "set-rf" else " (default: all topics)"),
-    )
-    moves.add_argument(
-        "--exclude-topics", metavar="a,b", help="not these topics; patterns as of --topics: '__*,*-test'"
-    )
-
-
-def _add_plan_arguments(parser: argparse.ArgumentParser, name: str) -> None:
-    files = parser.add_argument_group("snapshot and plan")
-    files.add_argument("--snapshot", required=True, metavar="DIR", help="a snapshot that `export` wrote")
-    files.add_argument("--out", required=True, metavar="DIR", help="the directory of the plan; it must be new or empty")
-    _add_soft_goals(parser, name)
-    _add_limits(parser, name)
-    network = parser.add_argument_group("network and time")
-    network.add_argument(
-        "--within",
-        metavar="TIME",
-        help="plan what can be done in this time, such as 2h: what is at risk, then what is worth most for a copied "
-        "byte; the rest is left out (default: all)",
-    )
-    network.add_argument(
-        "--bandwidth",
-        default=100_000_000,
-        metavar="BYTES/S",
-        help="bytes per second of each broker in each direction, such as 50MB (default: %(default)s)",
-    )
-    network.add_argument(
-        "--broker-bandwidth",
-        action="append",
-        default=[],
-        metavar="ID=BYTES/S",
-        help="the bandwidth of a broker that differs, such as 4=25MB: a slow one gets and sends less; may be repeated",
-    )
-    network.add_argument(
-        "--throttle",
-        metavar="BYTES/S",
-        help="the throttle with which the plan will be submitted, to estimate its duration (default: none)",
-    )
-
-    network.add_argument(
-        "--leaders-stay",
-        action="store_true",
-        help="no other replica leads first where a broker would send much more than others",
-    )
-
-
-def _add_soft_goals(parser: argparse.ArgumentParser, name: str) -> None:
-    even = parser.add_argument_group("how even")
-    if name in ("expand", "rebalance"):
-        even.add_argument(
-            "--tolerance",
-            default=0.1,
-            metavar="SHARE",
-            help="how far a broker may be from its target, as a share of it (default: %(default)s)",
-        )
-    if name == "rebalance":
-        even.add_argument(
-            "--until",
-            metavar="SHARE",
-            help="as --tolerance; where a broker stays further from its target, the exit code is 5",
-        )
-    even.add_argument(
-        "--weight",
-        action="append",
-        default=[],
-        metavar="GOAL=WEIGHT",
-        help=f"how much an even spread of GOAL counts ({', '.join(_WEIGHTS)}); 0: not at all; may be repeated",
-    )
-    add_broker_weights(even)
-    even.add_argument(
-        "--seed", default=0, metavar="N", help="another number gives another plan that is as good (default: 0)"
-    )
-
-
-def _add_limits(parser: argparse.ArgumentParser, name: str) -> None:
-    limits = parser.add_argument_group("limits")
-    if name in ("expand", "rebalance"):
-        limits.add_argument(
-            "--max-bytes",
-            default=-1,
-            metavar="BYTES",
-            help="copy at most so many bytes in all, such as 500GB (default: no limit)",
-        )
-    limits.add_argument(
-        "--headroom",
-        default=0.05,
-        metavar="SHARE",
-        help="the share of each broker's capacity that the plan leaves free (default: %(default)s)",
-    )
-    limits.add_argument(
-        "--max-moves-per-broker",
-        metavar="N",
-        help="the most moves at a time that copy to one broker, and as many that copy from it; of a batch, both "
-        "together (default: 10; at a time more or fewer, where the plan is done sooner)",
-    )
-    limits.add_argument(
-        "--max-moves-per-batch", default=1000, metavar="N", help="the most moves of a batch (default: %(default)s)"
-    )
-    limits.add_argument(
-        "--max-bytes-per-broker",
-        metavar="BYTES",
-        help="the most bytes that a batch copies to one broker, or from it (default: no limit)",
-    )
-    limits.add_argument(
-        "--max-bytes-per-batch",
-        metavar="BYTES",
-        help="the most bytes that a batch copies, such as 2TiB (default: no limit)",
-    )
+    return _EXAMPLE.format(KINDS[goal].example, goal)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -259,107 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
         return run_job("plan", lambda: plan_disks_command.run(arguments))
     if arguments.goal == "verify":
         return run_job("plan", lambda: _verify(arguments))
-    return run_job("plan", lambda: _plan(arguments, _job(arguments)))
-
-
-def _job(arguments: argparse.Namespace) -> "PlanJob":
-    check_spark_arguments(arguments)
-    from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
-    from kafka_reassign_rpc.pipeline.store_paths import store_path
-    from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
-    from kafka_reassign_rpc.planner.network_limits import NetworkLimits
-    from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
-
-    kind = GoalKind(arguments.goal)
-    topics = "" if arguments.topics in (None, "*") else arguments.topics
-    factor = _checked("--replication-factor", whole(1, 1000), getattr(arguments, "replication_factor", 1))
-    goal = Goal(
-        kind,
-        _broker_ids("--brokers", getattr(arguments, "brokers", None)),
-        factor if kind is GoalKind.SET_FACTOR else 0,
-        _names(topics),
-        racks=getattr(arguments, "racks", False),
-        to=_broker_ids("--to", getattr(arguments, "to", None)),
-    )
-    defaults = PlanOptions()
-    network = NetworkLimits(
-        _checked("--bandwidth", byte_count(1), arguments.bandwidth),
-        dict(_broker_bandwidth(one) for one in arguments.broker_bandwidth),
-        -1 if arguments.throttle is None else _checked("--throttle", byte_count(1), arguments.throttle),
-    )
-    options = PlanOptions(
-        seed=_checked("--seed", whole(0), arguments.seed),
-        tolerance=_tolerance(arguments, defaults.tolerance),
-        headroom=_checked("--headroom", share(0.0), arguments.headroom),
-        max_bytes=_checked("--max-bytes", byte_count(-1), getattr(arguments, "max_bytes", defaults.max_bytes)),
-        weights=_weights(arguments.weight, kind == GoalKind.REBALANCE),
-        network=network,
-        lead_first=not arguments.leaders_stay,
-        broker_weights=read_broker_weights(arguments.broker_weights),
-    )
-    cap = arguments.max_moves_per_broker
-    caps = BatchLimits(
-        BatchLimits().moves_per_broker if cap is None else _checked("--max-moves-per-broker", whole(1), cap),
-        _limit("--max-bytes-per-broker", arguments.max_bytes_per_broker),
-        _limit("--max-bytes-per-batch", arguments.max_bytes_per_batch),
-        _checked("--max-moves-per-batch", whole(1), arguments.max_moves_per_batch),
-    )
-    within = None if arguments.within is None else _checked("--within", seconds(1), arguments.within)
-    paths = store_path(arguments.snapshot), store_path(arguments.out)
-    return PlanJob(*paths, goal, options, caps, chooses_cap=cap is None, within=within)
-
-
-def _tolerance(arguments: argparse.Namespace, default: float) -> float:
-    until = getattr(arguments, "until", None)
-    if until is not None:
-        return _checked("--until", share(0.001), until)
-    return _checked("--tolerance", share(0.001), getattr(arguments, "tolerance", default))
-
-
-def _broker_ids(flag: str, text: str | None) -> tuple[int, ...]:
-    return tuple(sorted({_checked(flag, whole(0, 2**31 - 1), one) for one in text.split(",")})) if text else ()
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(sorted({one.strip() for one in text.split(",") if one.strip()}))
-
-
-def _broker_bandwidth(text: str) -> tuple[int, int]:
-    broker, separator, rate = text.partition("=")
-    if not separator:
-        raise UsageError(f"--broker-bandwidth: expected a broker and its bandwidth, as 4=25MB, got {text!r}")
-    return (
-        _checked("--broker-bandwidth", whole(0, 2**31 - 1), broker),
-        _checked("--broker-bandwidth", byte_count(1), rate),
-    )
-
-
-def _weights(given: list[str], spreads_topics: bool) -> Any:
-    from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
-
-    chosen = {}
-    for text in given:
-        name, _, value = text.partition("=")
-        if name not in _WEIGHTS:
-            raise UsageError(f"--weight: expected one of {', '.join(_WEIGHTS)} and a number, as bytes=2, got {text!r}")
-        chosen[name] = _checked("--weight", share(0.0, 1000.0), value)
-    weights = GoalWeights(**chosen)
-    if weights.spread_topics and not spreads_topics:
-        raise UsageError("--weight: rebalance alone spreads topics (topic_replicas, topic_leaders)")
-    if not any(weights.by_measure()) and not weights.spread_topics:
-        raise UsageError("--weight: nothing is left to even out; topic alone moves nothing")
-    return weights
-
-
-def _limit(flag: str, value: Any) -> int:
-    return -1 if value is None else _checked(flag, byte_count(1), value)
-
-
-def _checked(flag: str, parse: Callable[[Any], T], value: Any) -> T:
-    try:
-        return parse(value)
-    except ValueError as error:
-        raise UsageError(f"{flag}: {error}") from None
+    return run_job("plan", lambda: _plan(arguments, job_of(arguments)))
 
 
 def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
@@ -367,7 +103,7 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     from kafka_reassign_rpc.pipeline.planning.chosen_topics import chosen_topics
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 
-    excluded = _names(arguments.exclude_topics or "")
+    excluded = names_in(arguments.exclude_topics or "")
     if excluded or job.goal.topics:
         snapshot_files.check(job.snapshot)
         topics = chosen_topics(job.snapshot, job.goal.topics, excluded)
@@ -386,7 +122,7 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
         return spark_session(f"plan {job.goal.kind}", arguments, rows)
 
     try:
-        if is_local(arguments.master) and plan_input.plans_here(job.goal.kind, rows):
+        if is_local(arguments.master) and plan_input.plans_here(job.goal, rows):
             summary = plan_job.run_here(start_spark, job, status.show)
         else:
             with start_spark() as spark:

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.planner.placement.first_leaders import propose_leaders
 from kafka_reassign_rpc.planner.placement.withdrawal import WITHDRAWN
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
+from kafka_reassign_rpc.planner.proposals.asking_goals import with_goals
 from kafka_reassign_rpc.planner.proposals.balance_proposals import best_change
 from kafka_reassign_rpc.planner.proposals.change_proposal import (
     ALL_BUCKETS,
@@ -25,6 +26,7 @@ from kafka_reassign_rpc.planner.proposals.change_proposal import (
 from kafka_reassign_rpc.planner.proposals.forced_proposals import (
     NO_SOURCE,
     NONE_OF_SOME,
+    ON_ITS_WAY,
     forced_change,
     is_forced,
     others_cordoned,
@@ -215,12 +217,10 @@ def collect_moves(chunk: list[PlannerTopic], params: RoundParameters) -> Iterato
         for place, partition in enumerate(topic.partitions):
             if partition.original and partition.original != partition.replicas:
                 yield _planned_move(topic.name, partition, params)
-            else:
-                reason = _reason_left_out(topic.name, partition, params)
-                if reason:
-                    yield LeftOut(topic.name, partition.index, partition.replicas, reason)
-                elif not place % 256:
-                    yield None
+            elif (left_out := _left_out(topic.name, partition, params)) is not None:
+                yield left_out
+            elif not place % 256:
+                yield None
 
 
 def _planned_move(topic: str, partition: PlannerPartition, params: RoundParameters) -> PlannedMove:
@@ -233,32 +233,42 @@ def _planned_move(topic: str, partition: PlannerPartition, params: RoundParamete
         partition.leader,
         copies * params.size(partition),
         partition.priority,
-        partition.reason,
+        with_goals(partition.reason, partition.original, copies, params),
         partition.rule,
         partition.first_leader,
     )
 
 
-def _reason_left_out(topic: str, partition: PlannerPartition, params: RoundParameters) -> str:
-    """ "" if the goal does not concern the partition."""
+def _left_out(topic: str, partition: PlannerPartition, params: RoundParameters) -> LeftOut | None:
+    """None if the goal does not concern the partition."""
+    forced = is_forced(partition, params)
     if partition.rule == WITHDRAWN:
-        return partition.reason
-    if not params.kind.forces_changes:
-        if partition.fault:
-            return partition.fault
-        if partition.moving:
-            return "its reassignment is in flight"
-        if any(broker not in params.live for broker in partition.replicas):
-            return "it has a replica on a broker that is not live: heal it first"
-        if params.sources.isdisjoint(partition.isr):
-            return NO_SOURCE
-        if not params.mends_racks:
-            return ""
+        reason = partition.reason
+    elif forced:
+        reason = _why_not_forced(topic, partition, params)
+    else:
+        reason = _why_not_balanced(partition, params) if params.goal.balances else ""
+    if not reason:
+        return None
+    told = with_goals(reason, partition.replicas, 0, params)
+    return LeftOut(topic, partition.index, partition.replicas, told, missed=forced and reason != ON_ITS_WAY)
+
+
+def _why_not_forced(topic: str, partition: PlannerPartition, params: RoundParameters) -> str:
     forced = forced_change(partition, params, partition_key(topic, partition.index))
-    if forced is None:
-        return ""
     if isinstance(forced, str):
         return forced
-    if params.to_some:
+    if params.goal.to:
         return NONE_OF_SOME
     return f"no broker has room for {params.size(partition)} more bytes" + others_cordoned(partition.replicas, params)
+
+
+def _why_not_balanced(partition: PlannerPartition, params: RoundParameters) -> str:
+    """ "" if it may move."""
+    if partition.fault:
+        return partition.fault
+    if partition.moving:
+        return "its reassignment is in flight"
+    if any(broker not in params.live for broker in partition.replicas):
+        return "it has a replica on a broker that is not live: heal it first"
+    return NO_SOURCE if params.sources.isdisjoint(partition.isr) else ""

@@ -1,6 +1,7 @@
 """Whether a goal makes sense for a cluster."""
 
 from collections.abc import Collection, Iterable, Mapping
+from itertools import combinations
 
 from kafka_reassign_rpc.core.cordon import listed
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
@@ -16,15 +17,18 @@ def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOp
     if not live:
         raise PlanError("no broker is live")
     cordoned = frozenset(broker.id for broker in brokers.values() if broker.cordoned)
-    leaving = goal.brokers if goal.kind is GoalKind.DRAIN else ()
+    leaving = goal.drained
     if live.issubset({*cordoned, *leaving}) and not live.issubset(leaving):
         raise PlanError(f"{goal.kind}: the other live brokers {_why_closed(brokers, live.difference(leaving))}")
-    if goal.kind in (GoalKind.DRAIN, GoalKind.EXPAND):
-        _check_named(goal, brokers, live)
+    if goal.kind is GoalKind.COMBINE:
+        _check_parts(goal, live)
+    for kind in (GoalKind.DRAIN, GoalKind.EXPAND):
+        if (named := goal.brokers_of(kind)) is not None:
+            _check_named(kind, named, brokers, live)
     if goal.to:
         _check_receivers(goal, brokers)
-    if goal.kind is GoalKind.HEAL:
-        alive = [broker for broker in goal.brokers if broker in live]
+    if goal.heals_some:
+        alive = [broker for broker in goal.brokers_of(GoalKind.HEAL) or () if broker in live]
         if alive:
             raise PlanError(f"heal: broker {_listed(alive)} is live; drain empties a live broker")
     if goal.kind is GoalKind.SET_FACTOR:
@@ -41,19 +45,34 @@ def _why_closed(brokers: Mapping[int, PlannerBroker], closed: Collection[int]) -
     return f"are cordoned{either}: {_OPENS}"
 
 
-def _check_named(goal: Goal, brokers: Mapping[int, PlannerBroker], live: frozenset[int]) -> None:
-    if not goal.brokers:
-        raise PlanError(f"{goal.kind}: name the brokers")
-    unknown = [broker for broker in goal.brokers if broker not in brokers]
+def _check_parts(goal: Goal, live: frozenset[int]) -> None:
+    """Each broker has one part in a goal that combines others."""
+    if len(goal.parts) < 2:
+        raise PlanError("combine: name at least two of --heal, --drain and --expand; one of them is a plan of its own")
+    for one, other in combinations(goal.parts, 2):
+        both = sorted({*goal.parts[one]} & {*goal.parts[other]})
+        if both:
+            raise PlanError(f"combine: broker {_listed(both)} stands in --{one} and in --{other}: it can have one part")
+    dead = [broker for broker in goal.drained if broker not in live]
+    if dead:
+        raise PlanError(f"combine --drain: broker {_listed(dead)} is not live: --heal takes lost brokers")
+
+
+def _check_named(
+    kind: GoalKind, named: Collection[int], brokers: Mapping[int, PlannerBroker], live: frozenset[int]
+) -> None:
+    if not named:
+        raise PlanError(f"{kind}: name the brokers")
+    unknown = [broker for broker in named if broker not in brokers]
     if unknown:
-        raise PlanError(f"{goal.kind}: the snapshot has no broker {_listed(unknown)}")
-    dead = [broker for broker in goal.brokers if broker not in live]
-    if goal.kind is GoalKind.EXPAND and dead:
+        raise PlanError(f"{kind}: the snapshot has no broker {_listed(unknown)}")
+    dead = [broker for broker in named if broker not in live]
+    if kind is GoalKind.EXPAND and dead:
         raise PlanError(f"expand: broker {_listed(dead)} is not live")
-    cordoned = [broker for broker in goal.brokers if broker in live and brokers[broker].cordoned]
-    if goal.kind is GoalKind.EXPAND and cordoned:
+    cordoned = [broker for broker in named if broker in live and brokers[broker].cordoned]
+    if kind is GoalKind.EXPAND and cordoned:
         raise PlanError(f"expand: broker {_listed(cordoned)} is cordoned and gets no replica: {_how_to_open(cordoned)}")
-    if goal.kind is GoalKind.DRAIN and live.issubset(goal.brokers):
+    if kind is GoalKind.DRAIN and live.issubset(named):
         raise PlanError("drain: no live broker would be left")
 
 
@@ -61,7 +80,7 @@ def _check_receivers(goal: Goal, brokers: Mapping[int, PlannerBroker]) -> None:
     for broker in goal.to:
         found = brokers.get(broker)
         why = "the snapshot does not have it" if found is None else "it is not live" if not found.live else ""
-        if not why and broker in goal.brokers:
+        if not why and broker in goal.drained:
             why = "it is to be emptied"
         if not why and found is not None and found.cordoned:
             why = f"it is cordoned: {_how_to_open([broker])}"

@@ -1,6 +1,6 @@
 """What a caller asks the planner for: a goal, the weights of the soft goals, and options."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 import msgspec
@@ -19,18 +19,15 @@ class GoalKind(StrEnum):
     REBALANCE = "rebalance"
     SET_FACTOR = "set-rf"
     RACKS = "racks"
-
-    @property
-    def forces_changes(self) -> bool:
-        """The goal says which partitions must change; the others only balance."""
-        return self not in (GoalKind.EXPAND, GoalKind.REBALANCE)
+    COMBINE = "combine"
 
 
 class Goal(msgspec.Struct, frozen=True):
-    """What the caller wants.
+    """What the caller wants. Other modules ask for what the goal does, and not for its kind, where several kinds do it.
 
     brokers    HEAL: the lost brokers to heal (empty: every broker that is not live); DRAIN: the brokers to empty;
                EXPAND: the new brokers
+    parts      COMBINE: the brokers of HEAL, DRAIN and EXPAND, those of them that it combines
     factor     SET_FACTOR: the replication factor
     topics     plan only these topics (empty: all)
     racks      REBALANCE: first mend all rack violations, as RACKS does
@@ -43,11 +40,49 @@ class Goal(msgspec.Struct, frozen=True):
     topics: tuple[str, ...] = ()
     racks: bool = False
     to: tuple[int, ...] = ()
+    parts: Mapping[GoalKind, tuple[int, ...]] = {}
 
-    def receivers(self, remaining: frozenset[int]) -> frozenset[int]:
-        """Those of the brokers that stay that get replicas, unless they are cordoned."""
-        named = self.brokers if self.kind is GoalKind.EXPAND else self.to
-        return frozenset(named) or remaining
+    def brokers_of(self, kind: GoalKind) -> tuple[int, ...] | None:
+        """Those that the goal names for HEAL (empty: all that are lost), DRAIN or EXPAND; None: it does not do that."""
+        if self.kind is GoalKind.COMBINE:
+            return self.parts.get(kind)
+        return self.brokers if self.kind is kind else None
+
+    @property
+    def drained(self) -> tuple[int, ...]:
+        return self.brokers_of(GoalKind.DRAIN) or ()
+
+    @property
+    def joining(self) -> tuple[int, ...]:
+        """The new brokers: they alone get replicas for balance, and keep them."""
+        return self.brokers_of(GoalKind.EXPAND) or ()
+
+    @property
+    def heals_some(self) -> bool:
+        """Replicas may stay on other lost brokers."""
+        return bool(self.brokers_of(GoalKind.HEAL))
+
+    @property
+    def empties(self) -> bool:
+        """Replicas must leave brokers that are lost or drained."""
+        return bool(self.drained) or self.brokers_of(GoalKind.HEAL) is not None
+
+    def leaving(self, held: Iterable[int], live: frozenset[int]) -> frozenset[int]:
+        """The brokers whose replicas must leave. `held`: the brokers that have some."""
+        lost = self.brokers_of(GoalKind.HEAL)
+        if lost is not None and not lost:
+            lost = tuple(broker for broker in held if broker not in live)
+        return frozenset((*self.drained, *(lost or ())))
+
+    @property
+    def balances(self) -> bool:
+        """Rounds even out brokers: alone, or after those that force changes."""
+        return bool(self.joining) or self.kind in (GoalKind.EXPAND, GoalKind.REBALANCE)
+
+    @property
+    def forces_changes(self) -> bool:
+        """The goal says which partitions must change."""
+        return self.racks or self.kind not in (GoalKind.EXPAND, GoalKind.REBALANCE)
 
     @property
     def mends_racks(self) -> bool:

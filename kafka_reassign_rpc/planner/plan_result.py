@@ -39,10 +39,13 @@ def sender_and_receivers(move: PlannedMove) -> tuple[int, tuple[int, ...], int]:
 
 
 class LeftOut(NamedTuple):
+    """`missed`: the goal forces a change of the partition, and no reassignment that runs or waits makes it."""
+
     topic: str
     partition: int
     replicas: tuple[int, ...]
     reason: str
+    missed: bool = False
 
 
 class PlannerSummary(msgspec.Struct, frozen=True):

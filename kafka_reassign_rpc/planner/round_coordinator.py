@@ -73,12 +73,13 @@ class RoundCoordinator:
         self._live = frozenset(broker.id for broker in self._brokers.values() if broker.live)
         self._cordoned = frozenset(broker.id for broker in self._brokers.values() if broker.cordoned)
         self._failed = frozenset(broker.id for broker in self._brokers.values() if broker.failed_log_dirs)
-        self._balances = not goal.kind.forces_changes and not goal.racks
-        """Rounds even out brokers; a goal that mends racks first begins with rounds that force changes."""
+        self._balances = not goal.forces_changes
+        """Rounds even out brokers; a goal that forces changes begins with these."""
+        self._ended = False
         self._rounds = options.rounds if self._balances else FORCED_ROUNDS
         self._mended = 0
-        self._measures_to_give = LEADER_MEASURES if goal.kind is GoalKind.EXPAND else MEASURES
-        """Where a broker above its target gives load away. EXPAND: new brokers keep replicas, they may lead fewer."""
+        self._measures_to_give = LEADER_MEASURES if goal.joining else MEASURES
+        """Where a broker above its target gives load away. New brokers keep replicas, they may lead fewer."""
         self._both_sides = goal.kind is GoalKind.REBALANCE
         self._proposals = self._tried = 0
         self._round = 0
@@ -115,9 +116,9 @@ class RoundCoordinator:
             extra = survey.unknown.get(broker, 0) * self._typical_size
             self.before[broker] = load._replace(bytes=load.bytes + extra)
         self.loads = dict(self.before)
-        self._leaving = self._find_leaving()
+        self._leaving = self.goal.leaving(self.loads, self._live)
         self._remaining = self._live - self._leaving
-        self._eligible = sorted(self.goal.receivers(self._remaining) - self._cordoned)
+        self._receivers = sorted((frozenset(self.goal.to) or self._remaining) - self._cordoned)
         self._set_racks()
         self._holdable = {
             broker: holdable_bytes(self._brokers[broker], self.before[broker].bytes, self._typical_size)
@@ -125,7 +126,7 @@ class RoundCoordinator:
         }
         self._rooms = {
             broker: room_of(self._brokers[broker], self.before[broker].bytes, self._typical_size, self.options.headroom)
-            for broker in self._eligible
+            for broker in self._receivers
         }
         self._shares = broker_shares(
             [self._brokers[broker] for broker in self._remaining], self._holdable, self.options.broker_weights
@@ -133,15 +134,15 @@ class RoundCoordinator:
         if self.options.weights.spread_topics and self.goal.kind is GoalKind.REBALANCE:
             self._spread = SpreadRounds(self._shares, weights, self.options.tolerance)
         self.targets = self._make_targets(self.before)
-        if not self.goal.kind.forces_changes:
+        if self.goal.balances:
             self._note_unknown_disks()
             spreads = survey.one_of_each(self._typical_size)
             self.targets = reachable_targets(self.targets, self._racks, spreads) if spreads else self.targets
         self._forced = ForcedRounds(
-            {r: found for r, found in self._eligible_by_rack.items() if r != NO_RACK or not self.goal.mends_racks},
+            {r: found for r, found in self._eligible_by_rack().items() if r != NO_RACK or not self.goal.mends_racks},
             self._racks,
             self.targets,
-            weights.time,
+            0.0 if self.goal.joining else weights.time,  # new brokers get most anyway: first what has to move
             self.options.network,
             [(self._racks.get(broker), self.loads[broker]) for broker in self._leaving if broker in self.loads],
             self._most_forced(),
@@ -164,16 +165,9 @@ class RoundCoordinator:
         return self._make_targets({broker: load for broker, load in self.before.items() if broker not in self._leaving})
 
     def _most_forced(self) -> int:
-        if self.goal.kind in (GoalKind.HEAL, GoalKind.DRAIN):
+        if self._leaving:
             return sum(self.loads[broker].replicas for broker in self._leaving if broker in self.loads)
         return self._survey.partitions
-
-    def _find_leaving(self) -> frozenset[int]:
-        if self.goal.kind is GoalKind.DRAIN:
-            return frozenset(self.goal.brokers)
-        if self.goal.kind is GoalKind.HEAL:
-            return frozenset(self.goal.brokers) or frozenset(self.loads) - self._live
-        return frozenset()
 
     def _set_racks(self) -> None:
         self._racks, without = racks_by_broker(self._brokers.values(), self._live)
@@ -181,35 +175,46 @@ class RoundCoordinator:
             self.notes.append(
                 f"brokers {', '.join(map(str, without[:20]))} have no rack: the plan takes them for one more rack"
             )
-        self._eligible_by_rack: dict[str, list[int]] = {}
-        for broker in self._eligible:
-            self._eligible_by_rack.setdefault(self._racks[broker], []).append(broker)
         sizes = count_by_rack(self._remaining - self._cordoned, self._racks)
         self._rack_rule = RackRule(self._racks, sizes, self._remaining & self._cordoned, self._failed)
+
+    @property
+    def _eligible(self) -> list[int]:
+        """The brokers to which replicas come now; after the last round those to which they might have come."""
+        only_new = self._balances and self.goal.joining and not (self._ended and self._leaving)
+        return sorted(self.goal.joining) if only_new else self._receivers
+
+    def _eligible_by_rack(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for broker in self._eligible:
+            found.setdefault(self._racks[broker], []).append(broker)
+        return found
 
     # -- every round -----------------------------------------------------------------------------------------------
 
     def next_round(self) -> RoundParameters | None:
         """None: the plan is complete."""
+        self._ended = not self._goes_on()
+        return None if self._ended else self.round_parameters()
+
+    def _goes_on(self) -> bool:
         if self._withdrawal is not None:
-            return None if self._over and not self._measures_spread() else self.round_parameters()
+            return not self._over or self._measures_spread()
         if self._spreads_now():
-            return self.round_parameters()
+            return True
         if self._leading is None and self._all_placed():
             if self._balances and self._copied and self._spare is None:
                 self._spare = spare_loads(self.targets, self.loads, _WIDEST * self.options.tolerance)
-                return self.round_parameters()
+                return True
             if self._search is None and (one_in := self._searched_part()):
                 self._search = SearchRound(one_in)
-                return self.round_parameters()
+                return True
             if self._measures_spread():
-                return self.round_parameters()
+                return True
             if not (self.options.lead_first and self._weights.time):
-                return None
+                return False
             self._leading = LeaderRounds(self._survey.client_sends, self._live, self.options.network, self.options.seed)
-        if self._leading is not None and self._leading.is_over:
-            return None
-        return self.round_parameters()
+        return self._leading is None or not self._leading.is_over
 
     def _spreads_now(self) -> bool:
         return self._spread is not None and self._balances and self._spread.goes_on
@@ -230,7 +235,7 @@ class RoundCoordinator:
 
     def _begin_balancing(self) -> bool:
         """Whether balancing rounds follow those that force changes."""
-        if self._balances or self.goal.kind.forces_changes:
+        if self._balances or not self.goal.balances:
             return False
         self._balances, self._mended = True, self._copied
         self._last_cost, self._rounds = self._cost(), self._round + self.options.rounds
@@ -238,38 +243,35 @@ class RoundCoordinator:
 
     def round_parameters(self) -> RoundParameters:
         """`collect_moves` takes them after the last round."""
+        eligible = self._eligible_by_rack()
         if self._balances:
-            by_rack = {rack: self._weighted(brokers) for rack, brokers in sorted(self._eligible_by_rack.items())}
+            by_rack = {rack: self._weighted(brokers) for rack, brokers in sorted(eligible.items())}
             weights = {rack: brokers.total for rack, brokers in by_rack.items()}
         else:
             by_rack, weights = self._forced.choices(self.loads)
         names = tuple(by_rack)
-        free_bytes = {broker: self._room(broker) for broker in self._rooms}
+        free_bytes = {broker: self._room(broker) for broker in self._eligible}
         choice = BrokerChoice(
             by_rack=by_rack,
             rack_weights=WeightedBrokers.of({turn: weights[name] for turn, name in enumerate(names)}),
             rack_names=names,
             free_bytes=free_bytes,
-            rack_room={rack: max(free_bytes[broker] for broker in self._eligible_by_rack[rack]) for rack in by_rack},
+            rack_room={rack: max(free_bytes[broker] for broker in eligible[rack]) for rack in by_rack},
             rack_rule=self._rack_rule,
             scarce={} if self._balances else dict(self._forced.scarce),
         )
         return RoundParameters(
-            kind=self.goal.kind,
+            goal=self.goal,
             seed=self.options.seed,
             round_number=self._round,
             leaving=self._leaving,
             live=self._remaining,
             sources=self._live,
-            heals_only_some=self.goal.kind is GoalKind.HEAL and bool(self.goal.brokers),
-            factor=self.goal.factor,
             topics=frozenset(self.goal.topics),
             choice=choice,
             typical_size=self._typical_size,
             weights=self._weights,
             even_bytes=self._forced.even_bytes(),
-            mends_racks=self.goal.mends_racks,
-            to_some=bool(self.goal.to),
             collects=self._collects(),
             balance=self._balance_parameters() if self._balances and self._spare is None else None,
             spare=self._spare,
@@ -370,7 +372,7 @@ class RoundCoordinator:
             self._spread.is_measured = not moves
 
     def worth_first(self, moves: Sequence[PlannedMove]) -> list[PlannedMove]:
-        return worth_first(moves, self.before, None if self.goal.kind.forces_changes else self.targets)
+        return worth_first(moves, self.before, self.targets if self.goal.balances else None)
 
     # -- balancing -------------------------------------------------------------------------------------------------
 
@@ -380,7 +382,7 @@ class RoundCoordinator:
         return 1 - inner, 1 + inner
 
     def _balanced_brokers(self) -> Iterable[int]:
-        return self._eligible if self.goal.kind is GoalKind.EXPAND else sorted(self._live)
+        return self.goal.joining or sorted(self._live)
 
     def _is_balanced(self) -> bool:
         low, high = 1 - self.options.tolerance, 1 + self.options.tolerance
@@ -399,18 +401,17 @@ class RoundCoordinator:
         return broker_cost(self.targets.shares(broker, load), self._weights.by_measure(), *self._band())
 
     def _balance_parameters(self) -> BalanceParameters:
-        new = self.goal.brokers if self.goal.kind is GoalKind.EXPAND else None
         return balance_parameters(
             {broker: self.loads[broker] for broker in sorted(self._live)},
             self.targets,
-            BalancedBrokers(self._eligible, new, self._measures_to_give),
+            BalancedBrokers(self._eligible, self.goal.joining or None, self._measures_to_give),
             WeightedBrokers.of({broker: self._missing_share(broker) + 1e-9 for broker in self._eligible}),
             self._band(),
             self._idle,
         )
 
     def _decide_balance(self, buckets: dict[tuple[int, int], list[tuple[int, Load, int]]]) -> Thresholds:
-        new = self.goal.brokers if self.goal.kind is GoalKind.EXPAND else None
+        new = self.goal.joining or None
         thresholds = balance_thresholds(buckets, self.loads, self._cost_of, self._room, new)
         total_copied = ALL_BUCKETS
         if self.options.max_bytes >= 0:

@@ -210,7 +210,7 @@ def test_sv_1_every_command_explains_itself(command: str, capsys: pytest.Capture
     assert said.err == ""
 
 
-@pytest.mark.parametrize("goal", ["heal", "drain", "expand", "rebalance", "set-rf", "racks", "verify"])
+@pytest.mark.parametrize("goal", ["heal", "drain", "expand", "rebalance", "set-rf", "racks", "combine", "verify"])
 def test_dp_2_the_help_of_a_goal_has_an_example_of_its_own_that_can_be_run(
     goal: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -175,3 +175,14 @@ def kill_once(here: SimulatedCluster, name: TopicPartition) -> None:
     if name in here.moves:
         here.on_list = lambda: None
         raise Killed
+
+
+def test_dh_2_a_plan_that_combines_a_drain_with_other_goals_cordons_the_drained_brokers_too(tmp_path: Path) -> None:
+    here = cluster()
+    batch = moves(p0=((3, 4), (1, 2)), p1=((4, 3), (2, 3)))
+    parts = {"heal": [], "drain": [2, 1], "expand": [4]}
+    write_plan(tmp_path / "p", "c1", batch, kind="combine", requested={"brokers": [], "parts": parts})
+    assert run(tmp_path / "p", here) == [CORDONED, *EMPTY]
+    assert here.cordoned_ones == {1, 2}
+    submission(here, tmp_path / "p", undo=True).execute()
+    assert here.replicas == {TopicPartition("t", 0): (1, 2), TopicPartition("t", 1): (2, 3)}

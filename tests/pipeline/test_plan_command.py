@@ -295,3 +295,47 @@ def test_dp_2_help_names_exit_codes_and_an_example(goal: str, capsys: pytest.Cap
     said = capsys.readouterr().out
     assert "exit codes: 0 planned" in said
     assert "--max-moves-per-broker" in said
+
+
+def test_dp_2_several_goals_make_one_plan_and_each_move_says_which_of_them_asks_for_it(
+    tmp_path: Path, shared: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held = [partition(0, 7, 1, live=[1]), partition(1, 3, 1), partition(2, 7, 3, live=[3])]
+    held += [partition(index, *((1, 2), (2, 1))[index % 2]) for index in range(3, 9)]
+    there = [*map(PlannerBroker, (1, 2, 3, 9)), PlannerBroker(7, live=False)]
+    snapshot = str(written(tmp_path / "snapshot", PlannerCluster(there, [topic("t", *held)])))
+    out = tmp_path / "plan"
+    where = ("--snapshot", snapshot, "--out", str(out))
+    assert main(["plan", "combine", "--drain", "3", "--heal", "--expand", "3", *where]) == 2
+    assert "combine: broker 3 stands in --drain and in --expand: it can have one part" in capsys.readouterr().err
+    assert main(["plan", "combine", "--drain", "3", "--heal", "--expand", "9", *where]) == 0
+    summary = plan_summary.read_summary(out)
+    assert summary.requested.parts == {"heal": [], "drain": [3], "expand": [9]}
+    assert [one.after.replicas for one in summary.brokers if one.broker in (3, 7)] == [0, 0]
+    title = "Replicas of lost broker 7 move to live ones; Broker 3 is drained; New broker 9 takes its share"
+    assert title in (out / "report.html").read_text()
+    assert main(["plan", "verify", "--snapshot", snapshot, "--plan", str(out)]) == 0
+    capsys.readouterr()
+    assert main(["plan", "show", str(out), "--reason", "expand: *"]) == 0
+    expanding = capsys.readouterr().out.splitlines()
+    assert expanding[:-1]
+    assert main(["plan", "show", str(out)]) == 0
+    for line in capsys.readouterr().out.splitlines()[:-1]:
+        is_forced = any(name in line.split("→")[0] for name in ("[7,", "[3,", ",3]"))
+        assert line in expanding or is_forced
+
+
+def test_dp_2_a_rebalance_that_leaves_partitions_uneven_for_lack_of_time_is_incomplete(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both partitions of t are uneven once 2 and 3 share a rack with their neighbours."""
+    there = [PlannerBroker(number, rack) for number, rack in ((1, "a"), (2, "a"), (3, "b"), (4, "b"))]
+    held = [partition(0, 1, 2, size=10**9), partition(1, 3, 4, size=10**9)]
+    uneven = written(path.with_name("uneven"), PlannerCluster(there, [topic("t", *held)]))
+    out = path.with_name("plan")
+    limit = ("--within", "1s", "--bandwidth", "1MB")
+    assert main(["plan", "rebalance", "--racks", *limit, "--snapshot", str(uneven), "--out", str(out)]) == 4
+    said = capsys.readouterr()
+    assert said.out.startswith(f"{out}: incomplete: 2 partitions are left out\n")
+    assert "there is no time for it within 1 s (--within) (t-0, t-1)" in said.err
+    assert plan_summary.read_summary(out).missed == 2

@@ -39,6 +39,7 @@ GOALS = [
     Goal(GoalKind.SET_FACTOR, factor=2, topics=("topic-0001",)),
     Goal(GoalKind.RACKS),
     Goal(GoalKind.DRAIN, (2,), to=(9, 5)),
+    Goal(GoalKind.COMBINE, parts={GoalKind.HEAL: (), GoalKind.DRAIN: (2,), GoalKind.EXPAND: (9,)}),
 ]
 
 
@@ -221,6 +222,7 @@ def test_dp_2_odd_partitions_stay_with_their_names_and_the_others_are_planned(
     moves = parquet_files.read(tmp_path / "here" / plan_directory.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     assert moved is None or {move["partition"] for move in moves} == moved
     assert made.complete is (not left_out or goal.kind is GoalKind.REBALANCE)
+    assert made.missed == (0 if made.complete else len(left_out))
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ class Reference:
         self.brokers = {one.id: one for one in brokers}
         self.goal = goal
         self.live = [one.id for one in brokers if one.live]
-        self.remaining = [one for one in self.live if goal.kind is not GoalKind.DRAIN or one not in goal.brokers]
+        self.remaining = [one for one in self.live if one not in goal.drained]
         self.closed = {one.id for one in brokers if one.live and one.cordoned}
         self.aware = any(one.live and one.rack for one in brokers)
 
@@ -77,7 +77,7 @@ class Reference:
     def breaks_brokers(self, before: Sequence[int], after: Sequence[int]) -> bool:
         """A replica on a broker where none may be: lost or drained, but for lost ones that the plan does not heal."""
         for broker in after:
-            stays_lost = broker in before and self.goal.kind is GoalKind.HEAL and self.goal.brokers
+            stays_lost = broker in before and self.goal.heals_some
             if broker not in self.remaining and not stays_lost:
                 return True
         return False
@@ -103,7 +103,7 @@ def exchanges(counts: tuple[int, ...]) -> set[tuple[int, ...]]:
 
 
 def facts_of(brokers: Sequence[ListedBroker], goal: Goal) -> PlanFacts:
-    return PlanFacts.of(str(goal.kind), brokers, goal.brokers, goal.factor or None, goal.topics)
+    return PlanFacts.of(str(goal.kind), brokers, goal.brokers, goal.factor or None, goal.topics, goal.parts)
 
 
 @given(st.data())
@@ -120,18 +120,19 @@ def test_dp_3_the_verifier_finds_nothing_in_plans_and_what_the_reference_finds_i
     facts, reference = facts_of(brokers, goal), Reference(brokers, goal)
     stood = {(one.name, held.index): held for one in cluster.topics for held in one.partitions}
 
-    def row(topic: str, index: int, target: Sequence[int], copied: int) -> MovedPartition:
+    def row(topic: str, index: int, target: Sequence[int], copied: int, reason: str = "") -> MovedPartition:
         held = stood[topic, index]
         size = held.bytes if held.bytes >= 0 else None
         before = list(held.replicas)
-        return MovedPartition(topic, index, before, target, copied, before, held.leader, held.isr, held.moving, size)
+        known = (before, held.leader, held.isr, held.moving, size)
+        return MovedPartition(topic, index, before, target, copied, *known, reason=reason)
 
     try:
         made = make_plan(cluster, goal, PlanOptions(rounds=3))
     except PlanError:
         return
     for move in made.moves:
-        assert broken_rules(row(move.topic, move.partition, move.target, move.bytes), facts) == []
+        assert broken_rules(row(move.topic, move.partition, move.target, move.bytes, move.reason), facts) == []
     for name, held in stood.items():
         target = data.draw(st.lists(st.sampled_from(sorted(reference.brokers)), min_size=1, max_size=5))
         found = broken_rules(row(*name, target, 0), facts)
@@ -146,6 +147,8 @@ REBALANCE, DRAIN, HEAL = Goal(GoalKind.REBALANCE), Goal(GoalKind.DRAIN, (1,)), G
 RACKS = Goal(GoalKind.RACKS)
 TWO = Goal(GoalKind.SET_FACTOR, factor=2)
 NINE = Goal(GoalKind.HEAL, (9,))
+NO_NEW = Goal(GoalKind.COMBINE, parts={GoalKind.HEAL: (9,), GoalKind.DRAIN: (1,)})
+ALL = Goal(GoalKind.COMBINE, parts={GoalKind.HEAL: (), GoalKind.DRAIN: (1,), GoalKind.EXPAND: (4,)})
 MOVES = [
     (REBALANCE, FINE, []),
     (DRAIN, FINE, []),
@@ -181,7 +184,7 @@ MOVES = [
     (
         HEAL,
         FINE._replace(original=[1, 2, 9], replicas=[1, 2, 9], target=[1, 3, 9], isr=[1]),
-        ["live-brokers", "keeps-others", "racks"],
+        ["live-brokers", "keeps-others", "racks", "leaves-brokers"],
     ),
     (REBALANCE, FINE._replace(original=[1, 3, 2, 4], replicas=[1, 3, 2, 4], target=[1, 3, 2, 5]), []),
     (DRAIN, FINE._replace(original=[1, 3, 2, 4], replicas=[1, 3, 2, 4], target=[5, 3, 2, 4]), []),
@@ -191,6 +194,20 @@ MOVES = [
     (RACKS, FINE._replace(original=[1, 3], replicas=[1, 3], target=[1, 5], leader=1), []),
     (RACKS, FINE._replace(original=[1, 3, 2, 4], replicas=[1, 3, 2, 4], target=[1, 3, 5, 4]), []),
     (RACKS, FINE, ["mends-racks"]),
+    (ALL, FINE._replace(reason="drain: why"), []),
+    (ALL, FINE._replace(reason="expand: why"), ["asked-by"]),
+    (ALL, FINE._replace(target=[3, 4, 5], copied=20, reason="drain, expand: why"), []),
+    (ALL, FINE._replace(target=[1, 4, 5], reason="drain: why"), ["live-brokers", "leaves-brokers"]),
+    (ALL, FINE._replace(original=[3, 2, 5], replicas=[3, 2, 5], target=[3, 4, 5], reason="expand: why"), []),
+    (
+        ALL,
+        FINE._replace(original=[2, 5], replicas=[2, 5], target=[3, 5], reason="expand: why"),
+        ["only-to-new-brokers"],
+    ),
+    (ALL, FINE._replace(original=[1, 9], replicas=[1, 9], target=[3, 4], copied=20, leader=1, isr=[1],
+                        reason="heal, drain: why"), []),
+    (NO_NEW, FINE._replace(original=[1, 2, 9], replicas=[1, 2, 9], target=[3, 4, 5], copied=30,
+                           reason="heal, drain, expand: why"), ["keeps-others"]),
     (NINE, FINE._replace(original=[1, 2, 9], replicas=[1, 2, 9], target=[3, 2, 9]), ["keeps-others", "leaves-brokers"]),
 ]  # fmt: skip
 

@@ -57,6 +57,9 @@ def row(before: list[int], after: list[int] | None, **others: Any) -> dict[str, 
 
 HEAL, DRAIN, UP, DOWN = facts("heal"), facts("drain", 1), facts("set-rf", factor=4), facts("set-rf", factor=2)
 RACKS, REBALANCE, EXPAND = facts("racks"), facts("rebalance"), facts("expand", 6)
+COMBINE = PlanFacts.of("combine", BROKERS, (), None, (), {"heal": (), "drain": (1,), "expand": (6,)})._replace(
+    typical=10, first_places={1: 1}
+)
 LOST = row([9, 1, 2], [6, 1, 2])
 DRAINED = row([1, 2, 3], [4, 2, 3])
 
@@ -107,6 +110,17 @@ OF_ROWS = [
     Mutation("leaves-brokers", "drain brings a replica to a drained broker", DRAIN, DRAINED, row([2, 3, 1], [2, 3, 1])),
     Mutation("only-to-new-brokers", "expand brings a replica to an old broker", EXPAND, row([1, 2, 3], [1, 2, 6]),
              row([1, 2, 3], [4, 2, 3])),
+    Mutation("only-to-new-brokers", "a combined plan brings a replica to an old broker for balance", COMBINE,
+             row([1, 2, 3], [4, 2, 6], reason="drain, expand: why"),
+             row([1, 2, 3], [4, 5, 3], reason="drain, expand: why")),
+    Mutation("leaves-brokers", "a combined plan heals one and leaves one to be drained", COMBINE,
+             row([1, 9, 3], [4, 8, 3], reason="heal, drain: why"),
+             row([1, 9, 3], [1, 8, 3], reason="heal, drain: why")),
+    Mutation("asked-by", "another goal is said to ask for a move", COMBINE,
+             row([1, 2, 3], [4, 2, 3], reason="drain: why"), row([1, 2, 3], [4, 2, 3], reason="expand: why")),
+    Mutation("left-out", "another goal is said to ask for what is left out", COMBINE,
+             row([1, 2, 3], None, in_flight=True, left_out=[([1, 2, 3], f"drain: {FLIGHT}")]),
+             row([1, 2, 3], None, in_flight=True, left_out=[([1, 2, 3], f"heal: {FLIGHT}")])),
     Mutation("only-to-named-brokers", "a replica goes to another broker than --to names",
              DRAIN._replace(to=frozenset({4})), DRAINED, row([1, 2, 3], [7, 2, 3])),
     Mutation("leader", "set-rf down takes the leader away", DOWN, row([1, 2, 3], [1, 2]), row([1, 2, 3], [2, 3])),

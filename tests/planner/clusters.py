@@ -122,6 +122,11 @@ def _brokers(draw: st.DrawFn, number: int, racks: st.SearchStrategy[str | None])
 def goals(draw: st.DrawFn, cluster: PlannerCluster, kinds: Sequence[GoalKind] = tuple(GoalKind)) -> Goal:
     live = [broker.id for broker in cluster.brokers if broker.live]
     kind = draw(st.sampled_from(kinds))
+    if kind is GoalKind.COMBINE:
+        lost = [broker.id for broker in cluster.brokers if not broker.live]
+        first, *others = draw(st.permutations(live))
+        parts = {GoalKind.DRAIN: (first,), GoalKind.HEAL: tuple(lost[: draw(st.integers(0, 1))])}
+        return Goal(kind, parts=parts | ({GoalKind.EXPAND: (others[0],)} if others and draw(st.booleans()) else {}))
     if kind in (GoalKind.DRAIN, GoalKind.EXPAND):
         return Goal(kind, tuple(draw(st.lists(st.sampled_from(live), unique=True, min_size=1, max_size=2))))
     return Goal(kind, factor=draw(st.integers(1, len(live))) if kind is GoalKind.SET_FACTOR else 0)
@@ -189,7 +194,7 @@ def crowd(cluster: PlannerCluster, replicas: Iterable[int]) -> int:
 def broken_rules(cluster: PlannerCluster, goal: Goal, plan: Plan, headroom: float) -> list[str]:
     """The hard rules, written independently of the planner: one line for each violation."""
     live = {broker.id for broker in cluster.brokers if broker.live}
-    usable = live - set(goal.brokers) if goal.kind is GoalKind.DRAIN else live
+    usable = live - set(goal.drained)
     stood = {(one.name, held.index): held for one in cluster.topics for held in one.partitions}
     sizes = [held.bytes for held in stood.values() if held.bytes >= 0]
     mean = sum(sizes) // len(sizes) if sizes else 0
@@ -202,7 +207,8 @@ def broken_rules(cluster: PlannerCluster, goal: Goal, plan: Plan, headroom: floa
             broken.append(f"{name}: does not start where it stands, or is no move")
         if len(set(target)) != len(target):
             broken.append(f"{name}: a broker twice")
-        if not usable.issuperset(target):
+        stays_lost = set(held.replicas) - live - set(goal.brokers_of(GoalKind.HEAL) or ()) if goal.heals_some else set()
+        if not (usable | stays_lost).issuperset(target):
             broken.append(f"{name}: on brokers that are not live")
         wanted = goal.factor if goal.kind is GoalKind.SET_FACTOR else len(held.replicas)
         if len(target) != wanted:

@@ -34,14 +34,15 @@ class PlanJob(NamedTuple):
 
 
 HERE_ROWS, HERE_OBJECTS = 4_000_000, 300_000
-"""Snapshots of up to so many partitions are planned in one process: as columns, and where the goal may force a change
-of any partition, as objects. A million take less time there than Spark takes to divide them.
+"""Snapshots of up to so many partitions are planned in one process: as columns, and as objects where the goal forces
+changes and may move any partition. A million take less time there than Spark takes to divide them.
 """
 
 
-def plans_here(kind: GoalKind, rows: int) -> bool:
+def plans_here(goal: Goal, rows: int) -> bool:
     """Whether one process plans it, if executors are on this machine anyway."""
-    return rows <= (HERE_OBJECTS if kind in (GoalKind.SET_FACTOR, GoalKind.RACKS) else HERE_ROWS)
+    of_any = goal.kind in (GoalKind.SET_FACTOR, GoalKind.RACKS) or (goal.empties and goal.balances)
+    return rows <= (HERE_OBJECTS if of_any else HERE_ROWS)
 
 
 def check(job: PlanJob) -> SnapshotMeta:

@@ -53,7 +53,6 @@ from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
-from kafka_reassign_rpc.planner.proposals.forced_proposals import ON_ITS_WAY
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator, surveyed_racks
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
 from kafka_reassign_rpc.planner.scheduling.move_batching import into_batches
@@ -180,9 +179,9 @@ def _name_cordoned(brokers: Iterable[PlannerBroker]) -> list[str]:
 
 
 def _what_submit_does(goal: Goal) -> list[str]:
-    if goal.kind is not GoalKind.DRAIN or goal.topics:
+    if not goal.drained or goal.topics:
         return []
-    named = _brokers(sorted(goal.brokers))
+    named = _brokers(sorted(goal.drained))
     return [f"`submit` cordons {named} first where the controller is a kafka-reassign-rpc server (--no-cordon: not)"]
 
 
@@ -195,7 +194,7 @@ def _name_unknown_sizes(snapshot: SnapshotToPlan, count: int) -> list[str]:
 
 def _departing(job: PlanJob, brokers: Mapping[int, PlannerBroker]) -> dict[int, BrokerFacts] | None:
     """The live brokers, if some of them are drained."""
-    if job.goal.kind is not GoalKind.DRAIN:
+    if not job.goal.drained:
         return None
     return {broker.id: BrokerFacts(live=True, rack=broker.rack) for broker in brokers.values() if broker.live}
 
@@ -204,7 +203,7 @@ def _departure_notes(job: PlanJob, losses: Losses | None) -> Iterator[str]:
     """What would be lost if brokers that are drained went before the plan is carried out."""
     if losses is None:
         return
-    brokers = job.goal.brokers
+    brokers = job.goal.drained
     whose, them = ("its", "it") if len(brokers) == 1 else ("their", "them")
     who = _brokers(brokers)
     for lost, verb, what in (
@@ -226,6 +225,7 @@ class _Written(NamedTuple):
     bytes: int
     batches: list[BatchFigures]
     left_out: list[LeftOutFigures]
+    missed: int
     copies: CopyTable
     impact: ImpactFigures
 
@@ -253,20 +253,24 @@ def _write(writer: PlanWriter, made: FoundMoves, job: PlanJob, impact: ImpactCou
             writer.moves.add((*named, move.reason, move.rule, batch.number, move.priority, first_leader, start))
         copies.end_batch()
         show_status(f"batch {batch.number}: {counted(len(batch.moves), 'move')}")
-    left_out = _write_left_out(writer, made.left_out)
+    left_out, missed = _write_left_out(writer, made.left_out)
     moved, copied = sum(one.moves for one in figures), sum(one.bytes for one in figures)
-    return _Written(moved, copied, figures, left_out, copies, impact.figures())
+    return _Written(moved, copied, figures, left_out, missed, copies, impact.figures())
 
 
-def _write_left_out(writer: PlanWriter, left_out: Iterable[LeftOut]) -> list[LeftOutFigures]:
+def _write_left_out(writer: PlanWriter, left_out: Iterable[LeftOut]) -> tuple[list[LeftOutFigures], int]:
+    """Also how many of them miss the goal."""
     figures: dict[str, tuple[int, list[str]]] = {}
-    for topic, partition, replicas, reason in left_out:
+    all_missed = 0
+    for topic, partition, replicas, reason, missed in left_out:
+        all_missed += missed
         writer.left_out.add((topic, partition, replicas, reason))
         count, first = figures.setdefault(reason, (0, []))
         if len(first) < NAMED_ROWS:
             first.append(f"{topic}-{partition}")
         figures[reason] = (count + 1, first)
-    return [LeftOutFigures(reason, *figures[reason]) for reason in sorted(figures, key=lambda r: (-figures[r][0], r))]
+    most_first = sorted(figures, key=lambda reason: (-figures[reason][0], reason))
+    return [LeftOutFigures(reason, *figures[reason]) for reason in most_first], all_missed
 
 
 def _summary(
@@ -282,6 +286,7 @@ def _summary(
     listed = [_broker_figures(brokers[broker], figures) for broker in sorted(brokers)]
     requested = PlanRequest(
         brokers=list(goal.brokers),
+        parts={str(kind): list(brokers) for kind, brokers in goal.parts.items()},
         topics=list(goal.topics),
         factor=goal.factor or None,
         racks=goal.racks,
@@ -329,7 +334,8 @@ def _summary(
         bottleneck=bottleneck_figures(simulated.bound, network),
         gains=[GainFigures(*gain) for gain in simulated.gains],
         timeline=timeline_figures(simulated.carried_out),
-        complete=not goal.kind.forces_changes or all(one.reason == ON_ITS_WAY for one in written.left_out),
+        complete=not written.missed,
+        missed=written.missed,
         impact=written.impact,
         largest=LargestFigures(found.largest[1], found.largest[0]) if found.largest[0] else None,
     )

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 SET_FACTOR, HEAL, DRAIN, EXPAND, RACKS = "set-rf", "heal", "drain", "expand", "racks"
+COMBINE = "combine"
 _NO_RACK = "no rack"
 
 
@@ -39,6 +40,7 @@ class MovedPartition(NamedTuple):
     in_flight                        a reassignment of the partition is in flight
     told_leader, priority            what the plan says: the leader before, and when the move starts; None: unsaid
     concerned                        the goal forces a change of the partition; None: not known
+    reason                           what the plan says
     """
 
     topic: str
@@ -55,12 +57,14 @@ class MovedPartition(NamedTuple):
     told_leader: int | None = None
     priority: int | None = None
     concerned: bool | None = None
+    reason: str = ""
 
 
 class PlanFacts(NamedTuple):
     """What the rules depend on beside the move.
 
-    named     the brokers that the goal names: to heal, to drain, to expand to
+    drained   brokers that it empties
+    new       brokers to which it expands
     racks     by broker, if known
     staying   live brokers that the plan does not empty
     cordoned  live brokers that get no new replica
@@ -73,11 +77,13 @@ class PlanFacts(NamedTuple):
     disk_sizes             by broker: bytes of its disks, if it tells them
     holdable               by broker: bytes of replicas that its disks can hold, if known; None: that cannot be said
     within                 the plan may take no longer than some time
+    heals, healed          the plan heals lost brokers: these; where it names none, all
     to                     the brokers that alone get replicas; empty: any
     """
 
     kind: str
-    named: frozenset[int]
+    drained: frozenset[int]
+    new: frozenset[int]
     factor: int
     topics: frozenset[str]
     racks: Mapping[int, Any]
@@ -94,28 +100,44 @@ class PlanFacts(NamedTuple):
     to: frozenset[int] = frozenset()
     holdable: Mapping[int, int] | None = None
     within: bool = False
+    heals: bool = False
+    healed: frozenset[int] = frozenset()
 
     @classmethod
     def of(
-        cls, kind: str, brokers: Iterable[ListedBroker], named: Iterable[int], factor: int | None, topics: Iterable[str]
+        cls,
+        kind: str,
+        brokers: Iterable[ListedBroker],
+        named: Iterable[int],
+        factor: int | None,
+        topics: Iterable[str],
+        parts: Mapping[str, Iterable[int]] = {},
     ) -> "PlanFacts":
-        listed, chosen = list(brokers), frozenset(named)
+        """`named`: the brokers of the goal; `parts`: of each goal that the plan combines."""
+        listed, goals = list(brokers), {goal: frozenset(of) for goal, of in (parts or {kind: named}).items()}
         live = frozenset(one.id for one in listed if one.live)
-        staying = live - chosen if kind == DRAIN else live
-        of_goal = (kind, chosen, factor or 0, frozenset(topics), known_racks(listed), live, staying)
+        drained, new = goals.get(DRAIN, frozenset()), goals.get(EXPAND, frozenset())
+        of_goal = (kind, drained, new, factor or 0, frozenset(topics), known_racks(listed), live, live - drained)
         closed = frozenset(one.id for one in listed if one.live and one.cordoned)
-        return cls(*of_goal, mends=kind == RACKS, cordoned=closed)
+        found = cls(*of_goal, mends=kind == RACKS, cordoned=closed)
+        return found._replace(heals=HEAL in goals, healed=goals.get(HEAL, frozenset()))
 
     @property
     def balances(self) -> bool:
-        """The goal forces nothing by itself."""
-        return self.kind not in (HEAL, DRAIN, SET_FACTOR, RACKS)
+        """The goal evens out brokers: any partition may move, and those that cannot are named."""
+        return self.kind == "rebalance" or bool(self.new)
+
+    @property
+    def only_forces(self) -> bool:
+        """Replicas of some brokers, or of some racks, are to move, and no others."""
+        return self.kind in (HEAL, DRAIN, RACKS, COMBINE) and not self.new
+
+    def is_healed(self, broker: int) -> bool:
+        return self.heals and (broker in self.healed if self.healed else broker not in self.live)
 
     def empties(self, broker: int) -> bool:
         """Replicas are to leave the broker."""
-        if self.kind == HEAL and not self.named:
-            return broker not in self.live
-        return self.kind in (HEAL, DRAIN) and broker in self.named
+        return broker in self.drained or self.is_healed(broker)
 
     def places(self, replicas: Iterable[int]) -> frozenset[int]:
         """The brokers that may have a replica of the partition with these: a cordoned one keeps what it has."""
@@ -152,7 +174,7 @@ def broken_rules(move: MovedPartition, facts: PlanFacts) -> list[str]:
         "snapshot-leader": move.told_leader is not None
         and move.told_leader != (-1 if move.leader is None else move.leader),
         "unconcerned": not facts.balances and move.concerned is False,
-        "heal-first": facts.kind not in (HEAL, DRAIN, SET_FACTOR) and not facts.live.issuperset(move.original),
+        "heal-first": not _may_be_lost(move, facts),
         "unusable": is_unusable(move.replicas, move.leader, move.isr or ()),
         "topics": bool(facts.topics) and move.topic not in facts.topics,
         "distinct-replicas": len(set(move.target)) < len(move.target),
@@ -169,11 +191,34 @@ def broken_rules(move: MovedPartition, facts: PlanFacts) -> list[str]:
         "first-leader": move.first_leader is not None and not (added and _may_lead_first(move, facts)),
         "leaders-stay": facts.leaders_stay and move.first_leader is not None,
         "mends-racks": facts.kind == RACKS and not mends_racks(move.original, move.target, facts),
-        "leaves-brokers": facts.kind in (DRAIN, HEAL) and not facts.named.isdisjoint(move.target),
+        "leaves-brokers": any(facts.empties(broker) for broker in move.target),
         "only-to-named-brokers": bool(facts.to) and not facts.to.issuperset(added),
-        "only-to-new-brokers": facts.kind == EXPAND and not facts.named.issuperset(added),
+        "only-to-new-brokers": bool(facts.new) and not _only_to_new(move, added, facts),
+        "asked-by": facts.kind == COMBINE and not move.reason.startswith(f"{goals_of(move, facts)}: "),
     }
     return [rule for rule, broken in checks.items() if broken]
+
+
+def goals_of(move: MovedPartition, facts: PlanFacts) -> str:
+    """The goals of a combined plan that ask for the move, in the order of its reasons."""
+    left = [broker for broker in move.original if facts.empties(broker)]
+    asking = [HEAL] if any(facts.is_healed(broker) for broker in left) else []
+    asking += [DRAIN] if any(broker in facts.drained for broker in left) else []
+    copies = sum(broker not in move.original for broker in move.target)
+    return ", ".join([*asking, EXPAND] if copies > len(left) or not left else asking)
+
+
+def _may_be_lost(move: MovedPartition, facts: PlanFacts) -> bool:
+    """A replica on a lost broker: heal and drain replace it, set-rf takes it away, and others leave the partition."""
+    if facts.kind in (HEAL, DRAIN, SET_FACTOR) or facts.live.issuperset(move.original):
+        return True
+    return any(facts.empties(broker) for broker in move.original)
+
+
+def _only_to_new(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
+    """What does not replace a replica of a broker that is emptied comes to a new broker."""
+    emptied = sum(facts.empties(broker) for broker in move.original if broker not in move.target)
+    return sum(broker not in facts.new for broker in added) <= emptied
 
 
 def is_unusable(replicas: Sequence[int], leader: int | None, isr: Sequence[int]) -> bool:
@@ -183,14 +228,13 @@ def is_unusable(replicas: Sequence[int], leader: int | None, isr: Sequence[int])
 
 def _on_live_brokers(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
     """A replica may stay on a lost broker only if the plan heals other brokers, by name."""
-    heals_others = facts.kind == HEAL and facts.named
-    return facts.staying.issuperset(added if heals_others else move.target)
+    return facts.staying.issuperset(added if facts.healed else move.target)
 
 
 def _keeps_others(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
     """What the goal does not ask to replace stays, and in its place: the first replica is the preferred leader.
 
-    heal, drain    the replicas on other brokers
+    heal, drain    the replicas on other brokers, also where a plan combines them
     racks          all that are not replaced
     set-rf         a larger factor adds behind all replicas, a smaller one takes some away
     """
@@ -199,7 +243,7 @@ def _keeps_others(move: MovedPartition, added: Sequence[int], facts: PlanFacts) 
         if len(after) >= len(before):
             return after[: len(before)] == before
         return after == [broker for broker in before if broker in after]
-    if facts.kind not in (HEAL, DRAIN, RACKS) or len(before) != len(after):
+    if not facts.only_forces or len(before) != len(after):
         return True
     replaced = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
     may_go = facts.kind == RACKS or all(facts.empties(old) for old, _ in replaced)
@@ -214,7 +258,7 @@ def _copies_other_bytes(move: MovedPartition, added: Sequence[int], facts: PlanF
 def _start_priority(move: MovedPartition, facts: PlanFacts) -> int:
     """heal begins with what cannot be written to, then takes what the next loss would lose."""
     in_sync = sum(broker in facts.live for broker in move.isr or ())
-    if facts.kind != HEAL:
+    if not any(facts.is_healed(broker) for broker in move.original):
         return 2
     return 0 if in_sync < facts.min_isr(move.topic) else 1 if in_sync == 1 else 2
 
@@ -267,6 +311,11 @@ def mends_racks(original: Sequence[int], target: Sequence[int], facts: PlanFacts
     possible, most = _widest(original, facts)
     too_many = sum(max(0, count - most) for count in before.values())
     return _NO_RACK not in after and is_even and len(added) == max(too_many, possible - len(before))
+
+
+def has_racks(replicas: Sequence[int], facts: PlanFacts) -> bool:
+    """The racks of all of its brokers are known."""
+    return all(facts.racks.get(broker, _NO_RACK) != _NO_RACK for broker in replicas)
 
 
 def _widest(replicas: Sequence[int], facts: PlanFacts) -> tuple[int, int]:

@@ -28,7 +28,7 @@ _TASKS_FOR_ONE_LEVEL = 64
 
 MOVE_FIELDS = (
     "topic string, partition int, original array<int>, target array<int>, leader int, bytes bigint, priority int, "
-    "reason string, rule string, first_leader int, start_key double, chance bigint, left_out string"
+    "reason string, rule string, first_leader int, start_key double, chance bigint, left_out string, missed boolean"
 )
 """Columns of `to_row`.
 
@@ -180,8 +180,10 @@ def to_row(found: PlannedMove | LeftOut, keys: StartKeys) -> tuple[Any, ...]:
             keys.start_key(found, chance),
             chance,
             None,
+            False,
         )
-    return (found.topic, found.partition, list(found.replicas), [], -1, 0, 0, "", "", -1, 0.0, 0, found.reason)
+    of_moves: tuple[Any, ...] = ([], -1, 0, 0, "", "", -1, 0.0, 0)
+    return (found.topic, found.partition, list(found.replicas), *of_moves, found.reason, found.missed)
 
 
 def _moves(rows: DataFrame) -> Iterator[PlannedMove]:
@@ -194,7 +196,7 @@ def _moves(rows: DataFrame) -> Iterator[PlannedMove]:
 
 def _left_out(rows: DataFrame) -> Iterator[LeftOut]:
     for row in rows.where("left_out is not null").orderBy("topic", "partition").toLocalIterator():
-        yield LeftOut(row["topic"], row["partition"], tuple(row["original"]), row["left_out"])
+        yield LeftOut(row["topic"], row["partition"], tuple(row["original"]), row["left_out"], row["missed"])
 
 
 def _apply_and_propose(

@@ -156,7 +156,7 @@ def _survey_topic(
             survey.add(partition)
         if losses is not None and facts.departing is not None:
             name = TopicPartition(topic.name, partition.index)
-            loss = loss_of(_partition_facts(name, partition), facts.goal.brokers, facts.departing)
+            loss = loss_of(_partition_facts(name, partition), facts.goal.drained, facts.departing)
             losses.add(name, loss, NAMED_ROWS)
         if partition.bytes >= largest[0]:
             largest = max(largest, (partition.bytes, f"{topic.name}-{partition.index}"))

@@ -110,12 +110,10 @@ def unconcerned(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
     if goal.kind is GoalKind.SET_FACTOR:
         same: Numbers = (found.replicas != NOBODY).sum(axis=1) == goal.factor
         return same
-    if goal.kind is GoalKind.HEAL:
-        touched = np.array([broker not in facts.live for broker in ids], bool)
-    elif goal.kind is GoalKind.DRAIN:
-        touched = np.array([broker in goal.brokers for broker in ids], bool)
-    else:
+    if goal.balances or goal.mends_racks:
         return np.zeros(len(found.number), bool)
+    leaving = goal.leaving(ids, facts.live)
+    touched = np.array([broker in leaving for broker in ids], bool)
     is_touched: Numbers = (touched[found.replicas] & (found.replicas != NOBODY)).any(axis=1)
     return ~is_touched
 

@@ -73,7 +73,7 @@ class SnapshotInMemory:
     def survey(self, facts: ClusterFacts) -> SnapshotSurvey:
         columns, usual = self._read.usual(sorted(facts.brokers), facts)
         apart = usual & unconcerned(columns, facts)
-        if not facts.goal.kind.forces_changes and not facts.spreads_topics:
+        if facts.goal.balances and not facts.goal.empties and not facts.spreads_topics:
             apart = self._balance_apart(columns, usual, facts)
         self._topics, found = [], SnapshotSurvey.nothing(facts.racks)
         for chunk, surveyed in surveyed_chunks(map(_planner_row, self._read.rows(~apart)), facts):

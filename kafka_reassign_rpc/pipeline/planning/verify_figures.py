@@ -51,7 +51,7 @@ def faults_of_figures(
 ) -> Iterator[RuleViolation]:
     loads = _loads(sums, checked)
     found: list[tuple[str, str, str]] = [
-        *_of_totals(sums, checked, facts, summary),
+        *_of_totals(sums, checked, summary),
         *_of_left_out(checked, summary),
         *_of_brokers(loads, brokers, summary),
         *_of_racks(summary),
@@ -62,9 +62,7 @@ def faults_of_figures(
         yield RuleViolation(rule, name, detail)
 
 
-def _of_totals(
-    sums: SnapshotSums, checked: CheckedRows, facts: PlanFacts, summary: PlanSummary
-) -> Iterator[tuple[str, str, str]]:
+def _of_totals(sums: SnapshotSums, checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
     told: dict[str, tuple[object, object]] = {
         "partitions": (summary.partitions, sums.partitions),
         "unknown_sizes": (summary.unknown_sizes, sums.unknown_sizes),
@@ -77,7 +75,7 @@ def _of_totals(
             yield "summary", name, f"{says}, not {follows}"
     if summary.lower_bound > summary.bytes:
         yield "summary", "lower_bound", f"{summary.lower_bound} of {summary.bytes} bytes that the plan copies"
-    if summary.complete != (facts.balances or not checked.missed):
+    if (summary.complete, summary.missed) != (not checked.missed, checked.missed):
         yield "complete", "plan", f"says {summary.complete}, {checked.missed} partitions miss the goal"
 
 

@@ -16,8 +16,6 @@ from pyspark.sql import functions as f
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.planning.plan_rules import (
-    DRAIN,
-    HEAL,
     SET_FACTOR,
     ListedBroker,
     PlanFacts,
@@ -95,7 +93,7 @@ def verify(spark: SparkSession, path: StorePath, plan: StorePath) -> list[RuleVi
 
 def _facts(path: StorePath, summary: PlanSummary, listed: Sequence[ListedBroker]) -> PlanFacts:
     requested = summary.requested
-    facts = PlanFacts.of(summary.kind, listed, requested.brokers, requested.factor, requested.topics)
+    facts = PlanFacts.of(summary.kind, listed, requested.brokers, requested.factor, requested.topics, requested.parts)
     min_isrs, least_isr = snapshot_files.min_isrs(path)
     before = accumulate((one.moves for one in summary.batches), initial=1)
     return facts._replace(
@@ -210,10 +208,10 @@ def _concerned(facts: PlanFacts, listed: Sequence[ListedBroker]) -> Column:
         forces = forces | _uneven_over_racks(listed)
     elif facts.kind == SET_FACTOR:
         forces = f.size("replicas") != facts.factor
-    elif facts.kind == DRAIN or (facts.kind == HEAL and facts.named):
-        forces = f.arrays_overlap("replicas", _ids(facts.named))
-    elif facts.kind == HEAL:
-        forces = f.size(f.array_except("replicas", _ids(facts.live))) > 0
+    if facts.drained or facts.healed:
+        forces = forces | f.arrays_overlap("replicas", _ids(facts.drained | facts.healed))
+    if facts.heals and not facts.healed:
+        forces = forces | (f.size(f.array_except("replicas", _ids(facts.live))) > 0)
     return forces & f.col("topic").isin(*facts.topics) if facts.topics else forces
 
 

@@ -11,10 +11,13 @@ from itertools import combinations
 from typing import NamedTuple, Protocol
 
 from kafka_reassign_rpc.pipeline.planning.plan_rules import (
+    COMBINE,
     DRAIN,
+    EXPAND,
     HEAL,
     SET_FACTOR,
     PlanFacts,
+    has_racks,
     is_unusable,
     less_even_over_racks,
     mends_racks,
@@ -61,18 +64,52 @@ def faults_of_left_out(one: LeftOut, rows: Sequence[LeftOutRow], facts: PlanFact
     if replicas is None:
         yield "the snapshot does not have it"
         return
-    if not one.concerned and not (facts.balances and all(_NO_TIME.search(row.reason) for row in rows)):
+    if not one.concerned and not (
+        facts.balances and all(_NO_TIME.search(_of_goals(row.reason, facts)[1]) for row in rows)
+    ):
         yield "the goal does not concern it, or it can move"
     for row in rows:
         if list(row.replicas) != list(replicas):
             yield f"the plan has the replicas {list(row.replicas)}, the snapshot {list(replicas)}"
-        is_true = next((holds for words, holds in _REASONS if words.search(row.reason)), None)
+        goals, reason = _of_goals(row.reason, facts)
+        if goals != _goals_of(one, facts):
+            yield f"{goals or 'no goal'} is said to ask for it"
+        is_true = next((holds for words, holds in _REASONS if words.search(reason)), None)
         if is_true is None:
-            yield f"{row.reason!r} is none of the reasons"
+            yield f"{reason!r} is none of the reasons"
         elif not is_true(one, facts):
-            yield f"it is not so that {row.reason}"
-        elif row.reason == _DOES_THAT and not reaches_goal(one.destination or (), facts):
+            yield f"it is not so that {reason}"
+        elif reason == _DOES_THAT and not reaches_goal(one.destination or (), facts):
             yield f"its reassignment leads to {list(one.destination or ())}, which is not the goal"
+
+
+def _of_goals(reason: str, facts: PlanFacts) -> tuple[str, str]:
+    """The goals that a combined plan says to ask for it, and the reason itself."""
+    if facts.kind != COMBINE:
+        return "", reason
+    goals, _, text = reason.partition(": ")
+    return goals, text
+
+
+def _goals_of(one: LeftOut, facts: PlanFacts) -> str:
+    if facts.kind != COMBINE:
+        return ""
+    healed = any(facts.is_healed(broker) for broker in one.replicas or ())
+    drained = not facts.drained.isdisjoint(one.replicas or ())
+    return ", ".join([*([HEAL] * healed), *([DRAIN] * drained)]) or EXPAND
+
+
+def is_forced(one: LeftOut, facts: PlanFacts) -> bool:
+    """The goal forces a change of it, and does not only even out brokers.
+
+    A partition on a broker of which no rack is known is not called uneven.
+    """
+    replicas = one.replicas or ()
+    if any(facts.empties(broker) for broker in replicas):
+        return True
+    if facts.kind == SET_FACTOR:
+        return len(replicas) != facts.factor
+    return facts.mends and has_racks(replicas, facts) and not mends_racks(replicas, replicas, facts)
 
 
 def is_on_its_way(one: LeftOut, facts: PlanFacts) -> bool:
@@ -132,8 +169,7 @@ def _without_too_many(replicas: Sequence[int], facts: PlanFacts) -> list[int]:
 
 
 def _may_hold(target: Sequence[int], replicas: Sequence[int], facts: PlanFacts) -> bool:
-    stays_lost = facts.kind == HEAL and facts.named
-    return all(broker in facts.staying or (stays_lost and broker in replicas) for broker in target)
+    return all(broker in facts.staying or (facts.healed and broker in replicas) for broker in target)
 
 
 def _has_lost_replica(one: LeftOut, facts: PlanFacts) -> bool:
@@ -163,7 +199,7 @@ def _has_too_few_brokers(one: LeftOut, facts: PlanFacts) -> bool:
 def _needs_copies(one: LeftOut, facts: PlanFacts) -> bool:
     """Whether there is room is seen when all arrivals are known."""
     larger = facts.kind == SET_FACTOR and facts.factor > len(one.replicas or ())
-    return larger or facts.mends or facts.kind in (HEAL, DRAIN)
+    return larger or facts.mends or any(facts.empties(broker) for broker in one.replicas or ())
 
 
 _REASONS: tuple[tuple[re.Pattern[str], Callable[[LeftOut, PlanFacts], bool]], ...] = tuple(

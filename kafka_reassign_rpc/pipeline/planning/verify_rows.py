@@ -16,6 +16,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_left_out import (
     LeftOutRow,
     faults_of_left_out,
     finds_room,
+    is_forced,
     is_on_its_way,
     lacks_room,
 )
@@ -194,7 +195,7 @@ class CheckedRows:
 
     def count_left_out(self, one: PlannedPartition, reason: str, facts: PlanFacts) -> None:
         self._leave_out(reason, 1, [(one.topic, one.partition)])
-        self.missed += not facts.balances and not is_on_its_way(one, facts)
+        self.missed += is_forced(one, facts) and not is_on_its_way(one, facts)
         self.no_room += lacks_room(reason)
 
     def _leave_out(self, reason: str, count: int, first: list[tuple[str, int]]) -> None:
@@ -297,7 +298,7 @@ def _places(move: TableMove | None, entries: Sequence[FileEntry]) -> str:
 def _moved(one: PlannedPartition, move: TableMove) -> MovedPartition:
     says = (one.topic, one.partition, move.original, move.target, move.copied)
     known = (one.replicas, one.leader, one.isr, one.in_flight, one.size)
-    return MovedPartition(*says, *known, move.first_leader, move.leader, move.priority, one.concerned)
+    return MovedPartition(*says, *known, move.first_leader, move.leader, move.priority, one.concerned, move.reason)
 
 
 def _forward(move: TableMove) -> FileEntry:

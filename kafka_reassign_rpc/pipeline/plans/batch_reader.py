@@ -37,6 +37,7 @@ class PlannedCaps(msgspec.Struct, frozen=True):
     """What submit needs of the request. The caps: moves at a time to one broker, and as many from it; and in all.
 
     brokers, topics    those that the goal names
+    parts              brokers by goal, of a plan that combines several
     to                 the brokers that alone get new replicas; empty: any
     """
 
@@ -45,6 +46,7 @@ class PlannedCaps(msgspec.Struct, frozen=True):
     brokers: list[int] = []
     topics: list[str] = []
     to: list[int] = []
+    parts: dict[str, list[int]] = {}
 
 
 class PlannedBatch(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
 
 VERSION = 1
 SUMMARY, BATCHES, ROLLBACK = "summary.json", "batches", "rollback"
+COMBINE = "combine"
 
 
 class LoadFigures(msgspec.Struct, frozen=True):
@@ -110,7 +111,8 @@ class TopicFigures(msgspec.Struct, frozen=True):
 class PlanRequest(msgspec.Struct, frozen=True):
     """`racks`: a rebalance also mends racks. `leaders_stay`: nobody else leads before a copy.
 
-    `to`: new replicas go to these brokers alone; empty: to any. `within`: seconds that the plan may take; None: any.
+    `parts`: the brokers of each goal that the plan combines, by the name of the goal. `to`: new replicas go to these
+    brokers alone; empty: to any. `within`: seconds that the plan may take; None: any.
 
     `broker_weights`: by broker and measure: how much it should hold beside the others; empty: by the disks.
     """
@@ -132,6 +134,7 @@ class PlanRequest(msgspec.Struct, frozen=True):
     broker_weights: dict[int, dict[str, float]] = {}
     to: list[int] = []
     within: int | None = None
+    parts: dict[str, list[int]] = {}
 
 
 class GainFigures(msgspec.Struct, frozen=True):
@@ -196,8 +199,8 @@ class PlanSummary(msgspec.Struct, frozen=True):
     expected_seconds  simulated: moves start as others end
     batches_seconds   simulated: each batch waits for the one before
     bound_seconds     no order of these moves takes less: the bytes of the bottleneck over its rate
-    complete          false: the goal forces changes of partitions that the plan leaves out (heal, drain, set-rf,
-                      racks), and that no reassignment makes either
+    missed            the goal forces changes of so many partitions that the plan leaves out (heal, drain, set-rf,
+                      racks), and that no reassignment makes either; `complete`: of none
     largest           None: no size is known
     topics_…          None: topics were not to be spread
     tried             changes of a partition that were tried for a more even cluster
@@ -241,6 +244,23 @@ class PlanSummary(msgspec.Struct, frozen=True):
     tried: int = 0
     topics_before: TopicFigures | None = None
     topics_after: TopicFigures | None = None
+    missed: int = 0
+
+    def brokers_of(self, goal: str) -> list[int] | None:
+        """Those that the plan heals (empty: all that are lost), drains or expands to; None: it does not do that."""
+        return brokers_of(self.kind, self.requested, goal)
+
+
+class Named(Protocol):
+    @property
+    def brokers(self) -> list[int]: ...
+    @property
+    def parts(self) -> dict[str, list[int]]: ...
+
+
+def brokers_of(kind: str, requested: Named, goal: str) -> list[int] | None:
+    """As `PlanSummary.brokers_of`, also of the part of a summary that `submit` reads."""
+    return requested.parts.get(goal) if kind == COMBINE else requested.brokers if kind == goal else None
 
 
 def imbalance_texts(summary: PlanSummary, name: str) -> tuple[str, str]:
@@ -286,7 +306,7 @@ def incomplete_text(summary: PlanSummary) -> str:
     """incomplete: brokers 4, 5 keep 12 replicas, 11 partitions are left out; "" for a complete plan."""
     if summary.complete:
         return ""
-    count = sum(one.partitions for one in summary.left_out)
+    count = summary.missed or sum(one.partitions for one in summary.left_out)
     left_out = f"{count} partition{' is' if count == 1 else 's are'} left out"
     keeping = [one for one in summary.brokers if _is_to_be_empty(summary, one) and one.after.replicas]
     if not keeping:
@@ -298,9 +318,10 @@ def incomplete_text(summary: PlanSummary) -> str:
 
 
 def _is_to_be_empty(summary: PlanSummary, broker: BrokerFigures) -> bool:
-    if summary.kind == "heal" and not summary.requested.brokers:
-        return not broker.live
-    return summary.kind in ("heal", "drain") and broker.broker in summary.requested.brokers
+    healed, drained = summary.brokers_of("heal"), summary.brokers_of("drain")
+    if healed is not None and not healed and not broker.live:
+        return True
+    return broker.broker in (*(healed or ()), *(drained or ()))
 
 
 class Versioned(Protocol):

@@ -19,22 +19,23 @@ def plan_title(summary: PlanSummary) -> str:
 
 
 def _what(summary: PlanSummary) -> str:
-    requested = summary.requested
-    brokers = requested.brokers
-    if summary.kind == "heal":
-        lost = brokers or [one.broker for one in summary.brokers if not one.live]
-        return f"Replicas of {_named('lost broker', lost)} move to live ones"
-    if summary.kind == "drain":
-        return f"{_named('broker', brokers)} {'is' if len(brokers) == 1 else 'are'} drained".capitalize()
-    if summary.kind == "expand":
-        takes = "takes its" if len(brokers) == 1 else "take their"
-        return f"{_named('new broker', brokers)} {takes} share".capitalize()
-    if summary.kind == "set-rf":
-        return f"Replication factors change to {requested.factor}"
     return {
         "rebalance": "Load is spread evenly over all brokers",
         "racks": "Partitions come to lie on as many racks as possible",
-    }.get(summary.kind, summary.kind)
+        "set-rf": f"Replication factors change to {summary.requested.factor}",
+    }.get(summary.kind) or "; ".join(_of_brokers(summary))
+
+
+def _of_brokers(summary: PlanSummary) -> Iterator[str]:
+    healed, drained, new = (summary.brokers_of(goal) for goal in ("heal", "drain", "expand"))
+    if healed is not None:
+        lost = healed or [one.broker for one in summary.brokers if not one.live]
+        yield f"Replicas of {_named('lost broker', lost)} move to live ones"
+    if drained:
+        yield f"{_named('broker', drained)} {'is' if len(drained) == 1 else 'are'} drained".capitalize()
+    if new:
+        takes = "takes its" if len(new) == 1 else "take their"
+        yield f"{_named('new broker', new)} {takes} share".capitalize()
 
 
 def _named(word: str, brokers: list[int]) -> str:

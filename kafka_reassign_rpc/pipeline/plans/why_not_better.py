@@ -11,7 +11,6 @@ from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.human_units import size
 
-_BALANCING = ("expand", "rebalance")
 _WORTH = 0.01
 """A broker so close to its target is not mentioned."""
 _SPENT = 0.95
@@ -66,7 +65,7 @@ def _worst(summary: PlanSummary, measure: str) -> _Worst | None:
 
 def _reasons(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
     request = summary.requested
-    if summary.kind in _BALANCING and abs(worst.share - 1) <= request.tolerance:
+    if _balances(summary) and abs(worst.share - 1) <= request.tolerance:
         yield f"within the tolerance of {request.tolerance:.0%}"
         return
     found = [
@@ -81,7 +80,7 @@ def _reasons(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
         *_topics(summary),
     ]
     yield from found
-    if summary.kind not in _BALANCING and not found:
+    if not _balances(summary) and not found:
         yield f"{summary.kind} moves only what has to move: `plan rebalance` evens out the rest"
     elif not found:
         yield (
@@ -91,14 +90,18 @@ def _reasons(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
         )
 
 
+def _balances(summary: PlanSummary) -> bool:
+    return summary.kind == "rebalance" or bool(summary.brokers_of("expand"))
+
+
 def _weight(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
-    if summary.requested.weights.get(worst.measure) == 0 and summary.kind in _BALANCING:
+    if summary.requested.weights.get(worst.measure) == 0 and _balances(summary):
         yield f"it does not count (--weight {worst.measure}=0)"
 
 
 def _limit_of_bytes(summary: PlanSummary) -> Iterator[str]:
     limit = summary.requested.max_bytes
-    if limit >= 0 and summary.kind in _BALANCING and summary.bytes >= _SPENT * limit:
+    if limit >= 0 and _balances(summary) and summary.bytes >= _SPENT * limit:
         yield f"--max-bytes allows to copy {size(limit)}, the plan copies {size(summary.bytes)}"
 
 
@@ -159,11 +162,11 @@ def _is_full(broker: BrokerFigures, summary: PlanSummary) -> bool:
 
 def _receivers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
     """`expand` gives replicas only to the new brokers, and takes no more than these need."""
-    new = summary.requested.brokers
-    if summary.kind == "expand" and worst.broker.broker not in new:
+    new = summary.brokers_of("expand")
+    if new and worst.broker.broker not in new:
         hold = "holds what it" if len(new) == 1 else "hold what they"
         yield (
-            f"expand stops when {_names(new, verb=False)} {hold} should, and leaves the other brokers as they "
+            f"{summary.kind} stops when {_names(new, verb=False)} {hold} should, and leaves the other brokers as they "
             "are: `plan rebalance` evens them out"
         )
 

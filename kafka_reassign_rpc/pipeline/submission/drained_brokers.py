@@ -17,6 +17,7 @@ from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.plans.batch_reader import DRAIN, PlanEntry, SubmittablePlan
 from kafka_reassign_rpc.pipeline.plans.plan_directory import LEFT_OUT
+from kafka_reassign_rpc.pipeline.plans.plan_summary import brokers_of
 from kafka_reassign_rpc.pipeline.plans.plan_writer import LEFT_OUT_SCHEMA
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.pipeline.submission import drain_rest
@@ -52,7 +53,8 @@ class DrainedBrokers:
     @property
     def brokers(self) -> Sequence[int]:
         info = self.plan.info
-        return () if info.kind != DRAIN or info.requested.topics else sorted(set(info.requested.brokers))
+        drained = brokers_of(info.kind, info.requested, DRAIN) or ()
+        return () if info.requested.topics else sorted(set(drained))
 
     def announce(self) -> None:
         """What a run that changes something would begin with."""

@@ -19,6 +19,7 @@ def lower_bound(
     """By the kind of the goal:
 
     HEAL, DRAIN          the bytes that left the leaving brokers: each of them must lie elsewhere
+    COMBINE              the larger one of its parts: a replica that leaves one broker may come to a new one
     SET_FACTOR           the bytes that the cluster holds more afterwards
     EXPAND, REBALANCE    the larger of what brokers above the band must give (down to the band, or to where the plan
                          left them if that is higher), and what brokers below it must get. EXPAND counts only the
@@ -28,13 +29,14 @@ def lower_bound(
     """
     if goal.kind is GoalKind.RACKS:
         return mended
-    if goal.kind in (GoalKind.HEAL, GoalKind.DRAIN):
-        return sum(before[broker].bytes - after[broker].bytes for broker in leaving if broker in before)
     if goal.kind is GoalKind.SET_FACTOR:
         return max(0, sum(load.bytes for load in after.values()) - sum(load.bytes for load in before.values()))
+    left = sum(before[broker].bytes - after[broker].bytes for broker in leaving if broker in before)
+    if not goal.balances:
+        return left
     given = taken = 0.0
     for broker, (share, *_) in targets.targets.items():
         low, high = share * (1 - options.tolerance), share * (1 + options.tolerance)
         given += max(0.0, before[broker].bytes - max(high, after[broker].bytes))
         taken += max(0.0, min(low, after[broker].bytes) - before[broker].bytes)
-    return int(taken if goal.kind is GoalKind.EXPAND else max(given, taken, mended))
+    return int(max(left, taken) if goal.joining else max(given, taken, mended))

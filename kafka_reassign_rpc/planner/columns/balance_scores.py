@@ -16,7 +16,6 @@ from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
 from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, random_columns
 from kafka_reassign_rpc.planner.columns.topic_counts import TopicCounts
 from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE
-from kafka_reassign_rpc.planner.goals_and_options import GoalKind
 from kafka_reassign_rpc.planner.proposals.balance_proposals import DRAWS, LEAST_GAIN, NO_COPY
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 
@@ -87,7 +86,7 @@ class BalanceScores:
         turns = sampled.cumsum(axis=1) - 1
         for place in range(rows.replicas.shape[1]):
             gives = sampled[:, place]
-            if self._params.kind is GoalKind.EXPAND:
+            if self._params.goal.joining:
                 gives = gives & ~self._may_get[rows.replicas[:, place]]
             chosen = np.flatnonzero(gives)
             if len(chosen):

@@ -93,7 +93,7 @@ class BalancedColumns:
     def changed(self, params: RoundParameters) -> list[PlannerTopic]:
         """After the last round: the partitions of which it has something to tell."""
         changed = self._why != _UNCHANGED
-        return self._topics_of(np.flatnonzero(changed | self._uneven(params) if params.mends_racks else changed))
+        return self._topics_of(np.flatnonzero(changed | self._uneven(params) if params.goal.mends_racks else changed))
 
     # -- rounds that balance -------------------------------------------------------------------------------------------
 

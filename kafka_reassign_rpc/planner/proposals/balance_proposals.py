@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load, leadership_load, replica_load
 from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE, random_bits
-from kafka_reassign_rpc.planner.goals_and_options import GoalKind
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
 from kafka_reassign_rpc.planner.proposals.change_proposal import (
     BUCKETS_PER_CLASS,
@@ -101,7 +100,7 @@ def _candidates(
 ) -> Iterator[_Candidate]:
     """Changes of the preferred leader, then of one replica.
 
-    EXPAND: a new broker that leads too much gives leaderships back; its replicas stay.
+    A new broker that leads too much gives leaderships back; its replicas stay.
     """
     old, choice, rack_rule = partition.replicas, params.choice, params.choice.rack_rule
     if old[0] in sources:
@@ -109,7 +108,7 @@ def _candidates(
             if old[place] in partition.isr and (old[0] in choice.free_bytes or old[place] in choice.free_bytes):
                 yield _Candidate(old[0], old[place], leadership_load(partition), _with_leader(old, place))
     for turn, source in enumerate(sources):
-        if params.kind is GoalKind.EXPAND and source in choice.free_bytes:
+        if params.goal.joining and source in choice.free_bytes:
             continue
         place = old.index(source)
         load = replica_load(partition, size, leads=place == 0)

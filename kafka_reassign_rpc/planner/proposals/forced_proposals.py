@@ -35,26 +35,27 @@ def forced_change(partition: PlannerPartition, params: RoundParameters, key: int
         return ON_ITS_WAY if _reaches_goal(partition.destination, params) else "its reassignment is in flight"
     if params.sources.isdisjoint(partition.isr):
         return NO_SOURCE
-    if params.mends_racks:
+    if params.goal.mends_racks:
         return _mend_racks(partition, params, key)
-    if params.kind is GoalKind.SET_FACTOR:
+    if params.goal.kind is GoalKind.SET_FACTOR:
         return _change_factor(partition, params, key)
     return _replace_leaving(partition, params, key)
 
 
 def may_move(partition: PlannerPartition, goal: Goal, live: frozenset[int]) -> bool:
     """Whether the goal may change the partition; rounds skip all others."""
-    if goal.kind is GoalKind.HEAL:
-        return not live.issuperset(partition.replicas)
-    if goal.kind is GoalKind.DRAIN:
-        return not set(goal.brokers).isdisjoint(partition.replicas)
-    return goal.kind is not GoalKind.SET_FACTOR or len(partition.replicas) != goal.factor
+    if goal.kind is GoalKind.SET_FACTOR:
+        return len(partition.replicas) != goal.factor
+    if goal.balances or goal.mends_racks:
+        return True
+    heals = goal.brokers_of(GoalKind.HEAL) is not None
+    return not set(goal.drained).isdisjoint(partition.replicas) or (heals and not live.issuperset(partition.replicas))
 
 
 def is_forced(partition: PlannerPartition, params: RoundParameters) -> bool:
-    if params.mends_racks:
+    if params.goal.mends_racks:
         return params.choice.rack_rule.copies_lacking(partition.replicas) > 0
-    if params.kind is GoalKind.SET_FACTOR:
+    if params.goal.kind is GoalKind.SET_FACTOR:
         return len(partition.replicas) != params.factor
     return not params.leaving.isdisjoint(partition.replicas)
 
@@ -62,9 +63,9 @@ def is_forced(partition: PlannerPartition, params: RoundParameters) -> bool:
 def _reaches_goal(replicas: tuple[int, ...], params: RoundParameters) -> bool:
     """False without replicas."""
     rule = params.choice.rack_rule
-    if params.mends_racks:
+    if params.goal.mends_racks:
         return bool(replicas) and NO_RACK not in rule.counts(replicas) and rule.copies_lacking(replicas) == 0
-    if params.kind is GoalKind.SET_FACTOR:
+    if params.goal.kind is GoalKind.SET_FACTOR:
         return len(replicas) == params.factor
     return bool(replicas) and params.leaving.isdisjoint(replicas)
 
@@ -84,11 +85,13 @@ def _replace_leaving(partition: PlannerPartition, params: RoundParameters, key: 
     broken = _broken_rule(old, target, params)
     if broken:
         return broken
-    names = _brokers_are(gone)
-    if params.kind is GoalKind.HEAL:
-        priority = start_priority(partition.isr, partition.min_isr, params.live)
-        return ForcedChange(target, priority, f"{names} lost", "live-brokers")
-    return ForcedChange(target, 2, f"{names} to be drained", "drain")
+    lost = [broker for broker in gone if broker not in params.goal.drained]
+    drained = [broker for broker in gone if broker in params.goal.drained]
+    if not lost:
+        return ForcedChange(target, 2, f"{_brokers_are(drained)} to be drained", "drain")
+    priority = start_priority(partition.isr, partition.min_isr, params.sources)
+    also = f", {_brokers_are(drained)} to be drained" if drained else ""
+    return ForcedChange(target, priority, f"{_brokers_are(lost)} lost{also}", "live-brokers")
 
 
 def _mend_racks(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:
@@ -179,10 +182,10 @@ def _replicas_to_keep(partition: PlannerPartition, params: RoundParameters, key:
 def _broken_rule(before: Sequence[int], after: Sequence[int], params: RoundParameters) -> str:
     """ "" if `after` breaks no hard rule."""
     absent = [broker for broker in after if broker not in params.live]
-    if absent and not params.heals_only_some:
+    if absent and not params.goal.heals_some:
         return _heal_first(absent)
     if not params.choice.rack_rule.allows(before, after):
-        if params.to_some:
+        if params.goal.to:
             return NONE_OF_SOME
         return "no broker has room that leaves the partition as even over racks as it was" + others_cordoned(
             before, params
@@ -192,7 +195,7 @@ def _broken_rule(before: Sequence[int], after: Sequence[int], params: RoundParam
 
 def _no_broker_chosen(partition: PlannerPartition, params: RoundParameters, kept: Sequence[int]) -> str:
     """Why no broker can take one more replica: too few brokers, or too little room."""
-    if params.to_some:
+    if params.goal.to:
         return NONE_OF_SOME
     candidates = [broker for weighted in params.choice.by_rack.values() for broker in weighted.brokers]
     wanted = params.factor or len(partition.replicas)

@@ -5,7 +5,7 @@ import msgspec
 from kafka_reassign_rpc.planner.brokers.broker_choice import BrokerChoice, WeightedBrokers
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.deterministic_random import random_bits
-from kafka_reassign_rpc.planner.goals_and_options import GoalKind, GoalWeights
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalWeights
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition
 from kafka_reassign_rpc.planner.proposals.change_proposal import BUCKETS_PER_CLASS, PartitionName
 from kafka_reassign_rpc.planner.proposals.piecewise import Collects
@@ -49,9 +49,7 @@ class RoundParameters(msgspec.Struct, frozen=True):
     """The parameters of a round; on Spark they are its broadcast.
 
     sources          brokers that replicas can be copied from: all that are live
-    heals_only_some  the plan heals some of the lost brokers: replicas may stay on the others
     typical_size     stands in for unknown sizes
-    to_some          new replicas go to some brokers alone, by name
     even_bytes       what forced changes copy to each broker at best; 0.0: not known yet
     leading_seconds  how long the copies take, in the rounds that choose first leaders; None before
     withdrawn        partitions whose changes are taken back, in a round after all others
@@ -61,21 +59,17 @@ class RoundParameters(msgspec.Struct, frozen=True):
                      None before
     """
 
-    kind: GoalKind
+    goal: Goal
     seed: int
     round_number: int
     leaving: frozenset[int]
     live: frozenset[int]
     sources: frozenset[int]
-    heals_only_some: bool
-    factor: int
     topics: frozenset[str]
     choice: BrokerChoice
     typical_size: int
     weights: GoalWeights
     even_bytes: float = 0.0
-    mends_racks: bool = False
-    to_some: bool = False
     collects: Collects | None = None
     balance: BalanceParameters | None = None
     spare: dict[tuple[int, int], Load] | None = None
@@ -86,6 +80,11 @@ class RoundParameters(msgspec.Struct, frozen=True):
 
     def size(self, partition: PlannerPartition) -> int:
         return self.typical_size if partition.bytes == UNKNOWN else partition.bytes
+
+    @property
+    def factor(self) -> int:
+        """That the goal asks for; 0: each partition keeps its own."""
+        return self.goal.factor
 
     def concerns(self, topic: str) -> bool:
         return not self.topics or topic in self.topics
