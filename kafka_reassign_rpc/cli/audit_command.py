@@ -88,7 +88,7 @@ def _audit(arguments: argparse.Namespace) -> int:
         else:
             from kafka_reassign_rpc.pipeline.reports import audit_report
 
-            with result_directory.ResultDirectory(store_path(arguments.out)) as writer:
+            with result_directory.ResultDirectory(store_path(arguments.out), taken[-1].meta.at) as writer:
                 shown = writer.write_tables(frames, status.show)
                 brokers = writer.read_table("brokers").to_pylist()
                 spread = spread_of_loads(brokers, weights)

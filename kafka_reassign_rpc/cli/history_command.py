@@ -120,12 +120,13 @@ def _tables(
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     sizes = None if arguments.snapshot is None else history_job.partition_sizes(spark, store_path(arguments.snapshot))
-    frames = history_job.history_tables(event_files.data_frame(spark, store_path(arguments.events)), sizes)
+    events = event_files.data_frame(spark, store_path(arguments.events))
+    frames = history_job.history_tables(events, sizes)
     if out is None:
         return result_tables.excerpts(frames, EMPTY, show_status)
     from kafka_reassign_rpc.pipeline.reports import history_report
 
-    with result_directory.ResultDirectory(out) as writer:
+    with result_directory.ResultDirectory(out, event_files.newest(events)) as writer:
         shown = writer.write_tables(frames, show_status)
         show_status("drawing the report")
         writer.write_page(result_directory.REPORT, history_report.history_page(frames["moves"], shown))

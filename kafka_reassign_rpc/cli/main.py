@@ -4,12 +4,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol, cast
 
 from kafka_reassign_rpc.cli.completion import SHELLS, CompletionAction
 from kafka_reassign_rpc.cli.extras import EXTRA_OF_COMMAND, missing_extra
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.standard_output import written_out
 
 COMMANDS = tuple(EXTRA_OF_COMMAND)
@@ -45,7 +45,7 @@ def _run(argv: Sequence[str]) -> int:
         description="A Kafka cluster's reassignment controller (serve), and tools to plan and execute reassignments.",
         epilog="`kafka-reassign-rpc COMMAND --help` explains a command.",
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {product_version()}")
     parser.add_argument(
         "--completion",
         action=CompletionAction,
@@ -79,13 +79,6 @@ def _run(argv: Sequence[str]) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
-
-
-def _version() -> str:
-    try:
-        return version("kafka-reassign-rpc")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 if __name__ == "__main__":

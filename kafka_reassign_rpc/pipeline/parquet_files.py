@@ -4,7 +4,7 @@ The writer renames a hidden file once its footer is durable. Memory is bounded b
 """
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +23,7 @@ from kafka_reassign_rpc.pipeline.store_paths import (
     rename,
     store_error,
 )
+from kafka_reassign_rpc.support.product_version import product_version
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
@@ -32,14 +33,24 @@ GROUP_ROWS = 50_000
 FILE_ROWS = 250_000
 """Rows per file of a directory: several files let several tasks read."""
 
+FORMAT = 1
+"""Of all tables. A release that gives a column another meaning raises it; more columns do not."""
+_STAMP_FORMAT, _STAMP_VERSION, _STAMP_AT = b"kafka-reassign.format", b"kafka-reassign.version", b"kafka-reassign.at"
+
 Row = Sequence[Any]
 """Values in the schema's order; missing ones at the end are null."""
 
 
 class TableWriter:
-    """Writes one file, which exists once the context manager's block succeeds."""
+    """Writes one file, which exists once the context manager's block succeeds.
 
-    def __init__(self, path: StorePath, schema: pa.Schema, *, group_rows: int = GROUP_ROWS) -> None:
+    Its metadata say the format of tables, the version of this product, and `at`: of when the rows are, in ms since the
+    epoch. The same rows give the same file.
+    """
+
+    def __init__(
+        self, path: StorePath, schema: pa.Schema, *, group_rows: int = GROUP_ROWS, at: int | None = None
+    ) -> None:
         self.rows = 0
         self._path = path
         self._schema = schema
@@ -47,7 +58,7 @@ class TableWriter:
         self._pending: list[Row] = []
         self._hidden = path.with_name(f".{path.name}.{os.getpid()}")
         self._sink = open_for_arrow(self._hidden, "wb")
-        self._file = pq.ParquetWriter(self._sink, schema, compression="zstd")
+        self._file = pq.ParquetWriter(self._sink, schema.with_metadata(_stamp(at)), compression="zstd")
 
     def add(self, row: Row) -> None:
         left_out = len(self._schema) - len(row)
@@ -96,8 +107,12 @@ class TableWriter:
 class DirectoryWriter:
     """Writes `part-00000.parquet`, …; at least one file, even without rows."""
 
-    def __init__(self, directory: StorePath, schema: pa.Schema, *, file_rows: int = FILE_ROWS) -> None:
+    def __init__(
+        self, directory: StorePath, schema: pa.Schema, *, file_rows: int = FILE_ROWS, at: int | None = None
+    ) -> None:
+        """`at`: as of `TableWriter`."""
         directory.mkdir()
+        self._at = at
         self.rows = 0
         self._directory = directory
         self._schema = schema
@@ -130,9 +145,25 @@ class DirectoryWriter:
             self._current.discard()
 
     def _next(self) -> TableWriter:
-        writer = TableWriter(self._directory / f"part-{self._files:05d}.parquet", self._schema)
+        writer = TableWriter(self._directory / f"part-{self._files:05d}.parquet", self._schema, at=self._at)
         self._files += 1
         return writer
+
+
+def _stamp(at: int | None) -> dict[bytes, bytes]:
+    stamp = {_STAMP_FORMAT: b"%d" % FORMAT, _STAMP_VERSION: product_version().encode()}
+    return stamp if at is None else stamp | {_STAMP_AT: b"%d" % at}
+
+
+def _require_known_format(file: StorePath, metadata: Mapping[bytes, bytes]) -> None:
+    """Tables of releases before 0.2.0 do not say theirs: it is the first."""
+    found = metadata.get(_STAMP_FORMAT, b"1")
+    if not found.isdigit() or int(found[:9]) > FORMAT:
+        told, release = (one.decode(errors="replace")[:50] for one in (found, metadata.get(_STAMP_VERSION, b"?")))
+        raise BadInput(
+            f"{file}: its format is {told}, this release reads {FORMAT}: kafka-reassign-rpc {release} has written it, "
+            "and can read it"
+        )
 
 
 def table_files(path: StorePath) -> list[StorePath]:
@@ -148,7 +179,7 @@ def table_files(path: StorePath) -> list[StorePath]:
 def check(path: StorePath, schema: pa.Schema) -> int:
     """The number of rows.
 
-    Raises BadInput for a file that is missing, cut short or lacks a column; more columns are allowed.
+    Raises BadInput for a file that is missing, cut short, of a newer format, or lacks a column; it may have more.
     """
     rows = 0
     for file in table_files(path):
@@ -156,8 +187,10 @@ def check(path: StorePath, schema: pa.Schema) -> int:
             with open_for_arrow(file, "rb") as source, pq.ParquetFile(source) as opened:
                 found, rows = opened.schema_arrow, rows + opened.metadata.num_rows
                 nulls = _columns_with_nulls(opened.metadata)
+                metadata = opened.metadata.metadata or {}
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(file, "not a readable Parquet file", error) from None
+        _require_known_format(file, metadata)
         for field in schema:
             index = found.get_field_index(field.name)
             if index < 0:

@@ -7,7 +7,6 @@ that wait or are in flight; 130 after Ctrl-C.
 import logging
 import sys
 from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError, version
 
 from kafka_reassign_rpc.client import KafkaError
 from kafka_reassign_rpc.reassign_command import (
@@ -44,9 +43,8 @@ from kafka_reassign_rpc.reassign_command.command_errors import (
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions, parse
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.subcommands import command_of
+from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.standard_output import written_out
-
-DISTRIBUTION = "kafka-reassign-rpc"
 
 ACTIONS: dict[str, Callable[[ActionContext], int | None]] = {
     "generate": action_generate.run,
@@ -110,7 +108,7 @@ def _run(arguments: Sequence[str]) -> int:
         if not arguments or options.has("help"):
             return _print_help(help_text.HEADLINE)
         if options.has("version"):
-            return _print(f"{_version()}\n")
+            return _print(f"{product_version()}\n")
         if options.has("completion"):
             return _print(action_completion.script(options.value("completion") or ""))
         action = option_rules.chosen_action(options)
@@ -152,13 +150,6 @@ def _run_action(action: Callable[[ActionContext], int | None], options: ParsedOp
         output.note(error=problem.removeprefix("Error: "))
     output.finish()
     return 1 if problem else code or 0
-
-
-def _version() -> str:
-    try:
-        return version(DISTRIBUTION)
-    except PackageNotFoundError:
-        return "unknown"
 
 
 if __name__ == "__main__":

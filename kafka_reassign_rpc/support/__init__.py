@@ -22,4 +22,5 @@ slow_word      a message while something takes long
 tasks          background tasks and their end
 parts          parts that start in order and stop in reverse
 wall_clock     the time of day
+product_version  the version of this product
 """

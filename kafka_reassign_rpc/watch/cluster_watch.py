@@ -6,7 +6,7 @@ from typing import Any
 from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, figures_of
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
-from kafka_reassign_rpc.controller.telemetry.metrics import Metrics, build_version
+from kafka_reassign_rpc.controller.telemetry.metrics import Metrics
 from kafka_reassign_rpc.controller.telemetry.recorded_events import RecordedEvents
 from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
@@ -20,6 +20,7 @@ from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.status_page.events import EventReader
 from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
 from kafka_reassign_rpc.status_page.status_api import StatusApi
+from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.watch.clusters import api_of, page_of
 from kafka_reassign_rpc.watch.watcher import Watcher
@@ -48,7 +49,7 @@ class ClusterWatch:
         self.recorder = EventRecorder(now_ms, event_log, UNKNOWN, self.metrics, notifier)
         self.figures = FigureKeeper(lambda: watcher.view().term, FigureHistory())
         self.api = StatusApi(
-            watcher.view, self._readers, self.figures, build_version(), full=full, name=name, api=api_of(name)
+            watcher.view, self._readers, self.figures, product_version(), full=full, name=name, api=api_of(name)
         )
         stats = ServerStats()
         self.metrics.show(self.status, lambda: stats, {})
@@ -64,7 +65,7 @@ class ClusterWatch:
     def status(self) -> ServerStatus:
         """What metrics show, and `/ready` to anybody."""
         view = self.watcher.view()
-        document = status_of(view, at=now_ms(), version=build_version(), full=False)
+        document = status_of(view, at=now_ms(), version=product_version(), full=False)
         term = view.term
         figures = NO_FIGURES if term is None else figures_of(term.cluster, term.progress, term.silent)
         return ServerStatus(

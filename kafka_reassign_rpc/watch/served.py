@@ -5,11 +5,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kafka_reassign_rpc.controller.telemetry.metrics import build_version, health, metrics_of_clusters, readiness
+from kafka_reassign_rpc.controller.telemetry.metrics import health, metrics_of_clusters, readiness
 from kafka_reassign_rpc.server.http_security import HttpSecurity
 from kafka_reassign_rpc.server.http_server import HttpPage, HttpServer, Page, QueryPage
 from kafka_reassign_rpc.status_page.page import list_page
 from kafka_reassign_rpc.support.human_units import duration, size
+from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.support.turns import in_turns
 from kafka_reassign_rpc.support.wall_clock import now_ms
@@ -85,7 +86,7 @@ class ServedWatch:
         return HttpPage(msgspec.json.encode(Clusters(now_ms(), self._statuses())))
 
     def _list(self) -> HttpPage:
-        return list_page([_row(one) for one in self._statuses()], build_version())
+        return list_page([_row(one) for one in self._statuses()], product_version())
 
 
 def _row(one: ClusterStatus) -> dict[str, str | None]:

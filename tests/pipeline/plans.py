@@ -77,7 +77,7 @@ def write_full_plan(
 ) -> Path:
     """A plan with all of its files but the page; figures: fields of the summary that differ."""
     start = 0
-    with PlanWriter(path) as writer:
+    with PlanWriter(path, SUMMARY.at) as writer:
         for number, batch in enumerate(batches, 1):
             writer.write_batch(number, [(*move[:4], move.first_leader) for move in batch], topic_ids or {})
             for move in batch:

@@ -85,7 +85,7 @@ def write_plan(
         impact=ImpactFigures(lacking=2),
         timeline=TimelineFigures(9.0, [BrokerTraffic(b + 1, [b * 10**7] * 60, [10**8] * 60) for b in range(brokers)]),
     )  # fmt: skip
-    with PlanWriter(path) as writer:
+    with PlanWriter(path, 5) as writer:
         for number in range(1, batches + 1):
             moved = [(topic, 2 * number + turn, turn) for topic in topics for turn in range(2)]
             writer.write_batch(number, [(topic, index, (1, 2), (1, 10), -1) for topic, index, _ in moved], {})

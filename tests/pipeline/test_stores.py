@@ -168,7 +168,7 @@ def test_dp_6_a_half_written_folder_is_no_snapshot_and_no_plan(s3: S3) -> None:
 
 def test_dp_6_a_plan_on_a_store_is_read_as_one_on_a_disk(s3: S3, tmp_path: Path) -> None:
     local = write_plan(tmp_path / "plan")
-    with plan_writer.PlanWriter(store_path(AT)) as writer:
+    with plan_writer.PlanWriter(store_path(AT), 5) as writer:
         writer.write_batch(1, [("t", 0, (1, 2), (1, 3), 2)], {"t": "G0t9a_-TS8qWlG5x3Nqf1A"})
         writer.write_summary(read_summary(local))
         writer.publish()

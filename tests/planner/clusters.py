@@ -126,7 +126,8 @@ def goals(draw: st.DrawFn, cluster: PlannerCluster, kinds: Sequence[GoalKind] = 
         lost = [broker.id for broker in cluster.brokers if not broker.live]
         first, *others = draw(st.permutations(live))
         parts = {GoalKind.DRAIN: (first,), GoalKind.HEAL: tuple(lost[: draw(st.integers(0, 1))])}
-        return Goal(kind, parts=parts | ({GoalKind.EXPAND: (others[0],)} if others and draw(st.booleans()) else {}))
+        new = others[: draw(st.integers(0, 1))]
+        return Goal(kind, parts=parts | ({GoalKind.EXPAND: tuple(new)} if new else {}))
     if kind in (GoalKind.DRAIN, GoalKind.EXPAND):
         return Goal(kind, tuple(draw(st.lists(st.sampled_from(live), unique=True, min_size=1, max_size=2))))
     return Goal(kind, factor=draw(st.integers(1, len(live))) if kind is GoalKind.SET_FACTOR else 0)

@@ -31,7 +31,6 @@ from kafka_reassign_rpc.controller.duties.disk_survey import DiskSurvey
 from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, ClusterFigures, figures_of
-from kafka_reassign_rpc.controller.telemetry.metrics import build_version
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
@@ -56,6 +55,7 @@ from kafka_reassign_rpc.core.throttling.controller_state import ControllerState,
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.core.znode_routes.holding import LONGEST_REASON, LONGEST_WHO, HoldOutcome, Selection
 from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves
+from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.turns import in_turns
 from kafka_reassign_rpc.support.wall_clock import now_ms
 
@@ -247,7 +247,7 @@ class ControllerService:
 
     def state(self) -> ControllerState:
         states = broker_states(self._active().loop.cluster)
-        return ControllerState(build_version(), self.epoch, self.since_ms, states)
+        return ControllerState(product_version(), self.epoch, self.since_ms, states)
 
     def figures(self) -> ClusterFigures:
         """Figures for metrics; none while this process is not the controller."""

@@ -12,7 +12,6 @@ from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRegistration
 from kafka_reassign_rpc.controller.lifecycle.server_state import ServerState
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
-from kafka_reassign_rpc.controller.telemetry.metrics import build_version
 from kafka_reassign_rpc.controller.telemetry.recorded_events import RecordedEvents
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
 from kafka_reassign_rpc.core.status.documents import Status
@@ -28,6 +27,7 @@ from kafka_reassign_rpc.status_page.events import ANSWER_S, EventReader, EventsU
 from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
 from kafka_reassign_rpc.status_page.status_api import StatusApi
 from kafka_reassign_rpc.status_page.status_keeper import StatusKeeper
+from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
@@ -65,7 +65,9 @@ class ServedStatus:
         self._recorder: EventRecorder | None = None
         self._logs: dict[tuple[int, tuple[Endpoint, ...]], _ServerLog] = {}
         self._tasks: list[asyncio.Task[None]] = []
-        self._api = StatusApi(state.view, self._readers, figures, build_version(), full=full, last=lambda: keeper.last)
+        self._api = StatusApi(
+            state.view, self._readers, figures, product_version(), full=full, last=lambda: keeper.last
+        )
         self.document = self._api.document
         self._keeper = keeper = StatusKeeper(self._api.whole_status, self._of_controller)
 

@@ -8,11 +8,11 @@ from kafka_reassign_rpc.controller.duties.acl_keeper import AclKeeper
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
-from kafka_reassign_rpc.controller.telemetry.metrics import build_version
 from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus
 from kafka_reassign_rpc.core.state.cluster import Broker
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import ServerView
+from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.wall_clock import now_ms
 
 
@@ -76,7 +76,7 @@ class ServerState:
     def status(self) -> ServerStatus:
         zk, config, _, recorder, _ = self._around
         return ServerStatus(
-            document=status_of(self.view(), at=now_ms(), version=build_version(), full=True),
+            document=status_of(self.view(), at=now_ms(), version=product_version(), full=True),
             connected=zk.connected,
             round_trip=zk.round_trip,
             events_lost=recorder.lost,

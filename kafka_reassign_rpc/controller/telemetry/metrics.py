@@ -6,8 +6,6 @@ partitions: the cluster knows how many of them move. `metric_catalogue` has the 
 
 import platform
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 
 import msgspec
@@ -24,6 +22,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.server.http_server import HttpPage
 from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.turns import Steps
 
 SHORT = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -158,15 +157,7 @@ class _ReadAtScrape(Collector):
             yield _family(metric, {(): getattr(stats, field)})
 
 
-@cache
-def build_version() -> str:
-    try:
-        return version("kafka-reassign-rpc")
-    except PackageNotFoundError:
-        return "unknown"
-
-
-_BUILD = (build_version(), platform.python_version())
+_BUILD = (product_version(), platform.python_version())
 
 
 def _family(metric: MetricType, values: Mapping[tuple[str, ...], float]) -> Metric:

@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from kafka_reassign_rpc.controller.telemetry.metrics import build_version
 from kafka_reassign_rpc.controller.telemetry.webhook_names import ReceiverNames
 from kafka_reassign_rpc.core.events.notifications import Notification
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
 from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.support.product_version import product_version
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ class WebhookSession:
             auto_decompress=False,
             headers={
                 "Content-Type": "application/json",
-                "User-Agent": f"kafka-reassign-rpc/{build_version()}",
+                "User-Agent": f"kafka-reassign-rpc/{product_version()}",
                 "Accept-Encoding": "identity",
             },
         )

@@ -85,8 +85,8 @@ class DirBatch(msgspec.Struct, frozen=True):
 
 
 class DiskPlanWriter(PlanDirectory):
-    def __init__(self, path: StorePath) -> None:
-        super().__init__(path, DISK_MOVES, DISK_LEFT_OUT)
+    def __init__(self, path: StorePath, at: int) -> None:
+        super().__init__(path, DISK_MOVES, DISK_LEFT_OUT, at)
 
     def write_batch(
         self,

@@ -59,7 +59,7 @@ def run(job: DiskJob, show_status: Callable[[str], None] = lambda _: None) -> Di
         show_status(f"broker {place} of {len(brokers)}")
         planned[broker] = _planned(snapshot, broker, job.requested)
     moves = list(_in_order(planned, job.requested.moves_per_batch))
-    with DiskPlanWriter(job.out) as writer:
+    with DiskPlanWriter(job.out, meta.at) as writer:
         batches = _write(writer, snapshot, moves)
         left_out = _write_left_out(writer, planned)
         summary = DiskSummary(

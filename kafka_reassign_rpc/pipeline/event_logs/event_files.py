@@ -133,6 +133,12 @@ def to_row(event: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(text if name == "more" else getattr(known, name) for name in EVENTS.names)
 
 
+def newest(events: "DataFrame") -> int | None:
+    """When the last event was."""
+    found: int | None = events.agg({"at": "max"}).collect()[0][0]
+    return found
+
+
 def data_frame(spark: "SparkSession", directory: StorePath) -> "DataFrame":
     """Call `check` first."""
     return spark.read.schema(spark_schema()).parquet(spark_uri(directory))

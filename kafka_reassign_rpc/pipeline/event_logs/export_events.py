@@ -142,6 +142,6 @@ class _ServerLog:
     def _write(self, page: EventPage, generation: int) -> int:
         first, last = page.events[0]["seq"], page.events[-1]["seq"]
         name = f"events-{self._server}-{generation:03d}-{first:012d}-{last:012d}.parquet"
-        with parquet_files.TableWriter(self._directory / name, event_files.EVENTS) as writer:
+        with parquet_files.TableWriter(self._directory / name, event_files.EVENTS, at=page.events[-1]["at"]) as writer:
             writer.extend(map(event_files.to_row, page.events))
         return len(page.events)

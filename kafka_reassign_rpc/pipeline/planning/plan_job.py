@@ -99,7 +99,7 @@ def _run(
         *stricter_rate_notes(job.snapshot, job.options.network.throttle, sorted(live)),
         *_what_submit_does(job.goal),
     ]
-    with PlanWriter(job.out) as writer:
+    with PlanWriter(job.out, meta.at) as writer:
         with snapshot.rounds() as rounds:
             try:
                 coordinator = RoundCoordinator(brokers.values(), job.goal, job.options)

@@ -19,14 +19,15 @@ MOVES, LEFT_OUT = "moves", "left_out"
 class PlanDirectory:
     """Writes under the name `hidden` and renames it at the end; a block that fails leaves nothing."""
 
-    def __init__(self, path: StorePath, moves: pa.Schema, left_out: pa.Schema) -> None:
+    def __init__(self, path: StorePath, moves: pa.Schema, left_out: pa.Schema, at: int) -> None:
+        """`at`: of the snapshot."""
         require_free(path)
         self._directory = output_directory(path, last=SUMMARY)
         self.hidden = self._directory.hidden
         for name in (BATCHES, ROLLBACK):
             (self.hidden / name).mkdir()
-        self.moves = DirectoryWriter(self.hidden / MOVES, moves)
-        self.left_out = DirectoryWriter(self.hidden / LEFT_OUT, left_out)
+        self.moves = DirectoryWriter(self.hidden / MOVES, moves, at=at)
+        self.left_out = DirectoryWriter(self.hidden / LEFT_OUT, left_out, at=at)
 
     def write_summary(self, summary: msgspec.Struct) -> None:
         """Call this when all rows are written: `hidden` is then a complete plan."""

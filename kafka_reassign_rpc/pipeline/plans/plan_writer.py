@@ -53,8 +53,8 @@ LEFT_OUT_SCHEMA = pa.schema(
 
 
 class PlanWriter(PlanDirectory):
-    def __init__(self, path: StorePath) -> None:
-        super().__init__(path, MOVES_SCHEMA, LEFT_OUT_SCHEMA)
+    def __init__(self, path: StorePath, at: int) -> None:
+        super().__init__(path, MOVES_SCHEMA, LEFT_OUT_SCHEMA, at)
 
     def write_batch(
         self,

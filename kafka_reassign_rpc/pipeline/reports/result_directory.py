@@ -32,12 +32,14 @@ class ResultDirectory:
             shown = results.write_tables(frames)
             results.write_page("report.html", …)
 
+    `at`: the time of the newest rows that were read, for the tables.
+
     A block that fails leaves the old directory. The end of the block frees what Spark keeps of the tables.
     """
 
-    def __init__(self, path: StorePath) -> None:
+    def __init__(self, path: StorePath, at: int | None = None) -> None:
         self._directory = output_directory(path, last=REPORT)
-        self._hidden = self._directory.hidden
+        self._hidden, self._at = self._directory.hidden, at
         self._frames: list[DataFrame] = []
         self._schemas: dict[str, pa.Schema] = {}
 
@@ -54,7 +56,7 @@ class ResultDirectory:
     def write_rows(self, name: str, schema: pa.Schema, rows: Iterable[Row]) -> TableExcerpt:
         """For rows that the driver has."""
         self._schemas[name] = schema
-        writer = DirectoryWriter(self._path_of(name), schema)
+        writer = DirectoryWriter(self._path_of(name), schema, at=self._at)
         rows = iter(rows)
         try:
             first = list(islice(rows, EXCERPT_ROWS))

@@ -67,8 +67,8 @@ def export(
     Raises BadInput if `out` is taken, `earlier` is of another cluster, or `rates` names what the cluster does not have,
     KafkaError if the cluster does not answer. A broker that does not answer gives a warning, and its sizes are null.
     """
-    with SnapshotWriter(out) as writer:
-        at = time.time_ns() // 1_000_000
+    at = time.time_ns() // 1_000_000
+    with SnapshotWriter(out, at) as writer:
         everything, moves, changed = look(client)
         if not everything.cluster_id:
             raise JobFailed("the cluster does not say its id: a broker before Kafka 0.10.1?")

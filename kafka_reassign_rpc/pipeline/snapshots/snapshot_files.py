@@ -48,19 +48,20 @@ class SnapshotWriter:
             writer.partitions.extend(…)
             writer.finish(SnapshotMeta(cluster_id="…", at=…))
 
-    Rows are tuples in the order of `snapshot_schema`. Raises BadInput if `path` is taken.
+    Rows are tuples in the order of `snapshot_schema`. `at`: when it is taken, for its tables. Raises BadInput if `path`
+    is taken.
     """
 
-    def __init__(self, path: StorePath) -> None:
+    def __init__(self, path: StorePath, at: int | None = None) -> None:
         require_free(path)
         self._directory = output_directory(path, last=META)
         self._hidden = self._directory.hidden
-        self.brokers = TableWriter(self._hidden / FILES["brokers"], BROKERS)
-        self.log_dirs = TableWriter(self._hidden / FILES["log_dirs"], LOG_DIRS)
-        self.topics = TableWriter(self._hidden / FILES["topics"], TOPICS)
-        self.partitions = DirectoryWriter(self._hidden / FILES["partitions"], PARTITIONS)
-        self.replicas = DirectoryWriter(self._hidden / FILES["replicas"], REPLICAS)
-        self.configs = TableWriter(self._hidden / FILES["configs"], CONFIGS)
+        self.brokers = TableWriter(self._hidden / FILES["brokers"], BROKERS, at=at)
+        self.log_dirs = TableWriter(self._hidden / FILES["log_dirs"], LOG_DIRS, at=at)
+        self.topics = TableWriter(self._hidden / FILES["topics"], TOPICS, at=at)
+        self.partitions = DirectoryWriter(self._hidden / FILES["partitions"], PARTITIONS, at=at)
+        self.replicas = DirectoryWriter(self._hidden / FILES["replicas"], REPLICAS, at=at)
+        self.configs = TableWriter(self._hidden / FILES["configs"], CONFIGS, at=at)
 
     def finish(self, meta: SnapshotMeta) -> None:
         """Write meta.json and rename the directory, once all rows are written."""
