@@ -55,6 +55,7 @@ ON_SPARK = (
     "tests/pipeline/test_stores",
     "tests/pipeline/test_same_results",
     "tests/pipeline/test_verify_topics",
+    "tests/pipeline/test_table_stamps",
 )
 """These share a Spark session: to start one and to make it warm takes as long as half of them."""
 TAKE_MINUTES = (
