@@ -103,7 +103,14 @@ def exchanges(counts: tuple[int, ...]) -> set[tuple[int, ...]]:
 
 
 def facts_of(brokers: Sequence[ListedBroker], goal: Goal) -> PlanFacts:
-    return PlanFacts.of(str(goal.kind), brokers, goal.brokers, goal.factor or None, goal.topics, goal.parts)
+    return PlanFacts.of(
+        str(goal.kind),
+        brokers,
+        goal.brokers,
+        goal.factor or None,
+        goal.topics,
+        {str(kind): named for kind, named in goal.parts.items()},
+    )
 
 
 @given(st.data())
