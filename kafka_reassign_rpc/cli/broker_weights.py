@@ -8,7 +8,7 @@ from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import share, whole
 
 _FLAG = "--broker-weights"
-MEASURES = ("bytes", "replicas", "leaders", "produce", "fetch", "bytes_in", "potential_out", "messages_in")
+MEASURES = ("bytes", "replicas", "leaders", "produce", "fetch", "bytes_in", "potential_out", "messages_in", "cpu")
 """What brokers hold, in the order of the planner, which takes long to import."""
 _LEAST, _MOST = 0.000001, 1_000_000.0
 

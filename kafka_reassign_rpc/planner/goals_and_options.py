@@ -108,6 +108,7 @@ class GoalWeights(msgspec.Struct, frozen=True):
     bytes_in: float = 0.25
     potential_out: float = 0.0
     messages_in: float = 0.0
+    cpu: float = 0.0
     topic: float = 0.1
     time: float = 30.0
     topic_replicas: float = 0.0
@@ -120,7 +121,7 @@ class GoalWeights(msgspec.Struct, frozen=True):
     def by_measure(self) -> tuple[float, ...]:
         """In the order of `broker_load.MEASURES`."""
         of_leaders_and_rates = (self.leaders, self.produce, self.fetch, self.bytes_in, self.potential_out)
-        return self.bytes, self.replicas, *of_leaders_and_rates, self.messages_in
+        return self.bytes, self.replicas, *of_leaders_and_rates, self.messages_in, self.cpu
 
 
 class PlanOptions(msgspec.Struct, frozen=True):

@@ -44,7 +44,7 @@ class PlannerPartition(msgspec.Struct, array_like=True, gc=False):
     replicas         once a round has accepted a proposal: the target; the preferred leader comes first
     moving           its reassignment is in flight: the planner leaves it alone
     bytes            of one replica, or UNKNOWN; produce, fetch: bytes per second;
-                     messages: produced per second
+                     messages: produced per second; cpu: microseconds of its leader's CPU, per second
     original         its replicas before the plan; () until a round accepts a proposal
     priority         0 starts first
     first_leader     the replica that leads before the copy; -1: the leader stays
@@ -70,6 +70,7 @@ class PlannerPartition(msgspec.Struct, array_like=True, gc=False):
     first_leader: int = -1
     fault: str = ""
     messages: int = 0
+    cpu: int = 0
 
     @property
     def client_sends(self) -> int:

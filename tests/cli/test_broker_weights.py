@@ -26,7 +26,7 @@ def test_dp_12_a_weight_is_for_all_measures_and_a_column_of_a_measure_for_that_o
     [
         ("", "expected a first line of broker,weight"),
         ("broker\n1\n", "expected a first line of broker,weight"),
-        ("broker,cpu\n1,2\n", "expected a first line of broker,weight"),
+        ("broker,heat\n1,2\n", "expected a first line of broker,weight"),
         ("broker,weight\n", "names no broker"),
         ("broker,weight\n1,0\n", "line 2: expected a number from 1e-06"),
         ("broker,weight\n1,nan\n", "line 2: expected a number from 1e-06"),

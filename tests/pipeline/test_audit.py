@@ -159,10 +159,12 @@ def test_dp_13_an_audit_shows_the_rates_that_are_known(tmp_path: Path, spark: Sp
         writer.partitions.add(("t", 1, [2, 1], 2, [2, 1], [], [], 40, 10.0, None))
         writer.finish(SnapshotMeta("c1", 1))
     rows = row_dicts(audit_job.audit_tables(spark, snapshot_series.find_snapshots(tmp_path / "s"), None)["brokers"])
-    told = [[row[name] for name in ("produce", "fetch", "bytes_in", "potential_out", "messages_in")] for row in rows]
-    assert told == [[40, 8, 30, 8, None], [40, None, 10, 8, None], [None] * 5]
+    told = [
+        [row[name] for name in ("produce", "fetch", "bytes_in", "potential_out", "messages_in", "cpu")] for row in rows
+    ]
+    assert told == [[40, 8, 30, 8, None, None], [40, None, 10, 8, None, None], [None] * 6]
     spread = {one.measure: one for one in spread_of_loads(rows)}
-    assert spread.keys() == {*MEASURES} - {"messages_in"}
+    assert spread.keys() == {*MEASURES} - {"messages_in", "cpu"}
     assert spread["bytes_in"].fullest == 1
     assert spread["bytes_in"].worst == pytest.approx(30 / (40 / 3))
     table = result_tables.TableExcerpt(spread["bytes_in"]._fields, [tuple(spread["bytes_in"])], 1)

@@ -492,11 +492,11 @@ def test_dp_1_a_cluster_that_cannot_be_reached_is_exit_code_1(tmp_path: Path) ->
 
 
 def test_dp_13_a_snapshot_has_the_rates_that_the_operator_gives(tmp_path: Path) -> None:
-    (tmp_path / "rates.csv").write_text("topic,partition,bytes_in,bytes_out,messages_in\na,1,5,7,9\n")
+    (tmp_path / "rates.csv").write_text("topic,partition,bytes_in,bytes_out,messages_in,cpu\na,1,5,7,9,11\n")
     exported(PartlySilentCluster(), tmp_path / "out", rates=RatesTable(tmp_path / "rates.csv"))
-    found = [tuple(row[name] for name in ("partition", "produce_rate", "fetch_rate", "message_rate"))
+    found = [tuple(row[name] for name in ("partition", "produce_rate", "fetch_rate", "message_rate", "cpu_rate"))
              for row in rows(tmp_path / "out", "partitions") if row["topic"] == "a"]  # fmt: skip
-    assert found == [(0, None, None, None), (1, 5, 7, 9)]
+    assert found == [(0, None, None, None, None), (1, 5, 7, 9, 11)]
 
 
 def test_dp_13_rates_of_an_unknown_topic_leave_no_snapshot(tmp_path: Path) -> None:

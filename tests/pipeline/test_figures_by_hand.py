@@ -132,6 +132,7 @@ def test_dp_3_how_far_the_worst_broker_is_from_its_share(drain: PlannedByHand) -
         "bytes_in": 1,
         "potential_out": pytest.approx(3 / 5),
         "messages_in": 0,
+        "cpu": 0,
     }
     assert set(drain.summary.furthest_before.values()) == {1}
     assert drain.summary.furthest_after == {"fetch": 1, "bytes_in": 1}
@@ -145,6 +146,7 @@ def test_dp_3_how_far_the_worst_broker_is_from_its_share(drain: PlannedByHand) -
         "bytes_in": 1,
         "potential_out": 0,
         "messages_in": 0,
+        "cpu": 0,
     }
 
 

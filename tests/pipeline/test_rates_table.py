@@ -7,9 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.snapshots.rates_table import RatesTable
+from kafka_reassign_rpc.pipeline.snapshots.rates_table import NO_RATES, RatesTable
 
-GOOD = "topic,partition,bytes_in,bytes_out,messages_in\norders,0,100,300.5,\norders,1,0,,7\nusers,,90,30,3\n"
+GOOD = "topic,partition,bytes_in,bytes_out,messages_in,cpu\norders,0,100,300.5,,5\norders,1,0,,7,\nusers,,90,30,3,6\n"
 
 
 def written(path: Path, text: str) -> Path:
@@ -19,15 +19,16 @@ def written(path: Path, text: str) -> Path:
 
 def test_dp_13_rates_of_partitions_and_of_topics_whose_partitions_share_them(tmp_path: Path) -> None:
     table = RatesTable(written(tmp_path / "rates.csv", GOOD))
-    assert table.take("orders", (0, 1, 2)) == {0: (100.0, 300.5, None), 1: (0.0, None, 7.0)}, "2 is not known"
-    assert table.take("users", (0, 1, 2)) == dict.fromkeys(range(3), (30.0, 10.0, 1.0))
+    known = {0: (100.0, 300.5, None, 5.0), 1: (0.0, None, 7.0, None)}
+    assert table.take("orders", (0, 1, 2)) == known, "2 is not known"
+    assert table.take("users", (0, 1, 2)) == dict.fromkeys(range(3), (30.0, 10.0, 1.0, 2.0))
     assert table.take("others", (0,)) == {}
     table.require_all_taken()
 
 
 def test_dp_13_parquet_says_the_same_as_csv(tmp_path: Path) -> None:
     pq.write_table(pa.table({"topic": ["t", "t"], "partition": [0, 1], "bytes_in": [5, None]}), tmp_path / "rates")
-    assert RatesTable(tmp_path / "rates").take("t", (0, 1)) == {0: (5.0, None, None), 1: (None, None, None)}
+    assert RatesTable(tmp_path / "rates").take("t", (0, 1)) == {0: (5.0, None, None, None), 1: NO_RATES}
 
 
 def test_dp_13_topics_and_partitions_that_the_cluster_lacks_are_named(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_dp_6_a_huge_topic_is_the_work_of_several_tasks(spark: SparkSession) -> 
     partitions = spark.range(12_001).selectExpr(
         *("'huge' topic", "cast(id as int) partition", "array(1, 2) replicas", "1 leader", "array(1, 2) isr"),
         *("array() adding", "array() removing", "false waiting", "cast(5 as bigint) bytes"),
-        *("1.0D produce_rate", "1.0D fetch_rate", "1.0D message_rate"),
+        *("1.0D produce_rate", "1.0D fetch_rate", "1.0D message_rate", "1.0D cpu_rate"),
     )
     everything = frozenset({1, 2, 3})
     facts = snapshot_chunks.ClusterFacts(Goal(GoalKind.REBALANCE), everything, everything, {}, 1)
@@ -81,7 +81,7 @@ def test_dp_6_only_partitions_that_the_goal_may_move_count_as_work_of_rounds(spa
     partitions = spark.range(3000).selectExpr(
         *("concat('t', id % 10) topic", "cast(id as int) partition", "array(1, if(id % 100 = 0, 3, 2)) replicas"),
         *("1 leader", "array(1) isr", "array() adding", "array() removing", "false waiting"),
-        *("cast(5 as bigint) bytes", "1.0D produce_rate", "1.0D fetch_rate", "1.0D message_rate"),
+        *("cast(5 as bigint) bytes", "1.0D produce_rate", "1.0D fetch_rate", "1.0D message_rate", "1.0D cpu_rate"),
     )
     facts = snapshot_chunks.ClusterFacts(Goal(GoalKind.HEAL), frozenset({1, 2, 3}), frozenset({1, 2}), {}, 1)
     chunks = chunks_on_spark.read_chunks(partitions, facts, 8)

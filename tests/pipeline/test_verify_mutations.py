@@ -198,7 +198,7 @@ def test_dp_3_a_partition_left_out_for_lack_of_room_is_found_where_there_is_room
     assert ("left-out" in found) == (room != 9)
 
 
-LOADS = {1: BrokerDelta(20, 2, 2, 4, 6, 4, 6, 8), 2: BrokerDelta(20, 2, 0, 4, 0, 0, 6), 3: BrokerDelta()}
+LOADS = {1: BrokerDelta(20, 2, 2, 4, 6, 4, 6, 8, 10), 2: BrokerDelta(20, 2, 0, 4, 0, 0, 6), 3: BrokerDelta()}
 SUMS = SnapshotSums(2, 0, 20, 2, 10, LOADS)
 THREE = [ListedBroker(1, "a", True), ListedBroker(2, "b", True), ListedBroker(3, "a", True)]
 THREE_FACTS = PlanFacts.of("set-rf", THREE, (), 2, ())._replace(
@@ -208,17 +208,17 @@ THREE_FACTS = PlanFacts.of("set-rf", THREE, (), 2, ())._replace(
 
 def of_three() -> tuple[CheckedRows, PlanSummary]:
     """t-0 moves from [1, 2] to [3, 2]; t-1 is left out. By hand."""
-    moved = row([1, 2], [3, 2], produce=2, fetch=3, messages=4)
+    moved = row([1, 2], [3, 2], produce=2, fetch=3, messages=4, cpu=5)
     left = row([1, 2], None, partition=1, left_out=[([1, 2], FLIGHT)], in_flight=True)
     checked = check_rows([tuple(moved.values()), tuple(left.values())], THREE_FACTS)
-    target = LoadFigures(40 / 3, 4 / 3, 2 / 3, 8 / 3, 2, 4 / 3, 4, 8 / 3)
-    before = [LoadFigures(20, 2, 2, 4, 6, 4, 6, 8), LoadFigures(20, 2, 0, 4, 0, 0, 6), LoadFigures()]
-    after = [LoadFigures(10, 1, 1, 2, 3, 2, 3, 4), before[1], LoadFigures(10, 1, 1, 2, 3, 2, 3, 4)]
+    target = LoadFigures(40 / 3, 4 / 3, 2 / 3, 8 / 3, 2, 4 / 3, 4, 8 / 3, 10 / 3)
+    before = [LoadFigures(20, 2, 2, 4, 6, 4, 6, 8, 10), LoadFigures(20, 2, 0, 4, 0, 0, 6), LoadFigures()]
+    after = [LoadFigures(10, 1, 1, 2, 3, 2, 3, 4, 5), before[1], LoadFigures(10, 1, 1, 2, 3, 2, 3, 4, 5)]
     brokers = [
         BrokerFigures(one.id, one.rack, True, None, *of, target)
         for one, of in zip(THREE, zip(before, after, strict=True), strict=True)
     ]
-    of_leaders = ("leaders", "fetch", "bytes_in", "messages_in")
+    of_leaders = ("leaders", "fetch", "bytes_in", "messages_in", "cpu")
     far = dict.fromkeys(MEASURES, 1.0) | dict.fromkeys(of_leaders, 2.0)
     return checked, msgspec.structs.replace(
         SUMMARY, kind="set-rf", partitions=2, moves=1, bytes=10, lower_bound=10, brokers=brokers, complete=True,
@@ -263,6 +263,8 @@ OF_FIGURES: list[tuple[str, str, Callable[[PlanSummary], dict[str, Any]]]] = [
      lambda one: {"brokers": second(one, after=LoadFigures(20, 2, 0, 4, 0, 0, 7))}),
     ("summary", "a broker's leaders will get other messages",
      lambda one: {"brokers": second(one, after=LoadFigures(20, 2, 0, 4, 0, 0, 6, 1))}),
+    ("summary", "a broker's leaders will take other CPU",
+     lambda one: {"brokers": second(one, after=LoadFigures(20, 2, 0, 4, 0, 0, 6, 0, 1))}),
     ("summary", "a broker is said to be lost", lambda one: {"brokers": second(one, live=False)}),
     ("summary", "a broker is said to be cordoned", lambda one: {"brokers": second(one, cordoned=True)}),
     ("summary", "a broker is missing", lambda one: {"brokers": one.brokers[:2]}),

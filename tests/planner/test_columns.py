@@ -39,7 +39,10 @@ def columns_of(topics: Sequence[PlannerTopic], brokers: Iterable[PlannerBroker])
         np.array([places(one.replicas) for _, one in parts]),
         np.array([one.leader for _, one in parts]),
         np.array([places(one.isr) for _, one in parts]),
-        *(np.array([getattr(one, name) for _, one in parts]) for name in ("bytes", "produce", "fetch", "messages")),
+        *(
+            np.array([getattr(one, name) for _, one in parts])
+            for name in ("bytes", "produce", "fetch", "messages", "cpu")
+        ),
     )
 
 
@@ -65,6 +68,7 @@ def test_dp_6_a_survey_of_columns_is_that_of_all_partitions_one_by_one(seed: int
     for one in (one for topic in topics for one in topic.partitions):
         one.bytes = chance.choice((UNKNOWN, 0, chance.randrange(2**55)))
         one.produce, one.fetch, one.messages = chance.choice((0, 10**9)), chance.choice((0, 5)), chance.choice((0, 7))
+        one.cpu = chance.choice((0, 11))
     racks = live_racks(cluster.brokers) if seed else None
     expected = Survey(racks)
     for one in (one for topic in topics for one in topic.partitions):
@@ -80,7 +84,7 @@ def test_dp_6_a_survey_of_columns_is_that_of_all_partitions_one_by_one(seed: int
     [
         (
             Goal(GoalKind.REBALANCE),
-            PlanOptions(seed=-7, weights=GoalWeights(potential_out=0.3, messages_in=0.2), rounds=12),
+            PlanOptions(seed=-7, weights=GoalWeights(potential_out=0.3, messages_in=0.2, cpu=0.1), rounds=12),
         ),
         (Goal(GoalKind.REBALANCE, racks=True), PlanOptions(weights=GoalWeights(topic=0.0), rounds=12)),
         (Goal(GoalKind.REBALANCE, racks=True), PlanOptions(weights=GoalWeights(topic=9.0), rounds=12)),
@@ -96,7 +100,7 @@ def test_dp_6_a_cluster_is_balanced_in_columns_as_one_partition_after_the_other(
     chance, topics = random.Random(racks), list(cluster.topics)
     for one in (one for topic in topics for one in topic.partitions):
         one.replicas = tuple(chance.sample(range(8), len(one.replicas)))
-        one.produce, one.fetch, one.messages = (chance.randrange(1000) for _ in range(3))
+        one.produce, one.fetch, one.messages, one.cpu = (chance.randrange(1000) for _ in range(4))
         one.leader, one.isr = one.replicas[0], one.replicas[: chance.randint(1, len(one.replicas))]
     columns = columns_of(topics, cluster.brokers)
     coordinator = RoundCoordinator(cluster.brokers, goal, options)

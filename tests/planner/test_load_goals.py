@@ -11,10 +11,12 @@ from tests.planner.clusters import MIB, broken_rules, brokers, topic
 REBALANCE = Goal(GoalKind.REBALANCE)
 
 
-def loaded(n: int, first: int, second: int, *, produce: int = 0, fetch: int = 0, messages: int = 0) -> PlannerPartition:
+def loaded(
+    n: int, first: int, second: int, *, produce: int = 0, fetch: int = 0, messages: int = 0, cpu: int = 0
+) -> PlannerPartition:
     held = (first, second)
     found = PlannerPartition(n, held, first, held, bytes=MIB, produce=produce, fetch=fetch)
-    found.messages = messages
+    found.messages, found.cpu = messages, cpu
     return found
 
 
@@ -39,10 +41,10 @@ def test_dp_13_no_broker_leads_much_more_of_what_producers_send_than_the_others(
     assert not unasked.moves
 
 
-@pytest.mark.parametrize("name", ["messages_in", "potential_out"])
-def test_dp_13_messages_and_what_replicas_could_send_count_where_somebody_asks(name: str) -> None:
-    if name == "messages_in":
-        cluster = in_pairs(messages=100)
+@pytest.mark.parametrize("name", ["messages_in", "cpu", "potential_out"])
+def test_dp_13_messages_cpu_and_what_replicas_could_send_count_where_somebody_asks(name: str) -> None:
+    if name != "potential_out":
+        cluster = in_pairs(**{name.removesuffix("_in"): 100})
     else:  # only what 1 and 3 hold is read
         parts = [loaded(n, 1 + n % 4, 1 + (n + 2) % 4, fetch=100 * (n % 2 == 0)) for n in range(24)]
         cluster = PlannerCluster(brokers([None] * 4), [topic("t", *parts)])
@@ -53,10 +55,10 @@ def test_dp_13_messages_and_what_replicas_could_send_count_where_somebody_asks(n
 
 
 def test_dp_13_a_replica_that_leads_has_what_producers_and_consumers_send_through_it() -> None:
-    one = loaded(0, 1, 2, produce=3, fetch=5, messages=7)
+    one = loaded(0, 1, 2, produce=3, fetch=5, messages=7, cpu=11)
     leads, follows = replica_load(one, MIB, leads=True), replica_load(one, MIB, leads=False)
-    assert leads == Load(MIB, 1, 1, 3, 5, 3, 5, 7)
-    assert follows == Load(MIB, 1, 0, 3, 0, 0, 5, 0)
+    assert leads == Load(MIB, 1, 1, 3, 5, 3, 5, 7, 11)
+    assert follows == Load(MIB, 1, 0, 3, 0, 0, 5, 0, 0)
     assert leads.minus(follows) == leadership_load(one)
     sums = LoadSums()
     sums.add_replicas(one, MIB)

@@ -28,7 +28,7 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 PARTITION = ("topic", "partition")
 _BROKER = ("at", "broker", "rack", "live", "capacity_bytes", "free_bytes")
-_OF_LEADERS = {"fetch": "fetch_rate", "bytes_in": "produce_rate", "messages_in": "message_rate"}
+_OF_LEADERS = {"fetch": "fetch_rate", "bytes_in": "produce_rate", "messages_in": "message_rate", "cpu": "cpu_rate"}
 _TARGET_EVENTS = (catalogue.MOVE_STARTED, catalogue.MOVE_RETARGETED)
 """They give a partition a target."""
 

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES as PLANNED
 from kafka_reassign_rpc.planner.brokers.broker_shares import broker_shares
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
 
-RATE_MEASURES = ("produce", "fetch", "bytes_in", "potential_out", "messages_in")
+RATE_MEASURES = ("produce", "fetch", "bytes_in", "potential_out", "messages_in", "cpu")
 MEASURES = ("bytes", "leaders", "replicas", *RATE_MEASURES)
 """Rates often are not known."""
 

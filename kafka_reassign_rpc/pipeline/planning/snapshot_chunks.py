@@ -98,8 +98,8 @@ def surveyed_chunks(rows: Iterable[Any], facts: ClusterFacts) -> Iterator[Survey
     """All rows in chunks; the last may be empty.
 
     rows    sorted by topic and partition: topic, number, replicas, leader, ISR, whether its move is in flight or waits,
-            bytes of a replica (or UNKNOWN), bytes produced and fetched per second, messages produced per
-            second, each a `whole_rate`, replicas that it will have
+            bytes of a replica (or UNKNOWN), bytes produced and fetched per second, messages produced and
+            microseconds of CPU per second, each a `whole_rate`, replicas that it will have
     """
     chunk: list[PlannerTopic] = []
     held, found = 0, SnapshotSurvey.nothing(facts.racks)
@@ -118,14 +118,14 @@ def _topics(rows: Iterable[Any], min_isrs: dict[str, int], default: int) -> Iter
     """A huge topic comes in pieces, so that it is not one task."""
     current: PlannerTopic | None = None
     piece = 0
-    for topic, index, replicas, leader, isr, moving, size, produce, fetch, messages, destination in rows:
+    for topic, index, replicas, leader, isr, moving, size, produce, fetch, messages, cpu, destination in rows:
         if current is None or current.name != topic or index // PIECE_PARTITIONS != piece:
             if current is not None:
                 yield current
             current, min_isr = PlannerTopic(topic, []), min_isrs.get(topic, default)
             piece = index // PIECE_PARTITIONS
         partition = PlannerPartition(index, tuple(replicas), leader, tuple(isr), moving, size, produce, fetch, min_isr)
-        partition.messages = messages
+        partition.messages, partition.cpu = messages, cpu
         if moving:
             partition.destination = tuple(destination)
         current.partitions.append(partition)
@@ -187,7 +187,7 @@ def _add_unlisted(
 
 
 def whole_rate(rate: float | None) -> int:
-    """Bytes or messages per second; 0: not measured; NO_RATE: this is no rate."""
+    """Bytes, messages or microseconds per second; 0: not measured; NO_RATE: this is no rate."""
     if rate is None:
         return 0
     return int(rate) if isfinite(rate) and rate >= 0 else NO_RATE
@@ -203,7 +203,7 @@ def _row_fault(topic: str, partition: PlannerPartition) -> str:
         return f"has a broker below 0 in {list(partition.replicas)}"
     if partition.bytes < UNKNOWN:
         return f"has {partition.bytes} bytes"
-    if NO_RATE in (partition.produce, partition.fetch, partition.messages):
+    if NO_RATE in (partition.produce, partition.fetch, partition.messages, partition.cpu):
         return "has a rate that is negative or no number"
     return ""
 

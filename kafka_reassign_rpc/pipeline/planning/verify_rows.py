@@ -63,7 +63,7 @@ class PlannedPartition(NamedTuple):
     left_out        its rows in the table of partitions left out, as values of `LeftOutRow`
     concerned       the goal forces a change of it, or it is one that a balancing plan must name, since it cannot move
     destination     the replicas that it has when its reassignment ends
-    produce, fetch  whole bytes per second; messages: per second
+    produce, fetch  whole bytes per second; messages: per second; cpu: µs per second
     topic_id        in the snapshot; None: unknown
     others          as in `MovedPartition`
 
@@ -87,6 +87,7 @@ class PlannedPartition(NamedTuple):
     fetch: int | None = 0
     topic_id: str | None = None
     messages: int | None = 0
+    cpu: int | None = 0
 
 
 @dataclass(slots=True)
@@ -133,6 +134,7 @@ class BrokerDelta(NamedTuple):
     bytes_in: int = 0
     potential_out: int = 0
     messages_in: int = 0
+    cpu: int = 0
     unknown: int = 0
 
 
@@ -190,7 +192,8 @@ class CheckedRows:
                 size, produce, fetch = one.size or 0, one.produce or 0, one.fetch or 0
                 leads, unknown = int(place == 0), int(one.size is None)
                 of_leader = (fetch * leads, produce * leads)
-                delta = (size, 1, leads, produce, *of_leader, fetch, (one.messages or 0) * leads, unknown)
+                also_of_leader = ((one.messages or 0) * leads, (one.cpu or 0) * leads)
+                delta = (size, 1, leads, produce, *of_leader, fetch, *also_of_leader, unknown)
                 self._change(broker, BrokerDelta._make(sign * value for value in delta))
 
     def count_left_out(self, one: PlannedPartition, reason: str, facts: PlanFacts) -> None:

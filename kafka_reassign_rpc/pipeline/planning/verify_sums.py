@@ -6,8 +6,8 @@ from pyspark.sql import functions as f
 from kafka_reassign_rpc.pipeline.planning.verify_figures import SnapshotSums
 from kafka_reassign_rpc.pipeline.planning.verify_rows import BrokerDelta
 
-_RATES = {"produce": "produce_rate", "fetch": "fetch_rate", "messages": "message_rate"}
-_OF_LEADERS = {"fetch": "fetch", "bytes_in": "produce", "messages_in": "messages"}
+_RATES = {"produce": "produce_rate", "fetch": "fetch_rate", "messages": "message_rate", "cpu": "cpu_rate"}
+_OF_LEADERS = {"fetch": "fetch", "bytes_in": "produce", "messages_in": "messages", "cpu": "cpu"}
 """Figures of the leader alone, and the rates of which they are sums."""
 
 
@@ -50,5 +50,5 @@ def is_usable() -> Column:
 
 
 def whole_rates() -> list[Column]:
-    """Whole bytes and messages per second; 0: not measured."""
+    """Whole numbers per second; 0: not measured."""
     return [f.coalesce(f.col(of), f.lit(0.0)).cast("bigint").alias(name) for name, of in _RATES.items()]

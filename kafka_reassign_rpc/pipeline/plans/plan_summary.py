@@ -15,8 +15,8 @@ COMBINE = "combine"
 
 class LoadFigures(msgspec.Struct, frozen=True):
     """The load of a broker. Of all its replicas: `bytes`, `produce` and `potential_out`, which consumers would read if
-    all of them led. Of the partitions whose preferred leader it is: `leaders`, `fetch`, `bytes_in` and `messages_in`.
-    Rates are in bytes/s, and in messages/s.
+    all of them led. Of the partitions whose preferred leader it is: `leaders`, `fetch`, `bytes_in`, `messages_in`
+    and `cpu`. Rates are in bytes/s, in messages/s, and in microseconds of CPU a second.
     """
 
     bytes: float = 0
@@ -27,6 +27,7 @@ class LoadFigures(msgspec.Struct, frozen=True):
     bytes_in: float = 0
     potential_out: float = 0
     messages_in: float = 0
+    cpu: float = 0
 
 
 class BrokerFigures(msgspec.Struct, frozen=True):

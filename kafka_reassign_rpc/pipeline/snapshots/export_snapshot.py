@@ -18,7 +18,7 @@ from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.snapshots.cluster_look import Moves, look
 from kafka_reassign_rpc.pipeline.snapshots.export_warnings import ExportWarnings
 from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
-from kafka_reassign_rpc.pipeline.snapshots.rates_table import RatesTable
+from kafka_reassign_rpc.pipeline.snapshots.rates_table import NO_RATES, RatesTable
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -181,7 +181,7 @@ class _Export:
                 size = max(
                     (sizes[key] for b in partition.isr if (key := (topic.name, index, b)) in sizes), default=None
                 )
-            produced, fetched, messages = told.get(index, (None, None, None))
+            produced, fetched, messages, cpu = told.get(index, NO_RATES)
             if produced is None and self._earlier is not None:
                 produced = self._earlier.rate(topic.name, index, size, self._at)
             self._writer.partitions.add(
@@ -198,6 +198,7 @@ class _Export:
                     fetched,
                     is_waiting,
                     messages,
+                    cpu,
                 )
             )
         self.exported.partitions = self._writer.partitions.rows

@@ -1,7 +1,7 @@
 """The file of `export --rates`: what clients write and read, of partitions or of whole topics, as an operator knows it.
 
-Columns: topic, partition, bytes_in, bytes_out, messages_in; rates are per second. A row without a partition is of its
-whole topic, whose partitions share it equally. A rate that is left out is not known. Nothing here imports PySpark.
+Columns: topic, partition, bytes_in, bytes_out, messages_in, cpu; rates are per second. A row without a partition is of
+its whole topic, whose partitions share it equally. A rate that is left out is not known. Nothing here imports PySpark.
 """
 
 import io
@@ -17,13 +17,14 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.support.counted import first_of
 
-_RATES = ("bytes_in", "bytes_out", "messages_in")
+_RATES = ("bytes_in", "bytes_out", "messages_in", "cpu")
 _COLUMNS = {"topic": pa.string(), "partition": pa.int32(), **dict.fromkeys(_RATES, pa.float64())}
 _MOST = 2.0**53
 _NAMED = 20
 
-Rates = tuple[float | None, float | None, float | None]
-"""Bytes in, bytes out and messages in, per second; None: not known."""
+Rates = tuple[float | None, float | None, float | None, float | None]
+"""Bytes in, bytes out, messages in, and microseconds of CPU, per second; None: not known."""
+NO_RATES: Rates = (None, None, None, None)
 
 
 class RatesTable:
@@ -50,7 +51,7 @@ class RatesTable:
                 yield topic, "has a rate of its own and rates of partitions: give one or the others"
             elif any(one is not None and not (math.isfinite(one) and 0 <= one <= _MOST) for one in rates):
                 yield name, "has a rate that is negative, too large or no number"
-            of_topic[index] = (rates[0], rates[1], rates[2])
+            of_topic[index] = (rates[0], rates[1], rates[2], rates[3])
 
     def take(self, topic: str, partitions: Collection[int]) -> dict[int, Rates]:
         """Of the partitions of a topic of the cluster; those that the file does not name are missing."""
@@ -58,7 +59,7 @@ class RatesTable:
         if None in given and partitions:
             self._unseen.discard((topic, None))
             each = [None if one is None else one / len(partitions) for one in given[None]]
-            return dict.fromkeys(partitions, (each[0], each[1], each[2]))
+            return dict.fromkeys(partitions, (each[0], each[1], each[2], each[3]))
         found = {index: given[index] for index in partitions if index in given}
         self._unseen -= {(topic, index) for index in found}
         return found

@@ -77,13 +77,14 @@ PARTITIONS = pa.schema(
         pa.field("fetch_rate", pa.float64()),
         pa.field("waiting", pa.bool_()),
         pa.field("message_rate", pa.float64()),
+        pa.field("cpu_rate", pa.float64()),
     ]
 )
 """`replicas` as Kafka lists them: during a move the target, then the removing replicas.
 
 `waiting`: the move waits in a server's queue; then `replicas` are the present ones, `adding` and `removing` those that
 the move will add and remove. `leader` is -1 for none. `bytes` is the size of the leader's replica; rates are bytes per
-second, `message_rate` messages per second.
+second, `message_rate` messages per second, `cpu_rate` microseconds of the leader's CPU per second.
 """
 REPLICAS = pa.schema(
     [
@@ -120,7 +121,7 @@ TABLES = {
     "replicas": REPLICAS,
     "configs": CONFIGS,
 }
-ADDED = ("waiting", "source", "cordoned", "message_rate")
+ADDED = ("waiting", "source", "cordoned", "message_rate", "cpu_rate")
 """Older snapshots lack these columns: nulls."""
 IN_EVERY_SNAPSHOT = {
     name: pa.schema([field for field in schema if field.name not in ADDED]) for name, schema in TABLES.items()

@@ -15,6 +15,7 @@ class Load(NamedTuple):
     bytes_in         bytes/s that producers send to its leaders
     potential_out    bytes/s that it would send to consumers if all its replicas led
     messages_in      messages/s that producers send to its leaders
+    cpu              microseconds of CPU a second that its leaders take
     """
 
     bytes: int = 0
@@ -25,6 +26,7 @@ class Load(NamedTuple):
     bytes_in: int = 0
     potential_out: int = 0
     messages_in: int = 0
+    cpu: int = 0
 
     def plus(self, other: "Load") -> "Load":
         return Load._make(map(add, self, other))
@@ -38,7 +40,7 @@ def total(loads: Iterable[Load]) -> Load:
 
 
 MEASURES = Load._fields
-LEADER_MEASURES = ("leaders", "fetch", "bytes_in", "messages_in")
+LEADER_MEASURES = ("leaders", "fetch", "bytes_in", "messages_in", "cpu")
 """Measures that follow the preferred leader."""
 
 
@@ -46,13 +48,14 @@ def replica_load(partition: PlannerPartition, size: int, *, leads: bool) -> Load
     """`size`: its bytes, estimated if unknown."""
     produce, fetch = partition.produce, partition.fetch
     if leads:
-        return Load(size, 1, 1, produce, fetch, produce, fetch, partition.messages)
+        return Load(size, 1, 1, produce, fetch, produce, fetch, partition.messages, partition.cpu)
     return Load(size, 1, 0, produce, potential_out=fetch)
 
 
 def leadership_load(partition: PlannerPartition) -> Load:
     """What comes to a broker that has a replica already, and leads now."""
-    return Load(leaders=1, fetch=partition.fetch, bytes_in=partition.produce, messages_in=partition.messages)
+    rates = partition.messages, partition.cpu
+    return Load(0, 0, 1, 0, partition.fetch, partition.produce, 0, *rates)
 
 
 class LoadSums:
@@ -83,6 +86,7 @@ class LoadSums:
                 found[4] += fetch
                 found[5] += produce
                 found[7] += partition.messages
+                found[8] += partition.cpu
                 leads = 0
 
     def merge(self, other: "LoadSums") -> "LoadSums":

@@ -35,6 +35,7 @@ class ScoredRows(NamedTuple):
     produce: Numbers
     fetch: Numbers
     messages: Numbers
+    cpu: Numbers
 
 
 class BestChanges(NamedTuple):

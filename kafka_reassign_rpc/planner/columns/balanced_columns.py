@@ -130,6 +130,7 @@ class BalancedColumns:
             produce=columns.produce[rows],
             fetch=columns.fetch[rows],
             messages=columns.messages[rows],
+            cpu=columns.cpu[rows],
         )
 
     def _proposals(
@@ -151,6 +152,7 @@ class BalancedColumns:
             produce=scored.produce,
             fetch=scored.fetch,
             messages=scored.messages,
+            cpu=scored.cpu,
         )
         if best.gains_rack.any():
             self._decide_singly(made, np.flatnonzero(best.gains_rack), params)

@@ -39,6 +39,7 @@ class ColumnProposals(NamedTuple):
     produce: Numbers
     fetch: Numbers
     messages: Numbers
+    cpu: Numbers
 
     def chosen(self, which: Numbers) -> "ColumnProposals":
         return ColumnProposals._make(column[which] for column in self)

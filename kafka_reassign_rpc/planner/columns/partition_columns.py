@@ -50,6 +50,7 @@ class PartitionColumns(NamedTuple):
     produce: Numbers
     fetch: Numbers
     messages: Numbers
+    cpu: Numbers
 
     def rows(self, chosen: Numbers) -> "PartitionColumns":
         """`chosen`: row numbers, or a mask."""
@@ -72,10 +73,12 @@ class PartitionColumns(NamedTuple):
         lists = [column[rows].tolist() for column in self._columns()]
         now = np.where(replicas == NOBODY, NOBODY, ids[replicas]).tolist()
         in_sync = np.where(self.isr[rows] == NOBODY, NOBODY, ids[self.isr[rows]]).tolist()
-        for at, (topic, number, _, leader, _, size, produce, fetch, messages) in enumerate(zip(*lists, strict=True)):
+        for at, (topic, number, _, leader, _, size, produce, fetch, messages, cpu) in enumerate(
+            zip(*lists, strict=True)
+        ):
             held = tuple([broker for broker in now[at] if broker != NOBODY])
             isr = tuple([broker for broker in in_sync[at] if broker != NOBODY])
             name, least = names[topic], min_isrs[topic]
             one = PlannerPartition(number, held, leader, isr, False, size, produce, fetch, least)
-            one.messages = messages
+            one.messages, one.cpu = messages, cpu
             yield name, one
