@@ -30,7 +30,7 @@ KINDS = {
     "expand": Kind(
         "give new brokers their share of the replicas",
         "expand --brokers 7,8 --max-bytes 2TB",
-        ("brokers", "tolerance", "max-bytes"),
+        ("brokers", "tolerance", "until", "max-bytes"),
     ),
     "rebalance": Kind(
         "even out bytes, replicas, leaders and rates",
@@ -46,7 +46,7 @@ KINDS = {
     "combine": Kind(
         "heal, drain and expand in one plan, so that no byte is copied twice",
         "combine --drain 3 --heal 7 --expand 9",
-        ("parts", "tolerance"),
+        ("parts", "tolerance", "until"),
     ),
 }
 _WEIGHTS = (*MEASURES, "topic", "time", "topic_replicas", "topic_leaders")

@@ -61,3 +61,18 @@ def test_dp_2_a_tolerance_is_missed_by_measures_that_are_known_and_count() -> No
     summary = msgspec.structs.replace(SUMMARY, **told)
     assert outside_tolerance(summary) == ["bytes"]
     assert outside_tolerance(msgspec.structs.replace(summary, imbalance_after=far | {"bytes": 0.1})) == []
+
+
+def test_dp_9_of_a_plan_that_expands_the_new_brokers_alone_are_held_against_until() -> None:
+    at = [(1, 300, 100), (2, 80, 100), (3, 0, 0)]
+    listed = [
+        BrokerFigures(n, None, True, None, LoadFigures(held), LoadFigures(held), LoadFigures(target))
+        for n, held, target in at
+    ]
+    summary = msgspec.structs.replace(
+        SUMMARY, kind="expand", brokers=listed, imbalance_before={"bytes": 2.0}, imbalance_after={"bytes": 2.0},
+        requested=msgspec.structs.replace(SUMMARY.requested, brokers=[2, 3], weights={"bytes": 1.0}, tolerance=0.1),
+    )  # fmt: skip
+    assert outside_tolerance(summary) == ["bytes"]
+    wider = msgspec.structs.replace(summary.requested, tolerance=0.25)
+    assert outside_tolerance(msgspec.structs.replace(summary, requested=wider)) == []

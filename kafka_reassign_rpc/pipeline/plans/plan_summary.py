@@ -298,9 +298,18 @@ def known_imbalance(summary: PlanSummary) -> dict[str, float]:
 
 
 def outside_tolerance(summary: PlanSummary) -> list[str]:
-    """Measures that count by which a broker is further from its target than the tolerance."""
+    """Measures that count by which a broker, of a plan that expands a new one, is further from its target than the
+    tolerance."""
     weights, most = summary.requested.weights, summary.requested.tolerance
-    return [name for name in known_imbalance(summary) if weights.get(name) and summary.imbalance_after[name] > most]
+    new = summary.brokers_of("expand")
+
+    def far(name: str) -> float:
+        if not new:
+            return summary.imbalance_after[name]
+        sides = ((getattr(one.after, name), getattr(one.target, name)) for one in summary.brokers if one.broker in new)
+        return max((abs(held / target - 1) for held, target in sides if target), default=0.0)
+
+    return [name for name in known_imbalance(summary) if weights.get(name) and far(name) > most]
 
 
 def incomplete_text(summary: PlanSummary) -> str:
