@@ -56,8 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rates",
         metavar="FILE",
-        help="CSV or Parquet with the columns topic, partition, bytes_in, bytes_out: bytes per second of a partition, "
-        "or, without one, of a topic; docs/pipeline.md says how to make it from Prometheus or JMX",
+        help="CSV or Parquet with the columns topic, partition, bytes_in, bytes_out, messages_in, cpu: rates per "
+        "second of a partition, or, without one, of a topic; docs/pipeline.md says how to make it of Prometheus or JMX",
     )
     parser.add_argument(
         "--watch",
