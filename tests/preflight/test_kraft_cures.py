@@ -11,7 +11,7 @@ import pytest
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.access import Access
-from kafka_reassign_rpc.zookeeper.operations import AclEntry
+from kafka_reassign_rpc.zookeeper.operations import AclEntry, Create, Delete
 from kafka_reassign_rpc.zookeeper.znode_acls import always
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import topic_creates
@@ -50,7 +50,7 @@ async def cure(operator: Shell, found: Mapping[str, tuple[str, Sequence[str]]], 
         await operator.run(command)
 
 
-async def test_mg_1_broken_epochs_of_a_leader_and_of_the_controller_are_cured_under_our_server(
+async def test_mg_1_broken_epochs_and_a_controller_that_no_session_owns_are_cured_under_our_server(
     tmp_path: Path,
 ) -> None:
     require(BROKER_VERSION)
@@ -75,13 +75,19 @@ async def test_mg_1_broken_epochs_of_a_leader_and_of_the_controller_are_cured_un
         found = await blockers(connect)
         assert "many" in found["controller"][0]
         await cure(operator, found, "controller")
-        await zk.delete(znode_paths.CONTROLLER)  # so that somebody has to be elected
 
-        async def controls() -> bool:
-            epoch = int((await zk.get(znode_paths.CONTROLLER_EPOCH))[0])
-            return epoch > before and await zk.exists(znode_paths.CONTROLLER) is not None
+        async def is_nobodys() -> bool:
+            """/controller goes with no session."""
+            path = znode_paths.CONTROLLER
+            await zk.multi([Delete(path, -1), Create(path, znode_contents.encode_controller(9, 0))])
+            return True
 
-        await eventually(controls)
+        await eventually(is_nobodys)
+        found = await blockers(connect)
+        assert "is persistent (it names 9)" in found["controller"][0]
+        await cure(operator, found, "controller")
+        await cluster.controlled_by("a")
+        assert int((await zk.get(znode_paths.CONTROLLER_EPOCH))[0]) > before
         assert not (await blockers(connect)).keys() & {"controller", "partition-states"}
 
 
