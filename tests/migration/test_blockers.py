@@ -30,8 +30,11 @@ STANDS = {
     "/admin/preferred_replica_election": b'{"version":1,"partitions":[{"topic":"safe","partition":0}]}',
     "/admin/reassign_cancel": b"",
     "/admin/reassign_partitions": b"{",
+    "/admin/cancel_reassignment_in_progress": b"",
+    "/admin/reassignment_requests/request_0000000007": b'{"version":1,"partitions":[]}',
     "/admin/delete_topics/safe": b"",
     "/config/users/a": b'{"version":1,"config":{"producer_byte_rate":"fast","request_percentage":"50"}}',
+    "/config/users/scram": b'{"version":1,"config":{"SCRAM-SHA-512":"salt=a"}}',
     "/config/topics/gone": b"[]",
     "/config/brokers/none": b'{"version":1,"config":{}}',
     "/kafka-acl/Topic/safe": b'{"version":1,"acls":7}',
@@ -121,6 +124,17 @@ async def prepare(mixed: MixedCluster, lost_dir: Path) -> None:
         await mixed.zk.create(path, data)
 
 
+async def put_replica_on_our_id(mixed: MixedCluster) -> None:
+    """By a tool of Kafka's old times, under a stock controller, while a server of ours has been there: one of ours in
+    control would give the replica to a broker."""
+    await eventually(mixed.stock_controls, within=60)
+    fields = {"version": 3, "topic_id": "AAAAAAAAQACAAAAAAAAAAQ", "partitions": {"0": [1, 1000]}}
+    data = json.dumps({**fields, "adding_replicas": {}, "removing_replicas": {}}).encode()
+    await mixed.zk.ensure_path(f"{znode_paths.REASSIGNMENT_SERVER_IDS}/1000")
+    await mixed.zk.create(znode_paths.topic("ours"), data)
+    await eventually(lambda: mixed.zk.exists(znode_paths.partition_state("ours", 0)), within=60)
+
+
 async def run_all(operator: Shell, commands: Collection[str]) -> None:
     for command in commands:
         await operator.run(command)
@@ -150,6 +164,7 @@ async def test_mg_1_each_blocker_is_cured_by_the_commands_that_the_check_prints_
                 await run_all(operator, found.of("kafka-reassign --bootstrap-server"))
                 assert await server.stop() == 0
                 await run_all(operator, found.of("kafka-reassign-rpc leave"))
+                await put_replica_on_our_id(mixed)
                 await hosts.kraft.start()
                 join = block(
                     section("The way"), "migration.enable=true\ncontroller.quorum", hosts.replaced, "on each broker"
@@ -160,15 +175,17 @@ async def test_mg_1_each_blocker_is_cured_by_the_commands_that_the_check_prints_
                 await hosts.kraft.wait_for_line(WAITS)
                 found = await blockers(connect)
                 assert set(found.texts) == {"lost-replicas"}, "that the quorum waits is no blocker"
+                assert "ours-0" in found.texts["lost-replicas"]
+                assert "the id of a server of kafka-reassign-rpc" in found.texts["lost-replicas"]
                 await run_all(operator, found.of("kafka-reassign-rpc"))
                 await hosts.kraft.wait_for_line(DONE, 120)
             assert await controller(mixed.zk) == KRAFT
 
             async def is_shown() -> bool:
                 brokers = [mixed.stock.brokers[broker] for broker in (1, 2)]
-                shown = [await metadata(address_of(broker.address), "safe", "lost") for broker in brokers]
+                shown = [await metadata(address_of(broker.address), "safe", "lost", "ours") for broker in brokers]
                 codes = [part.error_code for answer in shown for topic in answer.topics for part in topic.partitions]
-                return codes == [0] * 6
+                return codes == [0] * 8
 
             await eventually(is_shown, within=60)
             assert await asyncio.to_thread(records, mixed.stock.bootstrap, "lost") == PARTITION_BYTES // 5_000
