@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
-from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
+from kafka_reassign_rpc.zookeeper import topic_znodes, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.access import Access
 from kafka_reassign_rpc.zookeeper.operations import AclEntry, Create, Delete
 from kafka_reassign_rpc.zookeeper.znode_acls import always
