@@ -32,7 +32,8 @@ START_S = 180.0
 _BOOTSTRAP = re.compile(rb"^ready bootstrap=([^:\s]+):(\d+)", re.MULTILINE)
 _PAGE = re.compile(rb"^ready .* metrics=(\S+)", re.MULTILINE)
 _BROKERS = re.compile(rb"^ready brokers=", re.MULTILINE)
-_CLI = (sys.executable, "-m", "kafka_reassign_rpc.cli.main")
+_PROGRAM = ("-m", "kafka_reassign_rpc.cli.main")
+_CLI = (sys.executable, *_PROGRAM)
 _STOCK_OVERRIDES = {
     "num.network.threads": "3",
     "num.io.threads": "8",
@@ -45,8 +46,12 @@ _STOCK_OVERRIDES = {
 class Server(LoggedProcess):
     """Our server, started by its command."""
 
-    def __init__(self, zookeeper: str, server_id: int, directory: Path, *options: str) -> None:
+    def __init__(
+        self, zookeeper: str, server_id: int, directory: Path, *options: str, program: Sequence[str] = _PROGRAM
+    ) -> None:
+        """`program`: how Python starts the command, where something else is to be measured in its process."""
         directory.mkdir(parents=True, exist_ok=True)
+        self._program = program
         super().__init__(directory / f"server-{server_id}.log")
         self._options = options
         self._zookeeper = zookeeper
@@ -56,7 +61,8 @@ class Server(LoggedProcess):
         self.page = ""
 
     async def start(self) -> None:
-        command = [*_CLI, "serve", "--zookeeper-connect", self._zookeeper, "--listeners", "PLAINTEXT://127.0.0.1:0"]
+        command = [sys.executable, *self._program, "serve"]
+        command += ["--zookeeper-connect", self._zookeeper, "--listeners", "PLAINTEXT://127.0.0.1:0"]
         command += ["--broker-id", str(self.id), "--zookeeper-session-timeout-ms", str(SESSION_MS)]
         command += ["--event-log-dir", str(self._directory / f"events-{self.id}")]
         self.launch([*command, *self._options])
@@ -156,11 +162,11 @@ class Cluster:
         process.launch(command)
         await process.wait_for_line(_BROKERS, START_S)
 
-    async def server(self, server_id: int = SERVER_ID, *options: str) -> Server:
+    async def server(self, server_id: int = SERVER_ID, *options: str, program: Sequence[str] = _PROGRAM) -> Server:
         """Start our server. It becomes the controller, or the standby if there is a controller."""
         if self._protected:
             options = (*options, *(part for name, value in PROPERTIES.items() for part in (_flag(name), value)))
-        server = Server(self.zookeeper, server_id, self.directory, *options)
+        server = Server(self.zookeeper, server_id, self.directory, *options, program=program)
         self._started.append(server)
         await server.start()
         return server

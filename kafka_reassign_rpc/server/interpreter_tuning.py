@@ -28,8 +28,8 @@ LONGEST_DELAY_S = 600.0
 """After so long a full pass waits no more, whatever is in work."""
 LOOK_EVERY_S = 0.1
 MIDDLE_PASSES = 10
-"""After so many passes over the middle generation, which let some 120,000 objects become old, a full pass comes early:
-it takes about 10 ms then. While 10,000 partitions move, a minute's objects took 60 to 150 ms."""
+"""After so many passes over the middle generation a full pass comes early. While 10,000 partitions move, it looks at
+25,000 to 62,000 objects then (`benchmarks passes`); a minute's objects took 60 to 150 ms."""
 CONNECTIONS_PER_PASS = 1000
 """After so many new connections a full pass comes early: they are 13,000 objects, and none of them needs the collector
 to go."""
