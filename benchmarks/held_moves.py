@@ -67,4 +67,4 @@ def _fill(bootstrap: str, topics: Mapping[str, int]) -> None:
         for topic, index in names:
             producer.produce(topic, bytes(RECORD_BYTES), partition=index)
             producer.poll(0)
-    assert not producer.flush(120)
+    assert not producer.flush(600)

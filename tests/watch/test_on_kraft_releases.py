@@ -166,6 +166,17 @@ async def each_right_that_is_missing_is_named(world: KRaftWorld, folder: Path) -
         await eventually(all_is_seen)
 
 
+async def that_nobody_tells_the_moves_is_said(stage: Stage) -> None:
+    """Without an active controller each broker keeps a List."""
+    stage.world.nodes[stage.stays].freeze()
+
+    async def is_said() -> bool:
+        texts = await stage.watch.problems()
+        return any(text.startswith("Nobody has said since ") or text.endswith(" UTC)") for text in texts)
+
+    await eventually(is_said, within=60)
+
+
 async def another_cluster_at_the_address_is_said(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
     for node in stage.world.nodes.values():
         await node.kill()
@@ -230,5 +241,6 @@ async def whatever_stops_a_move_is_named(
         if storage is not None:
             await storage.is_told(stage)
         if len(controllers) == 1:
+            await that_nobody_tells_the_moves_is_said(stage)
             await another_cluster_at_the_address_is_said(stage, caplog)
     assert "a defect" not in caplog.text
