@@ -11,12 +11,17 @@ from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.human_units import utc_time
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt
+    from kafka_reassign_rpc.pipeline.snapshots.snapshot_series import FoundSnapshot
     from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 HELP = "find skew, rack violations and changed replication factors in snapshots"
 DESCRIPTION = """\
 Reads snapshots that were taken over time (`export --watch` takes them) and shows:
   - how evenly bytes, replicas and leaders are spread over the brokers, beside the targets that plans have
+  - how much each log dir holds beside its share, which have failed or are cordoned, and what `plan disks` would do
   - which replication factors changed, when, and with --events who asked for it
   - which partitions have their replicas in fewer racks than possible, or more in one than needed
   - which partitions are under-replicated, and since when
@@ -28,12 +33,15 @@ example:    kafka-reassign-rpc audit --snapshots snapshots --events events --out
 """
 EMPTY = {
     "spread": "nothing",
+    "log_dirs": "no broker has told its own",
     "drift": "no replication factor has changed",
     "mixed": "no topic has several replication factors",
     "rack_violations": "none",
     "under_replicated": "none",
     "ending_configs": "none",
 }
+_NO_PROBLEMS = ("spread", "log_dirs")
+"""Tables that show all there is; a failed log dir among them is a problem."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,6 +80,7 @@ def _audit(arguments: argparse.Namespace) -> int:
     status.show("starting Spark")
     from kafka_reassign_rpc.pipeline.auditing import audit_job
     from kafka_reassign_rpc.pipeline.auditing.load_spread import SPREAD_SCHEMA, Spread, spread_of_loads, targets_of
+    from kafka_reassign_rpc.pipeline.auditing.log_dir_spread import FAILED, LOG_DIR_SCHEMA, LogDirRow, log_dir_rows
     from kafka_reassign_rpc.pipeline.executor_probe import require_executors
     from kafka_reassign_rpc.pipeline.reports import result_directory, result_tables
 
@@ -85,6 +94,8 @@ def _audit(arguments: argparse.Namespace) -> int:
             shown = result_tables.excerpts(frames, [name for name in EMPTY if name in frames], status.show)
             spread = spread_of_loads(frames["brokers"].collect(), weights)
             shown["spread"] = result_tables.first_rows(spread, Spread._fields)
+            log_dirs = log_dir_rows(taken[-1].path)
+            shown["log_dirs"] = result_tables.first_rows(log_dirs, LogDirRow._fields)
         else:
             from kafka_reassign_rpc.pipeline.reports import audit_report
 
@@ -94,6 +105,8 @@ def _audit(arguments: argparse.Namespace) -> int:
                 spread = spread_of_loads(brokers, weights)
                 now = [row for row in brokers if row["at"] == taken[-1].meta.at and row["live"]]
                 shown["spread"] = writer.write_rows("spread", SPREAD_SCHEMA, spread)
+                log_dirs = log_dir_rows(taken[-1].path)
+                shown["log_dirs"] = writer.write_rows("log_dirs", LOG_DIR_SCHEMA, log_dirs)
                 status.show("drawing the report")
                 rows_of_spread = [one._asdict() for one in spread]
                 page = audit_report.audit_page(
@@ -101,7 +114,15 @@ def _audit(arguments: argparse.Namespace) -> int:
                 )
                 writer.write_page(result_directory.REPORT, page)
     status.clear()
-    if arguments.json:
+    _print(taken, shown, as_json=arguments.json)
+    has_found = any(shown[name].total for name in EMPTY if name not in _NO_PROBLEMS)
+    return 3 if has_found or any(one.state == FAILED for one in log_dirs) else 0
+
+
+def _print(taken: "Sequence[FoundSnapshot]", shown: "Mapping[str, TableExcerpt]", *, as_json: bool) -> None:
+    from kafka_reassign_rpc.pipeline.reports import result_tables
+
+    if as_json:
         head = {"cluster_id": taken[0].meta.cluster_id, "snapshots": len(taken)}
         print(result_tables.json_line(head | {name: result_tables.json_document(shown[name]) for name in EMPTY}))  # noqa: T201
     else:
@@ -109,7 +130,6 @@ def _audit(arguments: argparse.Namespace) -> int:
         print(f"cluster {taken[0].meta.cluster_id}: {len(taken)} snapshots from {first} to {last} UTC")  # noqa: T201
         for name, empty in EMPTY.items():
             print("\n".join(["", *result_tables.text_lines(name.replace("_", " "), shown[name], empty=empty)]))  # noqa: T201
-    return 3 if any(shown[name].total for name in EMPTY if name != "spread") else 0
 
 
 def _weights(file: str | None, last: "StorePath") -> dict[int, dict[str, float]]:

@@ -51,6 +51,8 @@ def audit_page(
     page.figure(svg_plots.bar_plots([str(row["broker"]) for row in now], panels, "broker"), "brokers")
     for name, label in zip(findings, labels, strict=True):
         add_table(page, label.capitalize(), shown[name])
+    if "log_dirs" in shown:
+        add_table(page, "Log dirs", shown["log_dirs"])
     return page.html()
 
 

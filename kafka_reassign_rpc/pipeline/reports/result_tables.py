@@ -77,7 +77,7 @@ def json_line(value: Any) -> str:
     return msgspec.json.encode(value, enc_hook=str).decode()
 
 
-SIZE_COLUMNS = frozenset({"bytes"})
+SIZE_COLUMNS = frozenset({"bytes", "capacity", "free", "even_bytes"})
 RATE_COLUMNS = frozenset(
     {
         *("rate", "bytes_per_second", "median_bytes_per_second"),
