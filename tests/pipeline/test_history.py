@@ -254,7 +254,7 @@ def test_dp_5_the_audit_command_says_by_its_exit_code_that_something_was_found(t
     ("arguments", "saying"),
     [
         (("--follow",), "--follow: keeps tables up to date, so it needs --out"),
-        ((), "no events there; `kafka-reassign-rpc export --events` writes them"),
+        ((), "no events there; `kafka-reassign-rpc export` with --events writes them"),
         (("--events", "nowhere"), "nowhere: no such directory"),
     ],
 )
