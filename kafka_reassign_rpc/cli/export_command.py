@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rates",
         metavar="FILE",
         help="CSV or Parquet with the columns topic, partition, bytes_in, bytes_out, messages_in, cpu: rates per "
-        "second of a partition, or, without one, of a topic; docs/pipeline.md says how to make it of Prometheus or JMX",
+        "second of a partition, or, without one, of a topic; docs/pipeline.md has recipes for Prometheus and JMX",
     )
     parser.add_argument(
         "--watch",
