@@ -108,11 +108,11 @@ class GoalWeights(msgspec.Struct, frozen=True):
     bytes_in: float = 0.25
     potential_out: float = 0.0
     messages_in: float = 0.0
-    cpu: float = 0.0
     topic: float = 0.1
     time: float = 30.0
     topic_replicas: float = 0.0
     topic_leaders: float = 0.0
+    cpu: float = 0.0
 
     @property
     def spread_topics(self) -> bool:
