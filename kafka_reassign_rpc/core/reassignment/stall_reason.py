@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.reassignment.remaining_time import Samples
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import Answers, takes_nothing_new
+from kafka_reassign_rpc.core.reassignment.tiered_topics import copies_only_untiered
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import NO_THROTTLE, TopicThrottles
 
@@ -182,9 +183,12 @@ class StallReason:
 
     def _lacking(self) -> Iterator[tuple[int, tuple[int, int]]]:
         """Late replicas that are not known to have all bytes: what they held at first, and hold now."""
+        is_partial = copies_only_untiered(self._cluster, self._name.topic, self._partition.adding)
+        if self._first.total < 0 and not is_partial:
+            return
         for place, broker in enumerate(self._partition.adding):
             before, now = self._first.copied[place], self._last.copied[place]
-            is_full = 0 <= self._last.total <= now
+            is_full = now >= self._last.total and not is_partial
             if broker in self._late and before >= 0 and now >= 0 and not is_full:
                 yield broker, (before, now)
 
