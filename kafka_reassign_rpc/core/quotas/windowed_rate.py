@@ -35,10 +35,10 @@ class WindowedRate:
         self._windows = windows
         self._samples: list[_Sample] = []
         self._current = 0
-        self._others_ms: float = 0
+        self._others_ms = math.inf
         self._others_total = 0.0
-        """Of the windows but the present one: when the first began, and their sum. They hold until `_others_until_ms`:
-        each request asks for them."""
+        """Of the windows but the present one: when the first began (inf: there is none), and their sum. They hold until
+        `_others_until_ms`: each request asks for them."""
         self._others_until_ms = -math.inf
 
     def record(self, value: float, now_ms: int) -> None:
@@ -88,7 +88,7 @@ class WindowedRate:
     def _sum_up_others(self, now_ms: int) -> None:
         """Begins windows that are too old again."""
         kept_ms = self._windows.number * self._windows.size_ms
-        self._others_total, self._others_ms, self._others_until_ms = 0.0, now_ms, math.inf
+        self._others_total, self._others_ms, self._others_until_ms = 0.0, math.inf, math.inf
         for index, sample in enumerate(self._samples):
             if index == self._current:
                 continue

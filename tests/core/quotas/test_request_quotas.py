@@ -6,7 +6,7 @@ The figures are those of ClientRequestQuotaManagerTest and ClientQuotaManagerTes
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, USER, QuotaEntity
@@ -221,6 +221,7 @@ def test_sv_6_who_has_one_entry_loses_it_to_no_user_with_more(keys: list[tuple[s
     st.integers(1, 3),
     st.sampled_from([-1, 0, 7, 100]),
 )
+@example(steps=[(0, 0, 1), (0, 0, 0), (200, 0, 0), (0, 1, 2)], number=1, bound=7)  # the only window begins again
 def test_sv_5_a_rate_is_that_of_all_windows_added_up_each_time(
     steps: list[tuple[int, int, int]], number: int, bound: float
 ) -> None:
