@@ -2,7 +2,7 @@
 
     python -m benchmarks pipeline [--quick]
 
-Each plan runs in its own process, which makes the memory of its driver, JVM and workers measurable.
+Each plan runs in its own process, which makes its memory measurable.
 """
 
 import asyncio
@@ -13,17 +13,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks import snapshots
 from benchmarks.tables import show
 from kafka_reassign_rpc.support.human_units import duration
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 SIZES = ((30_000, 30), (300_000, 60), (1_000_000, 200))
 """(partitions, brokers)."""
@@ -59,7 +55,7 @@ async def run(_zookeeper: str, directory: Path, *, quick: bool) -> str:
             rows.append(_row(measured, smaller.get(goal)))
             smaller[goal] = measured
             await asyncio.to_thread(shutil.rmtree, path)
-    return show("Plans on local[2]", HEADER, rows, NOTES)
+    return show("Plans on this machine", HEADER, rows, NOTES)
 
 
 HEADER = (
@@ -69,7 +65,6 @@ HEADER = (
     "CPU",
     "growth",
     "memory",
-    "shuffled",
     "rounds",
     "moves",
     "copied/bound",
@@ -79,11 +74,11 @@ HEADER = (
     "after",
 )
 NOTES = (
-    "growth: CPU for each partition, over that of the row with fewer partitions; memory: driver, JVM and workers at",
-    "their peak; copied/bound: bytes copied over those that any plan must copy for the same bytes on each broker",
+    "growth: CPU for each partition, over that of the row with fewer partitions; memory: at its",
+    "peak; copied/bound: bytes copied over those that any plan must copy for the same bytes on each broker",
     "(moves for the other goals come on top); takes: the plan as it is simulated, at 100 MB/s for each broker;",
     "time/bound: that over what the busiest broker needs for the same moves; before, after: the broker furthest from",
-    "its target of bytes. Wall and CPU include the start of Spark and the verification.",
+    "its target of bytes. Wall and CPU include the verification.",
 )
 
 
@@ -124,7 +119,6 @@ def _row(measured: Measured, smaller: Measured | None) -> tuple[str, ...]:
         f"{measured.cpu:.0f} s",
         "-" if growth is None else f"{growth:.2f}x",
         f"{measured.peak / 2**30:.1f} GiB",
-        f"{found['shuffled'] / 1e6:.1f} MB",
         str(found["rounds"]),
         f"{found['moves']:,}",
         f"{found['bytes'] / max(1, found['bound']):.2f}",
@@ -184,29 +178,18 @@ def _plan(path: Path, goal: str) -> None:
     """The entry point of a plan's own process."""
     from kafka_reassign_rpc.pipeline.planning import plan_job
     from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
-    from kafka_reassign_rpc.pipeline.spark_session import session
     from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 
     def say(text: str) -> None:
         if not text.startswith("batch"):
             print(f"{time.perf_counter() - began:7.1f} s  {text}", file=sys.stderr, flush=True)
 
-    began, shuffled = time.perf_counter(), 0
-
-    @contextmanager
-    def start_spark() -> "Iterator[SparkSession]":
-        nonlocal shuffled
-        say("starting Spark")
-        with session("benchmark", master="local[2]") as spark:
-            yield spark
-            shuffled = _shuffled(spark)
-
+    began = time.perf_counter()
     wanted = Goal(GoalKind(goal), GOALS[goal])
     job = PlanJob(path, path.with_name(f"{path.name}-plan"), wanted, chooses_cap=True)
-    summary = plan_job.run_here(start_spark, job, say)
+    summary = plan_job.run_here(job, say)
     found = {
         "partitions": summary.partitions,
-        "shuffled": shuffled,
         "rounds": summary.rounds,
         "moves": summary.moves,
         "bytes": summary.bytes,
@@ -217,13 +200,6 @@ def _plan(path: Path, goal: str) -> None:
         "after": summary.imbalance_after["bytes"],
     }
     print(json.dumps(found), flush=True)
-
-
-def _shuffled(spark: "SparkSession") -> int:
-    store = spark.sparkContext._jsc.sc().statusStore()
-    defaults = [getattr(store, f"stageList$default${place}")() for place in (4, 5)]
-    stages = store.stageList(None, False, False, *defaults)
-    return sum(stages.apply(place).shuffleWriteBytes() for place in range(stages.size()))
 
 
 if __name__ == "__main__":

@@ -56,6 +56,8 @@ ON_SPARK = (
     "tests/pipeline/test_same_results",
     "tests/pipeline/test_verify_topics",
     "tests/pipeline/test_table_stamps",
+    "tests/pipeline/test_verify_here",
+    "tests/pipeline/test_killed_workers",
 )
 """These share a Spark session: to start one and to make it warm takes as long as half of them."""
 TAKE_MINUTES = (

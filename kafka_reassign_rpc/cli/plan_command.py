@@ -2,7 +2,6 @@
 
 import argparse
 import shlex
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,8 +14,6 @@ from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.support.counted import counted
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
     from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
     from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -113,22 +110,23 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     from kafka_reassign_rpc.pipeline.planning import plan_job
     from kafka_reassign_rpc.pipeline.plans.plan_summary import outside_tolerance
     from kafka_reassign_rpc.pipeline.reports import plan_report
-    from kafka_reassign_rpc.pipeline.spark_session import is_local
+    from kafka_reassign_rpc.pipeline.spark_master import is_local
+    from kafka_reassign_rpc.pipeline.store_paths import StoreError, remove_tree
 
     status = Status()
-
-    def start_spark() -> "AbstractContextManager[SparkSession]":
-        status.show("starting Spark")
-        return spark_session(f"plan {job.goal.kind}", arguments, rows)
-
     try:
         if is_local(arguments.master) and plan_input.plans_here(job.goal, rows):
-            summary = plan_job.run_here(start_spark, job, status.show)
+            summary = plan_job.run_here(job, status.show)
         else:
-            with start_spark() as spark:
+            status.show("starting Spark")
+            with spark_session(f"plan {job.goal.kind}", arguments, rows) as spark:
                 summary = plan_job.run(spark, job, status.show)
         status.show("drawing the report")
-        report = plan_report.write(job.out)
+        try:
+            report = plan_report.write(job.out)
+        except (OSError, StoreError):  # as where the disk is full: half a plan would be in the way of the next
+            remove_tree(job.out)
+            raise
     finally:
         status.clear()
     for note in summary.notes:
@@ -194,17 +192,24 @@ def _verify(arguments: argparse.Namespace) -> int:
     snapshot_files.check(path)
     if read_kind(plan) == plan_disks_command.DISKS:
         return plan_disks_command.verify(path, plan)
-    summary = plan_writer.check(plan)
-    from kafka_reassign_rpc.pipeline.executor_probe import require_executors
-    from kafka_reassign_rpc.pipeline.planning.verify_job import verify
+    summary, partitions = plan_writer.check(plan), snapshot_files.count_partitions(path)
+    from kafka_reassign_rpc.pipeline.planning.plan_input import HERE_ROWS
+    from kafka_reassign_rpc.pipeline.planning.verify_job import verify, verify_here
+    from kafka_reassign_rpc.pipeline.spark_master import is_local
 
     status = Status()
-    status.show("starting Spark")
-    with spark_session("verify", arguments, snapshot_files.count_partitions(path)) as spark:
-        require_executors(spark, path, plan)
-        batches = counted(len(summary.batches), "batch")
-        status.show(f"verifying {counted(summary.moves, 'move')} in {batches}")
-        broken = verify(spark, path, plan)
+    what = f"verifying {counted(summary.moves, 'move')} in {counted(len(summary.batches), 'batch')}"
+    if is_local(arguments.master) and partitions <= HERE_ROWS:
+        status.show(what)
+        broken = verify_here(path, plan)
+    else:
+        status.show("starting Spark")
+        with spark_session("verify", arguments, partitions) as spark:
+            from kafka_reassign_rpc.pipeline.executor_probe import require_executors
+
+            require_executors(spark, path, plan)
+            status.show(what)
+            broken = verify(spark, path, plan)
     status.clear()
     for one in broken:
         say(str(one))

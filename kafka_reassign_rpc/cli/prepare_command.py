@@ -5,7 +5,7 @@ import argparse
 from kafka_reassign_rpc.cli.pipeline_jobs import run_job
 from kafka_reassign_rpc.cli.status_line import Status
 
-HELP = "make plan, audit and history start in half the time on this machine"
+HELP = "make audit, history and huge plans start in half the time on this machine"
 DESCRIPTION = """\
 Half of a small job's time goes into the classes that Spark needs: Java reads and checks thousands of them each time.
 prepare runs small jobs once and keeps these classes in a file of 200 MB, from which later jobs take them. It takes a

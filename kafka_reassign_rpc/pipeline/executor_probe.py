@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 from kafka_reassign_rpc.pipeline import executor_look
 from kafka_reassign_rpc.pipeline.executor_look import Wanted, digest, look
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
-from kafka_reassign_rpc.pipeline.spark_session import PACKAGES_SENT, is_local, spark_errors_as_job_failed
+from kafka_reassign_rpc.pipeline.spark_master import is_local
+from kafka_reassign_rpc.pipeline.spark_session import PACKAGES_SENT, spark_errors_as_job_failed
 from kafka_reassign_rpc.pipeline.store_paths import (
     RemotePath,
     StoreError,

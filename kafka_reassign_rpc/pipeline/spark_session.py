@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 from kafka_reassign_rpc.pipeline import class_archive, executor_packages
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.jvm_garbage import JvmGarbage
+from kafka_reassign_rpc.pipeline.spark_master import is_local, with_attempts
 from kafka_reassign_rpc.pipeline.store_paths import s3_endpoint
 
 LOCAL = "local[*]"
@@ -100,7 +101,7 @@ def session(
     options = " ".join(filter(None, [_JVM_OPTIONS, _SMALL_JVM if small else "", classes, java]))
     with tempfile.TemporaryDirectory(prefix="spark-") as scratch, tempfile.TemporaryFile() as log:
         chosen = {
-            "spark.master": master,
+            "spark.master": with_attempts(master),
             "spark.app.name": name,
             "spark.driver.memory": memory,
             "spark.sql.warehouse.dir": f"file:{scratch}/warehouse",
@@ -152,11 +153,6 @@ def _imported(module: str | None) -> Iterator[None]:
         yield
     finally:
         importing.join()
-
-
-def is_local(master: str) -> bool:
-    """The driver is the only executor (local-cluster has others)."""
-    return master == "local" or master.startswith("local[")
 
 
 def is_small(master: str, rows: int) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from kafka_reassign_rpc.pipeline import executor_packages
 from kafka_reassign_rpc.pipeline.executor_look import Wanted, digest, look
-from kafka_reassign_rpc.pipeline.spark_session import is_local
+from kafka_reassign_rpc.pipeline.spark_master import is_local, with_attempts
 from tests.pipeline.spark_cluster import PYTHON, SPARK
 
 TASK = """
@@ -68,3 +68,17 @@ def test_dp_6_an_executor_says_which_module_version_or_file_it_lacks(tmp_path: P
 )
 def test_dp_6_only_a_local_master_has_no_executors_of_its_own(master: str, local: bool) -> None:
     assert is_local(master) is local
+
+
+@pytest.mark.parametrize(
+    ("master", "tries"),
+    [
+        ("local", "local[1,4]"),
+        ("local[*]", "local[*,4]"),
+        ("local[2,1]", "local[2,1]"),
+        ("local-cluster[2,1,512]", "local-cluster[2,1,512]"),
+        ("spark://host:7077", "spark://host:7077"),
+    ],
+)
+def test_dp_6_a_local_master_tries_a_task_again_as_others_do(master: str, tries: str) -> None:
+    assert with_attempts(master) == tries

@@ -1,8 +1,6 @@
-"""Plans are made in this process: the same as on Spark, which starts later, and only to verify."""
+"""Plans are made and verified in this process: the same as on Spark, which does not start."""
 
 import random
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -19,7 +17,6 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_in_memory import SnapshotInMe
 from kafka_reassign_rpc.pipeline.planning.snapshot_on_spark import SnapshotOnSpark
 from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import Arriving
 from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
-from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import OF_ALL_BROKERS, PARTITIONS, SnapshotMeta
@@ -75,10 +72,6 @@ def write_random_snapshot(path: Path, seed: int) -> Path:
     return path
 
 
-def here(spark: SparkSession) -> Callable[[], AbstractContextManager[SparkSession]]:
-    return lambda: nullcontext(spark)
-
-
 @pytest.mark.parametrize("goal", GOALS, ids=lambda goal: str(goal.kind))
 def test_dp_6_a_small_plan_made_in_this_process_is_the_same_to_the_byte_as_on_spark(
     goal: Goal, tmp_path: Path, spark: SparkSession
@@ -87,7 +80,7 @@ def test_dp_6_a_small_plan_made_in_this_process_is_the_same_to_the_byte_as_on_sp
     network = NetworkLimits(100_000_000, {2: 25_000_000, 7: 50_000_000})
     options = PlanOptions(seed=5, tolerance=0.15, network=network)
     on_spark = plan_job.run(spark, PlanJob(path, tmp_path / "on-spark", goal, options))
-    in_memory = plan_job.run_here(here(spark), PlanJob(path, tmp_path / "in-memory", goal, options))
+    in_memory = plan_job.run_here(PlanJob(path, tmp_path / "in-memory", goal, options))
     assert in_memory == on_spark
     assert on_spark.moves > 0
     assert files(tmp_path / "in-memory") == files(tmp_path / "on-spark")
@@ -100,12 +93,12 @@ def test_dp_2_what_there_is_no_time_for_is_left_out_the_same_in_this_process_and
     """Each of the two is verified too: `within`, and the reason of what is left out."""
     path = write_random_snapshot(tmp_path / "snapshot", seed=3)
     options = PlanOptions(seed=5, network=NetworkLimits(10_000))
-    whole = plan_job.run_here(here(spark), PlanJob(path, tmp_path / "whole", goal, options))
+    whole = plan_job.run_here(PlanJob(path, tmp_path / "whole", goal, options))
     seconds = int(whole.expected_seconds / 2)
     outs = [tmp_path / "on-spark", tmp_path / "in-memory"]
     on_spark, in_memory = (PlanJob(path, out, goal, options, within=seconds) for out in outs)
     found = plan_job.run(spark, on_spark)
-    assert plan_job.run_here(here(spark), in_memory) == found
+    assert plan_job.run_here(in_memory) == found
     assert files(outs[0]) == files(outs[1])
     late = sum(one.partitions for one in found.left_out if "(--within)" in one.reason)
     assert 0 < found.moves == whole.moves - late
@@ -171,7 +164,7 @@ def test_dp_2_a_rate_that_is_no_number_is_named_also_on_spark(rate: float, tmp_p
         writer.finish(SnapshotMeta("c", 5))
     job = PlanJob(path, tmp_path / "plan", Goal(GoalKind.REBALANCE))
     with pytest.raises(BadInput, match="t-4 has a rate that is negative or no number"):
-        plan_job.run_here(here(spark), job)
+        plan_job.run_here(job)
     with pytest.raises(BadInput, match="t-4 has a rate that is negative or no number"):
         plan_job.run(spark, job)
     assert [file.name for file in tmp_path.iterdir()] == ["snapshot"]
@@ -207,7 +200,7 @@ def test_dp_2_odd_partitions_stay_with_their_names_and_the_others_are_planned(
         writer.partitions.add(("t", 5, [2, 3], 2, [2, 3], [], [], 10, None, None))
         writer.partitions.add(("t", 6, [2, 1], 2, [2, 1], [], [], None, None, None))
         writer.finish(SnapshotMeta("c", 5))
-    made = plan_job.run_here(here(spark), PlanJob(path, tmp_path / "here", goal))
+    made = plan_job.run_here(PlanJob(path, tmp_path / "here", goal))
     if goal.kind is GoalKind.SET_FACTOR:
         assert plan_job.run(spark, PlanJob(path, tmp_path / "there", goal)) == made
         assert files(tmp_path / "here") == files(tmp_path / "there")
@@ -226,39 +219,29 @@ def test_dp_2_odd_partitions_stay_with_their_names_and_the_others_are_planned(
 
 
 @pytest.mark.parametrize(
-    ("partitions", "master", "starts_first"),
-    [
-        (LARGE, "local[2]", "planned"),
-        (LARGE + 1, "local[2]", "Spark"),
-        (42, "spark://host:7077", "Spark"),
-    ],
+    ("partitions", "master", "starts"),
+    [(LARGE, "local[2]", False), (LARGE + 1, "local[2]", True), (42, "spark://host:7077", True)],
 )
-def test_dp_6_spark_starts_after_a_plan_is_made_here_and_before_a_huge_one(
-    partitions: int, master: str, starts_first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_dp_6_spark_starts_for_huge_plans_and_on_other_machines_alone(
+    partitions: int, master: str, starts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Both for the plan, and where the plan is verified once more."""
     monkeypatch.setattr(plan_input, "HERE_ROWS", LARGE)
-    happened = list[str]()
 
     def launch(*_: object) -> None:
-        happened.append("Spark")
         raise JobFailed("not started")
 
-    write_summary = PlanWriter.write_summary
-
-    def planned(*arguments: object) -> None:
-        happened.append("planned")
-        write_summary(*arguments)  # type: ignore[arg-type]
-
     monkeypatch.setattr(spark_session, "_launch", launch)
-    monkeypatch.setattr(PlanWriter, "write_summary", planned)
     path = written(tmp_path / "snapshot", random_cluster(6, 3, partitions, dead=(2,)))
-    arguments = ["--snapshot", str(path), "--out", str(tmp_path / "plan"), "--master", master]
-    assert main(["plan", "heal", *arguments, "--executor-packages", "installed"]) == 1
-    assert happened[0] == starts_first
-    assert [file.name for file in tmp_path.iterdir()] == ["snapshot"]
+    where = ["--snapshot", str(path), "--master", master, "--executor-packages", "installed"]
+    assert main(["plan", "heal", *where, "--out", str(tmp_path / "plan")]) == int(starts)
+    if starts:
+        assert [file.name for file in tmp_path.iterdir()] == ["snapshot"]
+        plan_job.run_here(PlanJob(path, tmp_path / "plan", Goal(GoalKind.HEAL)))
+    assert main(["plan", "verify", *where, "--plan", str(tmp_path / "plan")]) == int(starts)
 
 
-def test_dh_6_a_drain_says_what_would_be_lost_if_its_brokers_went_now(tmp_path: Path, spark: SparkSession) -> None:
+def test_dh_6_a_drain_says_what_would_be_lost_if_its_brokers_went_now(tmp_path: Path) -> None:
     """t-0 and t-1 have no in-sync replica elsewhere; t-2 has one, which is fewer than 2. Topic u asks for one."""
     path = tmp_path / "snapshot"
     with SnapshotWriter(path) as writer:
@@ -279,10 +262,10 @@ def test_dh_6_a_drain_says_what_would_be_lost_if_its_brokers_went_now(tmp_path: 
         f"{before} 2 partitions lose the last in-sync replica without them (t-0, t-1)",
         f"{before} 3 partitions fall under min.insync.replicas without them (t-0, t-1, t-2)",
     ]
-    made = plan_job.run_here(here(spark), PlanJob(path, tmp_path / "here", Goal(GoalKind.DRAIN, (1, 2))))
+    made = plan_job.run_here(PlanJob(path, tmp_path / "here", Goal(GoalKind.DRAIN, (1, 2))))
     assert [note for note in made.notes if "cordon" not in note] == expected
     throttled = PlanOptions(network=NetworkLimits(100_000, throttle=9_000))
-    other = plan_job.run_here(here(spark), PlanJob(path, tmp_path / "other", Goal(GoalKind.DRAIN, (4,)), throttled))
+    other = plan_job.run_here(PlanJob(path, tmp_path / "other", Goal(GoalKind.DRAIN, (4,)), throttled))
     assert sum("goes on: 700 B/s to receive on brokers 1,2,3,4" in note for note in other.notes) == 1
     assert [note for note in other.notes if "may not go" in note] == [
         "broker 4 may not go before the plan has moved its replicas: 1 partition falls under min.insync.replicas"

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.planning import plan_job, snapshot_chunks, snapshot_on_spark, verify_job
+from kafka_reassign_rpc.pipeline.planning import plan_job, snapshot_chunks, snapshot_on_spark, verify_on_spark
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
-from kafka_reassign_rpc.pipeline.planning.verify_job import verify
+from kafka_reassign_rpc.pipeline.planning.verify_job import verify, verify_here
 from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_summary, plan_writer
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_batch, read_plan
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
@@ -221,7 +221,7 @@ def test_dp_3_the_verifier_finds_batches_over_their_limits_and_full_brokers(
 def test_dp_3_both_ways_of_checking_find_the_same_in_files_changed_by_hand(
     tmp_path: Path, spark: SparkSession, heal_plan: Planned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In this process, and in tasks of Spark."""
+    """Rows that Spark has read, in this process and in tasks; and columns, in this process."""
     plan = heal_plan.copy(tmp_path / "plan")
     assert verify(spark, heal_plan.snapshot, plan) == []
     summary = json.loads((plan / plan_summary.SUMMARY).read_bytes())
@@ -234,8 +234,8 @@ def test_dp_3_both_ways_of_checking_find_the_same_in_files_changed_by_hand(
     batch["partitions"] = [*batch["partitions"][1:], batch["partitions"][0]]
     file.write_text(json.dumps(batch))
     here = verify(spark, heal_plan.snapshot, plan)
-    monkeypatch.setattr(verify_job, "SMALL_ROWS", 0)
-    assert verify(spark, heal_plan.snapshot, plan) == here
+    monkeypatch.setattr(verify_on_spark, "SMALL_ROWS", 0)
+    assert verify(spark, heal_plan.snapshot, plan) == here == verify_here(heal_plan.snapshot, plan)
     assert {one.rule for one in here} == {"complete", "summary", "topic-id", "start"}
     assert {one.name for one in here} >= {"batch-0001.json", "plan"}
 

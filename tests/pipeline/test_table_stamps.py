@@ -1,7 +1,6 @@
 """Format, version of the product and time stand in every table; a table of a newer format is refused."""
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -47,7 +46,7 @@ def test_dp_1_every_table_that_is_written_says_its_format_the_version_of_the_pro
     tmp_path: Path, spark: SparkSession, shared: None
 ) -> None:
     taken = snapshot(tmp_path / "snapshots")
-    plan_job.run_here(lambda: nullcontext(spark), PlanJob(taken, tmp_path / "plan", Goal(GoalKind.DRAIN, (1,))))
+    plan_job.run_here(PlanJob(taken, tmp_path / "plan", Goal(GoalKind.DRAIN, (1,))))
     assert main(["plan", "disks", "--snapshot", str(taken), "--out", str(tmp_path / "disks")]) == 0
     assert main(["audit", "--snapshots", str(taken), "--out", str(tmp_path / "audit")]) == 0
     (tmp_path / "events").mkdir()

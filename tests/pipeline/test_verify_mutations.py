@@ -79,7 +79,7 @@ class Mutation(NamedTuple):
 
 
 MOVE = row([1, 2, 3], [4, 2, 3])
-STAYS = row([1, 2, 3], None, concerned=False)
+STAYS = row([2, 3, 4], None, concerned=False)
 FLIGHT = "its reassignment is in flight"
 THAT = "its reassignment, in flight or waiting, does that already"
 OF_ROWS = [
@@ -162,7 +162,7 @@ OF_ROWS = [
     Mutation("left-out", "a partition is left out as if no live replica were in sync", DRAIN, DRAINED,
              row([1, 2, 3], None, left_out=[([1, 2, 3], "no live replica is in sync: there is nothing to copy from")])),
     Mutation("left-out", "a partition that the goal does not concern is left out", DRAIN, STAYS,
-             STAYS | {"left_out": [([1, 2, 3], "no broker has room for 10 bytes")]}),
+             STAYS | {"left_out": [([2, 3, 4], "no broker has room for 10 bytes")]}),
     Mutation("left-out", "a partition is left out for lack of time without --within", DRAIN, DRAINED,
              row([1, 2, 3], None, left_out=[([1, 2, 3], "there is no time for it within 2 h (--within)")])),
     Mutation("left-out", "a row of those left out has other replicas", DRAIN,

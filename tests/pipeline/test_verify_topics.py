@@ -1,6 +1,5 @@
 """The figures of topics: by hand, and of a plan that spreads topics, which is verified."""
 
-from contextlib import nullcontext
 from pathlib import Path
 
 import msgspec
@@ -52,7 +51,7 @@ def test_dp_3_a_plan_that_spreads_topics_is_verified_and_other_figures_of_topics
     path, out = write_random_snapshot(tmp_path / "snapshot", seed=6), tmp_path / "plan"
     options = PlanOptions(network=NetworkLimits(10_000), weights=GoalWeights(topic_replicas=1, topic_leaders=1))
     job = PlanJob(path, out, Goal(GoalKind.REBALANCE), options, within=20)
-    summary = plan_job.run_here(lambda: nullcontext(spark), job)
+    summary = plan_job.run_here(job)
     before, after = summary.topics_before, summary.topics_after
     assert before is not None
     assert after is not None

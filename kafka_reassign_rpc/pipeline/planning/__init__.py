@@ -15,6 +15,12 @@ rounds_on_spark.py    the planner's rounds as Spark jobs over these chunks
 within_time.py        leaves out what cannot be done in a given time
 simulation_figures.py the simulation of a plan as figures of its summary
 verify_job.py         checks a plan against its snapshot, without any code of the planner
+verify_here.py        what it reads of them, in this process, as columns
+verify_on_spark.py    the same by Spark
+verify_arrays.py      lists of brokers as arrays
+verify_concerned.py   which partitions a plan must name, and sums over the snapshot, as columns
+verify_plain_moves.py moves that certainly keep all rules, as columns, and their sums
+verify_files.py       the batch files and rollbacks as columns
 verify_rows.py        what it finds in the rows of partitions: broken rules, and sums
 plan_rules.py         the verifier's rules about one move
 verify_limits.py      its limits of batches and brokers

@@ -5,23 +5,20 @@ moves one Spark partition at a time, or in this process where its memory suffice
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.core.departure import BrokerFacts, Losses
 from kafka_reassign_rpc.core.reassignment_algebra import MIN_INSYNC_REPLICAS
-from kafka_reassign_rpc.pipeline.executor_probe import require_executors
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.planning import plan_input
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
+from kafka_reassign_rpc.pipeline.planning.plan_rules import RuleViolation
 from kafka_reassign_rpc.pipeline.planning.simulation_figures import bottleneck_figures, timeline_figures, with_times
 from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import disk_notes, read_brokers
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import NAMED_ROWS, ClusterFacts, RowFaults, SnapshotSurvey
 from kafka_reassign_rpc.pipeline.planning.snapshot_in_memory import SnapshotInMemory
-from kafka_reassign_rpc.pipeline.planning.snapshot_on_spark import SnapshotOnSpark
 from kafka_reassign_rpc.pipeline.planning.snapshot_rates import stricter_rate_notes
 from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import (
     FoundMoves,
@@ -29,7 +26,7 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import (
     SnapshotToPlan,
     with_arriving,
 )
-from kafka_reassign_rpc.pipeline.planning.verify_job import verify
+from kafka_reassign_rpc.pipeline.planning.verify_job import verify, verify_here
 from kafka_reassign_rpc.pipeline.planning.within_time import caps_of, withdraw_beyond
 from kafka_reassign_rpc.pipeline.plans.plan_impact import ImpactCount
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
@@ -49,6 +46,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
 from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfalls
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannerSummary
@@ -60,25 +58,33 @@ from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import PlanEstimate, estimate
 from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 Status = Callable[[str], None]
-StartSpark = Callable[[], AbstractContextManager[SparkSession]]
+Verify = Callable[[StorePath], list[RuleViolation]]
 
 
-def run(spark: SparkSession, job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
+def run(spark: "SparkSession", job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
     """Raises BadInput for unusable input, JobFailed if verification fails."""
+    from kafka_reassign_rpc.pipeline.executor_probe import require_executors
+    from kafka_reassign_rpc.pipeline.planning.snapshot_on_spark import SnapshotOnSpark
+
     meta = plan_input.check(job)
     require_executors(spark, job.snapshot, out=job.out)
-    return _run(job, meta, SnapshotOnSpark(spark, job.snapshot, job.out), lambda: nullcontext(spark), show_status)
+    snapshot = SnapshotOnSpark(spark, job.snapshot, job.out)
+    return _run(job, meta, snapshot, lambda plan: verify(spark, job.snapshot, plan), show_status)
 
 
-def run_here(start_spark: StartSpark, job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
-    """This process plans, then Spark starts and verifies. See `plan_input.plans_here`."""
+def run_here(job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
+    """As `run`, in this process alone: see `plan_input.plans_here`."""
     meta = plan_input.check(job)
-    return _run(job, meta, SnapshotInMemory(job.snapshot), start_spark, show_status)
+    snapshot = SnapshotInMemory(job.snapshot)
+    return _run(job, meta, snapshot, lambda plan: verify_here(job.snapshot, plan), show_status)
 
 
 def _run(
-    job: PlanJob, meta: SnapshotMeta, snapshot: SnapshotToPlan, start_spark: StartSpark, show_status: Status
+    job: PlanJob, meta: SnapshotMeta, snapshot: SnapshotToPlan, verify_plan: Verify, show_status: Status
 ) -> PlanSummary:
     brokers = with_arriving(read_brokers(job.snapshot), snapshot.arriving())
     live = frozenset(broker.id for broker in brokers.values() if broker.live)
@@ -120,9 +126,8 @@ def _run(
         simulated = estimate(written.copies, job.options.network, caps_of(job), chooses_cap=job.chooses_cap)
         summary = _summary(job, meta, brokers, found, figures, written, simulated)
         writer.write_summary(summary)
-        with start_spark() as spark:
-            show_status("verifying")
-            violations = verify(spark, job.snapshot, writer.hidden)
+        show_status("verifying")
+        violations = verify_plan(writer.hidden)
         if violations:
             raise JobFailed(
                 f"the plan breaks rules and was deleted. This is a defect of kafka-reassign-rpc: "

@@ -178,7 +178,7 @@ class CheckedRows:
         self.missed += other.missed
         self.no_room += other.no_room
         for broker, delta in other.deltas.items():
-            self._change(broker, delta)
+            self.change(broker, delta)
 
     def name(self, rule: str, partition: tuple[str, int], detail: str) -> None:
         self.named[rule] = sorted([*self.named.get(rule, ()), (*partition, detail)])[:NAMED_ROWS]
@@ -194,7 +194,7 @@ class CheckedRows:
                 of_leader = (fetch * leads, produce * leads)
                 also_of_leader = ((one.messages or 0) * leads, (one.cpu or 0) * leads)
                 delta = (size, 1, leads, produce, *of_leader, fetch, *also_of_leader, unknown)
-                self._change(broker, BrokerDelta._make(sign * value for value in delta))
+                self.change(broker, BrokerDelta._make(sign * value for value in delta))
 
     def count_left_out(self, one: PlannedPartition, reason: str, facts: PlanFacts) -> None:
         self._leave_out(reason, 1, [(one.topic, one.partition)])
@@ -205,7 +205,7 @@ class CheckedRows:
         counted, known = self.left_out.get(reason, (0, []))
         self.left_out[reason] = (counted + count, sorted([*known, *first])[:NAMED_ROWS])
 
-    def _change(self, broker: int, delta: BrokerDelta) -> None:
+    def change(self, broker: int, delta: BrokerDelta) -> None:
         known = self.deltas.get(broker, BrokerDelta())
         self.deltas[broker] = BrokerDelta._make(map(add, known, delta))
 

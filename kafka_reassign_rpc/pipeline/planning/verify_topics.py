@@ -4,22 +4,15 @@ It shares nothing with the planner.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
-
-from kafka_reassign_rpc.pipeline import parquet_files
-from kafka_reassign_rpc.pipeline.planning.plan_rules import PlanFacts, RuleViolation
-from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
+from kafka_reassign_rpc.pipeline.planning.plan_rules import RuleViolation
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary, TopicFigures
-from kafka_reassign_rpc.pipeline.store_paths import StorePath, spark_uri
 
-_PIECE = 5_000
+PIECE = 5_000
 """A larger topic is spread in pieces of so many partitions."""
-_PARTITION = ("topic", "partition")
 
 
 class TopicHeld(NamedTuple):
@@ -32,36 +25,18 @@ class TopicHeld(NamedTuple):
     leaders: int
 
 
-def faults_of_topics(
-    partitions: DataFrame, spark: SparkSession, plan: StorePath, facts: PlanFacts, summary: PlanSummary
-) -> Iterator[RuleViolation]:
-    """Only of a plan that was to spread topics."""
-    told = summary.topics_before, summary.topics_after
+def faults_of_topics(held: Callable[[bool], Iterable[TopicHeld]], summary: PlanSummary) -> Iterator[RuleViolation]:
+    """Only of a plan that was to spread topics. `held`: before the plan, or after it; in the order of topics."""
     asked = [name for name in TopicFigures.__struct_fields__ if summary.requested.weights.get(f"topic_{name}")]
     if summary.kind != "rebalance" or not asked:
         return
-    schema = parquet_files.spark_schema(plan_writer.MOVES_SCHEMA)
-    moves = spark.read.schema(schema).parquet(spark_uri(plan / plan_directory.MOVES))
-    targets = moves.select(*_PARTITION, f.col("to_replicas").alias("target"))
-    stood = partitions.select(*_PARTITION, "replicas")
-    if facts.topics:
-        stood = stood.where(f.col("topic").isin(*facts.topics))
-    moved = stood.join(targets, [*_PARTITION], "left")
-    for name, says, replicas in (
-        ("topics_before", told[0], f.col("replicas")),
-        ("topics_after", told[1], f.coalesce("target", "replicas")),
+    for name, says, after in (
+        ("topics_before", summary.topics_before, False),
+        ("topics_after", summary.topics_after, True),
     ):
-        follows = above_even(_held(moved.select(*_PARTITION, replicas.alias("replicas"))), asked, summary)
+        follows = above_even(held(after), asked, summary)
         if says != follows:
             yield RuleViolation("summary", name, f"{says}, not {follows}")
-
-
-def _held(placed: DataFrame) -> Iterator[TopicHeld]:
-    piece = f.floor(f.col("partition") / _PIECE).cast("int").alias("piece")
-    each = placed.select("topic", piece, f.posexplode("replicas").alias("place", "broker"))
-    sums = each.groupBy("topic", "piece", "broker").agg(f.count("*"), f.count_if(f.col("place") == 0))
-    for row in sums.orderBy("topic", "piece").toLocalIterator():
-        yield TopicHeld(*row)
 
 
 def above_even(rows: Iterable[TopicHeld], asked: Iterable[str], summary: PlanSummary) -> TopicFigures:

@@ -1,0 +1,104 @@
+"""Lists of brokers as arrays, for the rules of `verify_concerned` and `verify_plain_moves`: a row for each list."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Ints = npt.NDArray[Any]
+Mask = npt.NDArray[Any]
+
+NOBODY = np.iinfo(np.int64).min
+"""Fills the rows of shorter lists; also stands for null. No broker has this id."""
+
+
+def whole(column: pa.Array | pa.ChunkedArray, null: int = NOBODY) -> Ints:
+    """Whole numbers; `null` stands for null."""
+    return np.asarray(pc.fill_null(column.cast(pa.int64()), null)).astype(np.int64, copy=False)
+
+
+def lists(column: pa.Array | pa.ChunkedArray) -> Ints:
+    """A row for each list, as wide as the longest one, or 1. A list that is null is empty."""
+    lengths = whole(pc.list_value_length(column), 0)
+    table = np.full((len(lengths), max(1, int(lengths.max(initial=1)))), NOBODY, np.int64)
+    table[np.arange(table.shape[1]) < lengths[:, None]] = whole(pc.list_flatten(column))
+    return table
+
+
+def are_same(one: Ints, other: Ints) -> Mask:
+    """By row: whether the lists are the same, in their order."""
+    width = max(one.shape[1], other.shape[1])
+    same: Mask = (widened(one, width) == widened(other, width)).all(axis=1)
+    return same
+
+
+def widened(table: Ints, width: int) -> Ints:
+    return np.pad(table, ((0, 0), (0, width - table.shape[1])), constant_values=NOBODY)
+
+
+def sizes(table: Ints) -> Ints:
+    counted: Ints = (table != NOBODY).sum(axis=1)
+    return counted
+
+
+def among(table: Ints, brokers: Collection[int]) -> Mask:
+    """Of each place: whether one of these brokers is there."""
+    found: Mask = np.isin(table, np.array(sorted(brokers), np.int64))
+    return found
+
+
+def inside(table: Ints, other: Ints) -> Mask:
+    """Of each place: whether its broker is in the other list of the row; NOBODY never is."""
+    found: Mask = np.zeros(table.shape, bool)
+    for place in range(other.shape[1]):
+        found |= table == other[:, [place]]
+    found &= table != NOBODY
+    return found
+
+
+def repeated(table: Ints) -> Mask:
+    """Of each place: whether what it has stands before it in the row, too."""
+    found: Mask = np.zeros(table.shape, bool)
+    for place in range(1, table.shape[1]):
+        found[:, place] = (table[:, :place] == table[:, [place]]).any(axis=1)
+    found &= table != NOBODY
+    return found
+
+
+def looked_up(table: Ints, values: Mapping[int, int]) -> Ints:
+    """The value of each broker; NOBODY where there is none."""
+    ids = np.array(sorted(values), np.int64)
+    if not len(ids):
+        return np.full(table.shape, NOBODY, np.int64)
+    of_ids = np.array([values[broker] for broker in ids.tolist()], np.int64)
+    places = np.minimum(np.searchsorted(ids, table), len(ids) - 1)
+    return np.where(ids[places] == table, of_ids[places], NOBODY)
+
+
+def fullest_first(groups: Ints) -> Ints:
+    """By row: how often each of its values occurs, the most frequent first, then zeros; NOBODY does not count."""
+    counts = np.zeros(groups.shape, np.int64)
+    for place in range(groups.shape[1]):
+        counts[:, place] = (groups == groups[:, [place]]).sum(axis=1)
+    counts[repeated(groups) | (groups == NOBODY)] = 0
+    return -np.sort(-counts, axis=1)
+
+
+def grouped(by: Mapping[str, Ints], sums: Mapping[str, Ints]) -> list[dict[str, Any]]:
+    """Exact sums of whole numbers, and a `count`, for each combination of `by`."""
+    table = pa.table({**by, **sums})
+    wanted: list[tuple[str | list[str], str]] = [(name, "sum") for name in sums]
+    found = table.group_by(list(by)).aggregate([*wanted, ([], "count_all")])
+    names = {f"{name}_sum": name for name in sums} | {"count_all": "count"}
+    renamed = found.rename_columns([names.get(name, name) for name in found.column_names])
+    rows: list[dict[str, Any]] = renamed.to_pylist()
+    return rows
+
+
+def flat(table: Ints, *of_rows: Sequence[int] | Ints) -> tuple[Ints, ...]:
+    """All brokers of a table, their places in their rows, and what each of the columns has for their rows."""
+    rows, places = np.nonzero(table != NOBODY)
+    return table[rows, places], places.astype(np.int64), *(np.asarray(column)[rows] for column in of_rows)

@@ -1,0 +1,92 @@
+"""The batch files and rollback files of a plan, read in this process as columns."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Annotated, NamedTuple
+
+import msgspec
+import pyarrow as pa
+
+from kafka_reassign_rpc.pipeline.planning.plan_rules import RuleViolation
+from kafka_reassign_rpc.pipeline.planning.verify_rows import NAMED_ROWS
+from kafka_reassign_rpc.pipeline.plans.plan_summary import ROLLBACK
+from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching
+
+_Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
+_NUMBER = re.compile(r"-(\d+)\.json$")
+_IDS = pa.list_(pa.int32())
+ENTRIES = pa.schema(
+    [
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("number", pa.int64()),
+        pa.field("replicas", _IDS),
+        pa.field("expected", _IDS),
+        pa.field("first_leader", pa.int32()),
+        pa.field("topic_id", pa.string()),
+        pa.field("place", pa.int32()),
+    ]
+)
+"""The partition, and the fields of `verify_rows.FileEntry`."""
+
+
+class _Entry(msgspec.Struct):
+    topic: str
+    partition: _Int32
+    replicas: list[_Int32] | None = None
+    expected_replicas: list[_Int32] | None = None
+    first_leader: _Int32 | None = None
+
+
+class _File(msgspec.Struct):
+    partitions: list[_Entry] = []
+    topic_ids: dict[str, str | None] = {}
+    version: _Int32 | None = None
+
+
+class ReadFiles(NamedTuple):
+    """`entries`: a table with the columns of ENTRIES; `odd`: the files that no tool would take."""
+
+    entries: pa.Table
+    odd: list[RuleViolation]
+
+
+def read_files(plan: StorePath, directory: str) -> ReadFiles:
+    """`directory`: BATCHES or ROLLBACK."""
+    tables, odd = list[pa.Table](), list[RuleViolation]()
+    for file in matching(plan / directory, "*"):
+        if file.name.startswith("_"):
+            continue
+        try:
+            content = msgspec.json.decode(file.read_bytes(), type=_File)
+        except msgspec.MsgspecError:
+            content = _File()  # it has no version, so it is odd
+        odd += _faults(file.name, content)
+        number = _NUMBER.search(file.name)
+        tables.append(_entries(content, int(number[1]) if number else None, last_first=directory == ROLLBACK))
+    return ReadFiles(pa.concat_tables([ENTRIES.empty_table(), *tables]), odd[:NAMED_ROWS])
+
+
+def _faults(name: str, content: _File) -> Iterator[RuleViolation]:
+    named = {one.topic for one in content.partitions}
+    topics = [topic for topic in content.topic_ids if topic not in named]
+    if topics:
+        yield RuleViolation("topic-id", name, f"has ids of {', '.join(topics[:5])}")
+    elif content.version != 1:
+        yield RuleViolation("batches", name, f"has version {content.version}")
+
+
+def _entries(content: _File, number: int | None, *, last_first: bool) -> pa.Table:
+    entries, count = content.partitions, len(content.partitions)
+    columns: list[Sequence[object]] = [
+        [one.topic for one in entries],
+        [one.partition for one in entries],
+        [number] * count,
+        [one.replicas for one in entries],
+        [one.expected_replicas for one in entries],
+        [one.first_leader for one in entries],
+        [content.topic_ids.get(one.topic) for one in entries],
+        range(count - 1, -1, -1) if last_first else range(count),
+    ]
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, ENTRIES, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=ENTRIES)

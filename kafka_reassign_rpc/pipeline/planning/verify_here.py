@@ -1,0 +1,190 @@
+"""What the verifier reads of a plan and its snapshot, in this process: as columns, without an object for each row.
+
+Moves that certainly keep the rules are counted as columns. All other partitions that the plan names or should name
+become objects, and `verify_rows` judges them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.planning.plan_rules import ListedBroker, PlanFacts, RuleViolation
+from kafka_reassign_rpc.pipeline.planning.verify_arrays import NOBODY, Ints, Mask, flat, grouped, lists, whole, widened
+from kafka_reassign_rpc.pipeline.planning.verify_concerned import SnapshotRows
+from kafka_reassign_rpc.pipeline.planning.verify_figures import SnapshotSums
+from kafka_reassign_rpc.pipeline.planning.verify_files import read_files
+from kafka_reassign_rpc.pipeline.planning.verify_plain_moves import FileColumns, MoveColumns, keep_rules, sums_of_moves
+from kafka_reassign_rpc.pipeline.planning.verify_rows import CheckedRows, PlannedPartition, check_room, check_rows
+from kafka_reassign_rpc.pipeline.planning.verify_topics import PIECE, TopicHeld
+from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
+
+_OF_MOVE = ("from_replicas", "to_replicas", "leader", "bytes", "batch", "priority", "first_leader", "start", "reason")
+_OF_ENTRY = ("number", "replicas", "expected", "first_leader", "topic_id", "place")
+_OF_LEFT_OUT = ("replicas", "reason")
+_COLUMNS = {"moves": _OF_MOVE, "forward": _OF_ENTRY, "back": _OF_ENTRY, "left_out": _OF_LEFT_OUT}
+
+
+class _Keyed(NamedTuple):
+    """A table, the keys of its partitions in order, and the rows that have them."""
+
+    table: pa.Table
+    keys: Ints
+    rows: Ints
+
+    def once(self, wanted: Ints) -> Ints:
+        """By key: the only row that has it; -1 if none has, or several have."""
+        first, end = np.searchsorted(self.keys, wanted), np.searchsorted(self.keys, wanted, "right")
+        rows = np.append(self.rows, -1)  # a key behind all others finds the last
+        return np.where(end - first == 1, rows[first], -1)
+
+    def has(self, wanted: Ints) -> Mask:
+        found: Mask = np.searchsorted(self.keys, wanted, "right") > np.searchsorted(self.keys, wanted)
+        return found
+
+    def rows_of(self, wanted: Ints) -> Ints:
+        """All rows with one of the keys."""
+        return self.rows[np.isin(self.keys, wanted)]
+
+
+class TablesHere:
+    """A `verify_job.TablesToVerify`."""
+
+    def __init__(self, path: StorePath, plan: StorePath) -> None:
+        self._path, self._plan = path, plan
+
+    def sums(self) -> SnapshotSums:
+        self._snapshot = SnapshotRows(snapshot_files.read(self._path, "partitions"))
+        return self._snapshot.sums()
+
+    def check(self, facts: PlanFacts, listed: Sequence[ListedBroker]) -> CheckedRows:
+        self._read_plan()
+        concerned = self._snapshot.concerned(facts, listed)
+        named, moves = self._moved_once(concerned, facts)
+        fine = keep_rules(moves, facts)
+        plain = named[fine]
+        of_plan = np.unique(np.concatenate([one.keys for one in self._named.values()]))
+        should = self._known.keys[concerned[self._known.rows]]
+        others = np.setdiff1d(np.union1d(of_plan, should), plain)
+        self._others = list(self._planned(others, concerned))
+        found = check_rows(self._others, facts)
+        found.add(sums_of_moves(moves.rows(fine), facts))
+        return found
+
+    def check_room(self, facts: PlanFacts, rooms: Mapping[int, int | None]) -> CheckedRows:
+        return check_room((row for row in self._others if PlannedPartition(*row).left_out), facts, rooms)
+
+    def odd_files(self) -> Iterator[RuleViolation]:
+        return iter(self._odd)
+
+    def held_by_topic(self, facts: PlanFacts, *, after: bool) -> Iterator[TopicHeld]:
+        chosen = self._snapshot.of_topics(facts)[self._known.rows]
+        keys, replicas = self._known.keys[chosen], self._snapshot.replicas[self._known.rows[chosen]]
+        if after:
+            moves = self._named["moves"]
+            row = moves.once(keys)
+            targets = lists(moves.table["to_replicas"])
+            width = max(targets.shape[1], replicas.shape[1])
+            replicas, targets = widened(replicas, width), widened(targets, width)
+            replicas[row >= 0] = targets[row[row >= 0]]
+        broker, place, key = flat(replicas, keys)
+        by = {"topic": key >> 32, "piece": (key & 0xFFFFFFFF) // PIECE, "broker": broker}
+        found = grouped(by, {"leaders": (place == 0).astype(np.int64)})
+        for row_ in sorted(found, key=lambda one: (one["topic"], one["piece"])):
+            yield TopicHeld(str(row_["topic"]), row_["piece"], row_["broker"], row_["count"], row_["leaders"])
+
+    def _read_plan(self) -> None:
+        forward, back = (read_files(self._plan, directory) for directory in (BATCHES, ROLLBACK))
+        self._odd = [*forward.odd, *back.odd]
+        schemas = {plan_directory.MOVES: plan_writer.MOVES_SCHEMA, plan_directory.LEFT_OUT: plan_writer.LEFT_OUT_SCHEMA}
+        moves, left_out = (parquet_files.read(self._plan / name, schema) for name, schema in schemas.items())
+        tables = {"moves": moves, "forward": forward.entries, "back": back.entries, "left_out": left_out}
+        snapshot = self._snapshot.table
+        chunks = chain.from_iterable(table["topic"].chunks for table in (snapshot, *tables.values()))
+        self._topics = pc.unique(pa.chunked_array([*chunks], pa.string()))
+        self._known, self._ids = self._keyed(snapshot), snapshot_files.topic_ids(self._path)
+        self._named = {name: self._keyed(table) for name, table in tables.items()}
+
+    def _keyed(self, table: pa.Table) -> _Keyed:
+        """A key is the topic's place in `_topics`, and the number of the partition."""
+        keys = whole(pc.index_in(table["topic"], self._topics)) << 32 | whole(table["partition"]) & 0xFFFFFFFF
+        rows = np.argsort(keys, kind="stable")
+        return _Keyed(table, keys[rows], rows)
+
+    def _moved_once(self, concerned: Mask, facts: PlanFacts) -> tuple[Ints, MoveColumns]:
+        """Partitions of which every table says one thing, and that are not left out."""
+        keys = np.unique(self._named["moves"].keys)
+        places = [self._named[name].once(keys) for name in ("moves", "forward", "back")]
+        places.append(self._known.once(keys))
+        once = np.logical_and.reduce([rows >= 0 for rows in places]) & ~self._named["left_out"].has(keys)
+        rows, forward, back, known = (place[once] for place in places)
+        moves, stood = self._named["moves"].table.take(rows), self._snapshot
+        topics = keys[once] >> 32
+        min_isrs = np.array([facts.min_isr(topic) for topic in self._topics.to_pylist()], np.int64)
+        of_topics = self._id_codes(pa.array([self._ids.get(topic) for topic in self._topics.to_pylist()], pa.string()))
+        files = (
+            FileColumns(
+                number=whole(entries["number"]),
+                replicas=lists(entries["replicas"]),
+                expected=lists(entries["expected"]),
+                first_leader=whole(entries["first_leader"]),
+                topic_id=self._id_codes(entries["topic_id"]),
+                place=whole(entries["place"]),
+            )
+            for entries in (self._named["forward"].table.take(forward), self._named["back"].table.take(back))
+        )
+        columns = [
+            lists(moves["from_replicas"]),
+            lists(moves["to_replicas"]),
+            *(whole(moves[name]) for name in ("bytes", "leader", "batch", "priority", "first_leader", "start")),
+            np.asarray(pc.not_equal(moves["reason"], "")).astype(bool),
+            *(column[known] for column in (stood.replicas, stood.leader, stood.isr, stood.in_flight, stood.bytes)),
+            *(column[known] for column in stood.rates),
+            *(column[known] for column in (concerned, stood.usable(), stood.of_topics(facts))),
+            min_isrs[topics],
+            of_topics[topics],
+        ]
+        return keys[once], MoveColumns._make([*columns, *files])
+
+    def _planned(self, keys: Ints, concerned: Mask) -> Iterator[tuple[Any, ...]]:
+        """Values of `PlannedPartition`."""
+        says: dict[int, dict[str, list[tuple[Any, ...]]]] = {key: {} for key in keys.tolist()}
+        for name, named in self._named.items():
+            rows = named.rows_of(keys)
+            chosen = named.table.take(rows)
+            of_rows = zip(*(chosen[column].to_pylist() for column in _COLUMNS[name]), strict=True)
+            for key, values in zip(named.keys[np.isin(named.keys, keys)].tolist(), of_rows, strict=True):
+                says[key].setdefault(name, []).append(values)
+        known = self._stood(keys, concerned)
+        topics = self._topics.to_pylist()
+        for key, of_plan in says.items():
+            partition = (key & 0xFFFFFFFF) - (key & 0x80000000) * 2
+            lists_of_plan = [of_plan.get(name, []) for name in _COLUMNS]
+            for values in known.get(key, [(None,) * 12]):
+                yield topics[key >> 32], partition, *lists_of_plan, *values
+
+    def _stood(self, keys: Ints, concerned: Mask) -> dict[int, list[tuple[Any, ...]]]:
+        """By key: what the snapshot says, in the order of `PlannedPartition`."""
+        stood, rows = self._snapshot, self._known.rows_of(keys)
+        there = self._known.keys[np.isin(self._known.keys, keys)].tolist()
+        columns = (stood.in_flight, *stood.rates, concerned)
+        of_rows = zip(stood.table.take(rows).to_pylist(), *(column[rows].tolist() for column in columns), strict=True)
+        found: dict[int, list[tuple[Any, ...]]] = {}
+        for key, (row, in_flight, produce, fetch, messages, cpu, is_concerned) in zip(there, of_rows, strict=True):
+            union = dict.fromkeys((*row["replicas"], *row["adding"]))
+            destination = [broker for broker in union if broker not in row["removing"]]
+            says = (row["replicas"], row["leader"], row["isr"], in_flight, row["bytes"], destination, produce, fetch)
+            found.setdefault(key, []).append((is_concerned, *says, self._ids.get(row["topic"]), messages, cpu))
+        return found
+
+    def _id_codes(self, ids: pa.Array | pa.ChunkedArray) -> Ints:
+        """The place of an id among those of the snapshot; -1 if it is none of them, NOBODY if it is null or empty."""
+        places = whole(pc.index_in(ids, pa.array(sorted(set(self._ids.values())), pa.string())), -1)
+        return np.where(np.asarray(pc.fill_null(pc.equal(ids, ""), True)), NOBODY, places)
