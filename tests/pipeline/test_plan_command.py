@@ -258,7 +258,7 @@ GIVEN = ("--snapshot", "nowhere", "--out", "out")
         (("heal", *GIVEN, "--seed", "x"), "--seed: expected a whole number, got 'x'"),
         (("drain", *GIVEN, "--brokers", "1,x"), "--brokers: expected a whole number, got 'x'"),
         (("rebalance", *GIVEN, "--tolerance", "2"), "--tolerance: expected a number from 0.001 to 1.0, got '2'"),
-        (("rebalance", *GIVEN, "--weight", "cpu=1"), "--weight: expected one of bytes, replicas"),
+        (("rebalance", *GIVEN, "--weight", "colour=1"), "--weight: expected one of bytes, replicas"),
         (
             ("expand", "--brokers", "3", *GIVEN, "--weight", "topic_leaders=1"),
             "--weight: rebalance alone spreads topics",

@@ -89,11 +89,11 @@ class TablesHere:
         keys, replicas = self._known.keys[chosen], self._snapshot.replicas[self._known.rows[chosen]]
         if after:
             moves = self._named["moves"]
-            row = moves.once(keys)
-            targets = lists(moves.table["to_replicas"])
+            stays, moved = ~moves.has(keys), np.isin(moves.keys, keys)
+            targets = lists(moves.table["to_replicas"])[moves.rows[moved]]
             width = max(targets.shape[1], replicas.shape[1])
-            replicas, targets = widened(replicas, width), widened(targets, width)
-            replicas[row >= 0] = targets[row[row >= 0]]
+            replicas = np.concatenate([widened(replicas[stays], width), widened(targets, width)])
+            keys = np.concatenate([keys[stays], moves.keys[moved]])
         broker, place, key = flat(replicas, keys)
         by = {"topic": key >> 32, "piece": (key & 0xFFFFFFFF) // PIECE, "broker": broker}
         found = grouped(by, {"leaders": (place == 0).astype(np.int64)})
