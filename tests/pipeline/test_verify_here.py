@@ -66,7 +66,7 @@ def write_row(path: Path, row: dict[str, Any]) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("case", OF_ROWS, ids=lambda case: case.change)
-def test_dp_14_columns_find_each_change_by_hand_and_take_only_what_is_right_for_certain(
+def test_dp_3_columns_find_each_change_by_hand_and_take_only_what_is_right_for_certain(
     case: Mutation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known, judged = case.facts._replace(min_isrs=STRICT), list[Any]()
@@ -177,7 +177,7 @@ def found_row_by_row(snapshot: Path, plan: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("goal", TRIED, ids=lambda goal: f"{goal.kind}{'-racks' * goal.racks}")
-def test_dp_14_columns_find_in_plans_changed_at_random_what_row_by_row_finds(
+def test_dp_3_columns_find_in_plans_changed_at_random_what_row_by_row_finds(
     goal: Goal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the sums too, with which batches, brokers and figures are compared."""
@@ -197,7 +197,7 @@ def test_dp_14_columns_find_in_plans_changed_at_random_what_row_by_row_finds(
 
 
 @pytest.mark.parametrize("goal", TRIED, ids=lambda goal: f"{goal.kind}{'-racks' * goal.racks}")
-def test_dp_14_spark_and_this_process_find_the_same_in_a_plan_changed_at_random(
+def test_dp_3_spark_and_this_process_find_the_same_in_a_plan_changed_at_random(
     goal: Goal, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once in tasks of Spark, as for a huge plan."""
