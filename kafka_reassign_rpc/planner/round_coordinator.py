@@ -31,10 +31,10 @@ from kafka_reassign_rpc.planner.placement.acceptance_thresholds import (
     threshold_at_bytes,
 )
 from kafka_reassign_rpc.planner.placement.balance_round import BalancedBrokers, balance_parameters, balance_thresholds
-from kafka_reassign_rpc.planner.placement.exchange_search import SearchLimits
 from kafka_reassign_rpc.planner.placement.first_leaders import LeaderRounds
 from kafka_reassign_rpc.planner.placement.forced_rounds import FORCED_ROUNDS, ForcedRounds
 from kafka_reassign_rpc.planner.placement.search_round import SMALL, SearchRound
+from kafka_reassign_rpc.planner.placement.searched_placement import SearchLimits
 from kafka_reassign_rpc.planner.placement.spare_loads import spare_loads, thresholds_of_returns
 from kafka_reassign_rpc.planner.placement.spread_rounds import SpreadRounds
 from kafka_reassign_rpc.planner.placement.withdrawal import Withdrawal

@@ -11,6 +11,7 @@ spare_loads.py            what brokers can lose or get, so that copies can be ta
 balance_round.py          what a balancing round lets chunks know of brokers
 spread_rounds.py          the rounds in which topics are spread
 search_round.py           the last round of a rebalance, in which the coordinator sees partitions
+searched_placement.py     where replicas lie while that search tries changes: cost and hard rules
 exchange_search.py        the search for the fewest bytes until every broker is within the tolerance
 withdrawal.py             takes back what a time limit leaves no time for
 first_leaders.py          which replica leads before a copy begins

@@ -2,120 +2,59 @@
 
 Rounds see sums, so they stop where no change of one partition helps, and where brokers hold few replicas they stop
 early. This search sees every partition: it moves a replica, exchanges two replicas of two brokers, lets another replica
-lead, and takes copies back, also where that makes things worse for a while (simulated annealing). What it finds depends
-on the partitions and on what the rounds have made of them, not on the order in which they arrive.
+lead, and takes copies back, also where that makes things worse for a while (simulated annealing). Where all loads are
+near the edge of the tolerance almost every single change leaves it, so most steps change two things that weigh about
+as much. What the search finds depends on the partitions and on what the rounds have made of them, not on the order in
+which they arrive.
 """
 
 import math
 import random
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Generator
+from typing import NamedTuple
 
-import msgspec
+from kafka_reassign_rpc.planner.placement.searched_placement import Parts, SearchedPlacement
 
-from kafka_reassign_rpc.planner.brokers.broker_load import Load, leadership_load, replica_load
-from kafka_reassign_rpc.planner.brokers.broker_room import BrokerRoom
-from kafka_reassign_rpc.planner.brokers.rack_rule import RackRule
-from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
-
-EDGE = 0.99
-"""A part of the tolerance: how far from its target the search leaves a broker at most."""
-_OUTSIDE = (6.0, 40.0)
-"""What a load outside of the tolerance costs, as a multiple of as many copied bytes: at first, and in the pass after
-one that has left a broker outside."""
-_MOST_PASSES, _STEPS_IN_ALL = 3, 200_000
-_OUTSIDE_AT_LAST = 1_000.0
-"""The same where two results are compared: the tolerance comes first."""
-_HOTTEST, _COLDEST = 1.5, 0.01
-"""Temperatures, as parts of what the copy of a mean replica costs."""
+_IDLE_PASSES = 2
+"""With all brokers inside, the search ends after so many passes in a row that find nothing better."""
+_LOOKED_AT = 60
+"""How many partitions a step looks at, at most, for one that fits."""
+_ALIKE = 0.7
+"""How many exchanges are of two leaders or two followers: the others change how many partitions brokers lead."""
 _SLICE = 100
 
-Parts = tuple[tuple[int, int], ...]
-"""A load as measures and values, without those that are 0 or do not count."""
+
+class _Schedule(NamedTuple):
+    """Of a pass. Temperatures are parts of what the copy of a mean replica costs; `outside`: what a load outside of the
+    tolerance costs, as a multiple of as many copied bytes, in the first and in the last step."""
+
+    hottest: float
+    coldest: float
+    outside: tuple[float, float]
 
 
-class SearchLimits(msgspec.Struct, frozen=True):
-    """What the search has to keep. By broker, and by measure in the order of `MEASURES`:
-
-    least, most    the band in which a broker costs nothing
-    scale          what a unit outside of the band costs; 0.0: the measure does not count
-    rooms          of the brokers that may get replicas
-    byte_cost      what a copied byte costs
-    max_bytes      the search copies no more than this; -1: no limit
-    copied         what the plan copies in all, at most; None: the search sees all of it
-    arrived        the same by broker
-    keeps_mended   a partition that has become more even over racks stays so
-    """
-
-    least: Mapping[int, tuple[float, ...]]
-    most: Mapping[int, tuple[float, ...]]
-    scale: Mapping[int, tuple[float, ...]]
-    rooms: Mapping[int, BrokerRoom]
-    rack_rule: RackRule
-    byte_cost: float
-    max_bytes: int = -1
-    copied: int | None = None
-    arrived: Mapping[int, int] | None = None
-    keeps_mended: bool = False
-
-    @classmethod
-    def of(
-        cls, targets: Mapping[int, Sequence[float]], weights: Sequence[float], tolerance: float, **others: Any
-    ) -> "SearchLimits":
-        """`targets` of brokers and `weights` by measure; `others` are the fields that do not follow from them."""
-        low, high = 1 - tolerance * EDGE, 1 + tolerance * EDGE
-        return cls(
-            least={broker: tuple(low * one for one in wanted) for broker, wanted in targets.items()},
-            most={broker: tuple(high * one for one in wanted) for broker, wanted in targets.items()},
-            scale={
-                broker: tuple(1 / one if one and weight else 0.0 for one, weight in zip(wanted, weights, strict=True))
-                for broker, wanted in targets.items()
-            },
-            byte_cost=len(targets) / max(1, sum(wanted[0] for wanted in targets.values())),
-            **others,
-        )
+_LEAST_BYTES = _Schedule(1.5, 0.01, (3.0, 60.0))
+_INSIDE_FIRST = _Schedule(20.0, 0.1, (40.0, 40.0))
+"""While the best result leaves a broker outside: hot for long enough to move loads about, whatever that copies."""
 
 
-class ExchangeSearch:
-    """`partitions` may all move, and have known sizes; `loads` are those of the whole cluster with them."""
+class ExchangeSearch(SearchedPlacement):
+    """The search that `finding` makes from the placement that it is given."""
 
-    def __init__(self, partitions: Sequence[PlannerPartition], loads: Mapping[int, Load], limits: SearchLimits) -> None:
-        self._partitions, self._limits, self.tried = partitions, limits, 0
-        self._now = [list(one.replicas) for one in partitions]
-        self._stood = [one.original or one.replicas for one in partitions]
-        self._loads = {broker: list(loads[broker]) for broker in sorted(limits.least)}
-        self._brokers = sorted(limits.rooms)
-        counts = [any(scales[place] for scales in limits.scale.values()) for place in range(len(Load._fields))]
-        self._follows = [_parts(replica_load(one, one.bytes, leads=False), counts) for one in partitions]
-        self._leads = [_parts(replica_load(one, one.bytes, leads=True), counts) for one in partitions]
-        self._leadership = [_parts(leadership_load(one), counts) for one in partitions]
-        self._evenness: list[dict[tuple[str, ...], bool]] = [{} for _ in partitions]
-        self._arrived, self._copied = dict.fromkeys(self._brokers, 0), 0
-        for place, one in enumerate(partitions):
-            for broker in one.replicas:
-                if broker not in self._stood[place]:
-                    self._arrived[broker] += one.bytes
-                    self._copied += one.bytes
-        if limits.arrived is not None:
-            self._arrived |= {broker: limits.arrived.get(broker, 0) for broker in self._brokers}
-        self._copied = self._copied if limits.copied is None else limits.copied
-        self._penalty, self._bound, self._improved = _OUTSIDE[0], 0.0, False
-        self._outside = self._outside_of(self._loads)
-        self._keep_result()
-
-    def finding(self, steps: int) -> Generator[None, None, list[tuple[int, ...]]]:
-        """The replicas of each partition; in slices. `steps`: of a pass. Few partitions get more passes: each finds
-        another optimum, and they differ most there. The best of all passes counts."""
-        passes = max(1, min(_MOST_PASSES, _STEPS_IN_ALL // max(1, steps)))
+    def finding(self, steps: int, passes: int) -> Generator[None, None, list[tuple[int, ...]]]:
+        """The replicas of each partition; in slices. `steps`: of a pass. Each pass finds another optimum, and they
+        differ most where partitions are few. The best of all passes counts. One more follows a single pass that has
+        left a broker outside."""
+        idle = 0
         for turn in range(max(passes, 2)):
-            was_outside = turn > 0 and self._best_outside > 0.0
-            if turn >= passes and not was_outside:
+            is_outside = turn > 0 and self._best_outside > 0.0
+            if (idle >= _IDLE_PASSES or turn >= passes) and not is_outside:
                 break
             self.tried += steps
-            self._penalty = _OUTSIDE[int(was_outside)]
-            yield from self._anneal(steps, random.Random(turn))  # noqa: S311
-            if was_outside and self._best_outside > 0.0:
-                break  # perhaps no plan is inside
+            before = self._best_cost
+            schedule = _INSIDE_FIRST if is_outside else _LEAST_BYTES
+            yield from self._anneal(steps, schedule, random.Random(turn))  # noqa: S311
+            idle = 0 if self._best_cost < before else idle + 1
         for place, replicas in enumerate(self._best):
             if tuple(self._now[place]) != replicas:
                 self._put(place, replicas)
@@ -124,12 +63,14 @@ class ExchangeSearch:
         yield from self._take_back()
         return [tuple(replicas) for replicas in self._now]
 
-    def _anneal(self, steps: int, chance: random.Random) -> Generator[None, None, None]:
+    def _anneal(self, steps: int, schedule: _Schedule, chance: random.Random) -> Generator[None, None, None]:
         draw, brokers, now, count = chance.random, self._brokers, self._now, len(self._partitions)
         mean = sum(one.bytes for one in self._partitions) / count * self._limits.byte_cost or 1 / count
-        heat, cooling = _HOTTEST * mean, (_COLDEST / _HOTTEST) ** (1 / max(1, steps))
+        heat, cooling = schedule.hottest * mean, (schedule.coldest / schedule.hottest) ** (1 / max(1, steps))
+        first, last = schedule.outside
         for step in range(steps):
             if not step % _SLICE:
+                self._penalty = first * (last / first) ** (step / steps)
                 yield
             heat *= cooling
             self._bound = -heat * math.log(1 - draw())
@@ -137,10 +78,19 @@ class ExchangeSearch:
             at = int(draw() * len(now[place]))
             if kind < 0.15:
                 self._lead(place, at)
-            elif kind < 0.5:
+            elif kind < 0.25:
+                self._exchange_leaders(place, at, int(draw() * count))
+            elif kind < 0.3:
+                self._move_leader(place, at, brokers[int(draw() * len(brokers))])
+            elif kind < 0.6:
+                self._copy_another(place, at, int(draw() * count))
+            elif kind < 0.76:
                 other = int(draw() * count)
-                self._exchange(place, at, other, int(draw() * len(now[other])))
-            elif kind < 0.65:
+                where = int(draw() * len(now[other]))
+                if draw() < _ALIKE:
+                    where = min(max(where, 1), len(now[other]) - 1) if at else 0
+                self._exchange(place, at, other, where)
+            elif kind < 0.84:
                 stood = self._stood[place]
                 self._move(place, at, stood[int(draw() * len(stood))])
             else:
@@ -158,6 +108,27 @@ class ExchangeSearch:
             replicas[0], replicas[at] = after, before
             self._carry(before, after, load)
 
+    def _exchange_leaders(self, place: int, at: int, start: int) -> None:
+        """Two partitions that both lie on two brokers: each of these leads the other one of them."""
+        replicas, now = self._now[place], self._now
+        former, leader = replicas[0], replicas[at]
+        if not at or not self._may_lead(place, leader):
+            return
+        count = len(now)
+        for turn in range(start, start + min(count, _LOOKED_AT)):
+            other = turn % count
+            its = now[other]
+            if its[0] != leader or former not in its:
+                continue
+            load = _difference(self._leadership[place], self._leadership[other])
+            outside = self._shift(former, leader, load)
+            if self._penalty * outside <= self._bound and self._may_lead(other, former):
+                self._before_change(outside, 0)
+                where = its.index(former)
+                replicas[0], replicas[at], its[0], its[where] = leader, former, former, leader
+                self._carry(former, leader, load)
+            return
+
     def _move(self, place: int, at: int, to: int) -> None:
         replicas = self._now[place]
         if to in replicas:
@@ -169,6 +140,46 @@ class ExchangeSearch:
             self._before_change(outside, more)
             self._replace(place, at, to)
             self._carry(source, to, load)
+
+    def _move_leader(self, place: int, at: int, to: int) -> None:
+        """The leader's replica goes to another broker, and one that is there already leads."""
+        replicas = self._now[place]
+        if not at or to in replicas:
+            return
+        former, leader = replicas[0], replicas[at]
+        led, load, more = self._leadership[place], self._follows[place], self._more(place, replicas[0], to)
+        outside = self._shift(former, leader, led)
+        self._carry(former, leader, led)
+        outside += self._shift(former, to, load)
+        self._carry(leader, former, led)
+        if self._cost(outside, more) > self._bound or not self._is_within(more):
+            return
+        if self._may_lead(place, leader) and self._has_place(place, 0, to):
+            self._before_change(outside, more)
+            self._replace(place, 0, to)
+            replicas[0], replicas[at] = leader, to
+            self._carry(former, leader, led)
+            self._carry(former, to, load)
+
+    def _copy_another(self, place: int, at: int, start: int) -> None:
+        """A replica that is copied goes back, and another one of the broker that it came from is copied in its place.
+        The first such pair from `place` and `start` on."""
+        now, stood, count = self._now, self._stood, len(self._now)
+        for turn in range(place, place + min(count, _LOOKED_AT)):
+            found = turn % count
+            copied = [where for where, broker in enumerate(now[found]) if broker not in stood[found]]
+            if copied:
+                break
+        else:
+            return
+        homes = [broker for broker in stood[found] if broker not in now[found]]
+        where, home = copied[at % len(copied)], homes[start % len(homes)]
+        broker = now[found][where]
+        for turn in range(start, start + min(count, _LOOKED_AT)):
+            its = now[turn % count]
+            if home in its and broker not in its:
+                self._exchange(found, where, turn % count, its.index(home))
+                return
 
     def _exchange(self, place: int, at: int, other: int, where: int) -> None:
         mine, its = self._now[place][at], self._now[other][where]
@@ -186,115 +197,6 @@ class ExchangeSearch:
             self._replace(place, at, its)
             self._replace(other, where, mine)
             self._carry(mine, its, load)
-
-    def _more(self, place: int, source: int, to: int) -> int:
-        """Bytes that are copied more if `to` replaces `source`."""
-        stood, size = self._stood[place], self._partitions[place].bytes
-        return (0 if to in stood else size) - (0 if source in stood else size)
-
-    def _replace(self, place: int, at: int, to: int) -> None:
-        replicas, size, stood = self._now[place], self._partitions[place].bytes, self._stood[place]
-        source, replicas[at] = replicas[at], to
-        if to not in stood:
-            self._arrived[to] += size
-            self._copied += size
-        if source not in stood:
-            self._arrived[source] -= size
-            self._copied -= size
-
-    # -- hard rules ---------------------------------------------------------------------------------------------------
-
-    def _is_within(self, more: int) -> bool:
-        return self._limits.max_bytes < 0 or more <= 0 or self._copied + more <= self._limits.max_bytes
-
-    def _may_lead(self, place: int, broker: int) -> bool:
-        """A replica that is copied leads once it is in sync, one that is there only if it is in sync now."""
-        return broker in self._partitions[place].isr or broker not in self._stood[place]
-
-    def _may_hold(self, place: int, at: int, to: int) -> bool:
-        if not at and not self._may_lead(place, to):
-            return False
-        size = self._partitions[place].bytes
-        if to not in self._stood[place]:
-            room = self._limits.rooms.get(to)
-            if room is None or room.left(self._arrived[to]) < size:
-                return False
-        return self._keeps_evenness(place, at, to)
-
-    def _keeps_evenness(self, place: int, at: int, to: int) -> bool:
-        """As even over racks as before; a copy that is made anyway makes a partition more even that can be."""
-        rule, one, stood = self._limits.rack_rule, self._partitions[place], self._stood[place]
-        target = [*self._now[place]]
-        target[at] = to
-        copies = sum([broker not in stood for broker in target])
-        kept = [str(broker) for broker in target if broker in rule.cordoned]
-        key = (str(copies), *sorted([rule.racks[broker] for broker in target]), *sorted(kept))
-        known = self._evenness[place].get(key)
-        if known is None:
-            most = max(0, rule.copies_lacking(stood) - copies)
-            if self._limits.keeps_mended:
-                most = min(most, rule.copies_lacking(one.replicas))
-            known = rule.allows(stood, target) and rule.copies_lacking(target) <= most
-            self._evenness[place][key] = known
-        return known
-
-    # -- cost ---------------------------------------------------------------------------------------------------------
-
-    def _shift(self, source: int, to: int, load: Parts) -> float:
-        """By how much more is outside of the band if `load` goes from `source` to `to`. The search spends most of its
-        time here."""
-        limits, cost = self._limits, 0.0
-        for broker, sign in ((source, -1), (to, 1)):
-            held, least, most = self._loads[broker], limits.least[broker], limits.most[broker]
-            scale = limits.scale[broker]
-            for place, part in load:
-                now, low, high = held[place], least[place], most[place]
-                then = now + sign * part
-                before = now - high if now > high else low - now if now < low else 0.0
-                after = then - high if then > high else low - then if then < low else 0.0
-                if after != before:
-                    cost += (after - before) * scale[place]
-        return cost
-
-    def _cost(self, outside: float, more: int) -> float:
-        return self._penalty * outside + more * self._limits.byte_cost
-
-    def _carry(self, source: int, to: int, load: Parts) -> None:
-        lost, got = self._loads[source], self._loads[to]
-        for place, part in load:
-            lost[place] -= part
-            got[place] += part
-
-    def _outside_of(self, brokers: Iterable[int]) -> float:
-        limits, cost = self._limits, 0.0
-        for broker in brokers:
-            bands = zip(
-                self._loads[broker], limits.least[broker], limits.most[broker], limits.scale[broker], strict=True
-            )
-            cost += sum([max(held - most, least - held, 0.0) * scale for held, least, most, scale in bands])
-        return cost
-
-    def _before_change(self, outside: float, more: int) -> None:
-        """The best result is kept before something worse follows."""
-        cost = self._cost(outside, more)
-        if cost > 0 and self._improved:
-            self._keep_if_best()
-        self._improved = cost < 0 or (self._improved and cost == 0)
-        self._outside += outside
-
-    def _keep_if_best(self) -> None:
-        """The running sum is near enough to tell what cannot be the best: to add up all brokers takes long."""
-        if self._cost_at_last(self._outside) < self._best_cost:
-            self._outside = self._outside_of(self._loads)
-            if self._cost_at_last(self._outside) < self._best_cost:
-                self._keep_result()
-
-    def _keep_result(self) -> None:
-        self._best_outside, self._best_cost = self._outside, self._cost_at_last(self._outside)
-        self._best = [tuple(replicas) for replicas in self._now]
-
-    def _cost_at_last(self, outside: float) -> float:
-        return self._copied * self._limits.byte_cost + _OUTSIDE_AT_LAST * outside
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
@@ -318,21 +220,6 @@ class ExchangeSearch:
                     self._put(place, now)
                 else:
                     goes_on = True
-
-    def _put(self, place: int, replicas: Sequence[int]) -> None:
-        size, stood, now = self._partitions[place].bytes, self._stood[place], self._now[place]
-        for held, sign in ((now, -1), (replicas, 1)):
-            for at, broker in enumerate(held):
-                for measure, part in self._follows[place] if at else self._leads[place]:
-                    self._loads[broker][measure] += sign * part
-                if broker not in stood:
-                    self._arrived[broker] += sign * size
-                    self._copied += sign * size
-        now[:] = replicas
-
-
-def _parts(load: Load, counts: Sequence[bool]) -> Parts:
-    return tuple([(place, part) for place, part in enumerate(load) if part and counts[place]])
 
 
 def _difference(one: Parts, other: Parts) -> Parts:

@@ -6,13 +6,16 @@ It sees all of a small cluster, and a random part of a large one in which a brok
 from collections.abc import Generator, Mapping, Sequence
 
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
-from kafka_reassign_rpc.planner.placement.exchange_search import ExchangeSearch, SearchLimits
+from kafka_reassign_rpc.planner.placement.exchange_search import ExchangeSearch
+from kafka_reassign_rpc.planner.placement.searched_placement import SearchLimits
 from kafka_reassign_rpc.planner.proposals.change_proposal import ChangeProposal, SearchedReplicas
 from kafka_reassign_rpc.planner.proposals.round_sums import Thresholds
 
 SMALL = 1_000
 """The search sees about so many partitions at most."""
-_STEPS_PER_REPLICA, _MOST_STEPS = 200, 120_000
+_STEPS_PER_REPLICA, _STEPS_PER_PAIR, _MOST_OF_PAIRS, _MOST_STEPS = 200, 7, 60_000, 120_000
+_MOST_PASSES, _WORK = 8, 160_000_000
+"""`_WORK`: steps of all passes, times replicas. Many replicas get one long pass, few get many."""
 
 
 class SearchRound:
@@ -36,7 +39,7 @@ class SearchRound:
             return Thresholds()
         search = ExchangeSearch(partitions, loads, limits)
         replicas = sum(len(one.replicas) for one in partitions)
-        found = yield from search.finding(min(_MOST_STEPS, replicas * _STEPS_PER_REPLICA))
+        found = yield from search.finding(*_steps_and_passes(replicas))
         self.tried, searched = search.tried, {}
         for one, partition, target in zip(ordered, partitions, found, strict=True):
             if target != partition.replicas and one.name is not None:
@@ -46,6 +49,13 @@ class SearchRound:
                 why = (one.reason, one.rule) if one.rule == "racks" else _why(stood, target, limits, before)
                 searched[one.name] = SearchedReplicas(target, *why)
         return Thresholds(searched=searched)
+
+
+def _steps_and_passes(replicas: int) -> tuple[int, int]:
+    """Few replicas have few pairs: what can be tried grows with these until each replica gets its steps."""
+    of_pairs = min(_MOST_OF_PAIRS, _STEPS_PER_PAIR * replicas**2)
+    steps = min(_MOST_STEPS, max(replicas * _STEPS_PER_REPLICA, of_pairs))
+    return steps, max(1, min(_MOST_PASSES, _WORK // (steps * replicas)))
 
 
 def _why(
