@@ -10,7 +10,7 @@ from kafka_reassign_rpc.planner import round_coordinator
 from kafka_reassign_rpc.planner.brokers.broker_load import Load, replica_load
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
-from kafka_reassign_rpc.planner.placement.exchange_search import EDGE
+from kafka_reassign_rpc.planner.placement.searched_placement import EDGE
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
 from tests.planner.clusters import MIB, broken_rules, brokers, partition, random_cluster, topic, worst
 from tests.planner.exact_clusters import SIZE_UNIT, cluster
@@ -44,11 +44,18 @@ def test_dp_11_a_plan_is_inside_the_tolerance_where_a_solver_is_and_copies_littl
     assert max(over) <= 1.15
 
 
-def test_dp_11_of_a_small_cluster_the_best_of_several_passes_counts() -> None:
-    """One pass copies 6,944 MiB; CP-SAT 4,800 or less."""
-    made = make_plan(cluster(18), REBALANCE).summary
+@pytest.mark.long
+def test_dp_11_another_replica_is_copied_in_place_of_one_where_loads_are_near_the_edge() -> None:
+    """CP-SAT copies 5,966 MiB; without that step the search copies 7,900."""
+    made = make_plan(cluster(46), REBALANCE).summary
     assert worst(made) <= TOLERANCE
-    assert made.bytes <= 5_400 * SIZE_UNIT
+    assert made.bytes <= 1.15 * 5_966 * SIZE_UNIT
+
+
+@pytest.mark.long
+def test_dp_11_passes_for_the_tolerance_alone_follow_one_that_has_left_a_broker_outside() -> None:
+    """Each of 12 brokers must lead exactly three of 36 partitions, and have nine replicas."""
+    assert worst(make_plan(cluster(10), REBALANCE).summary) <= TOLERANCE
 
 
 @pytest.mark.parametrize("empty", [False, True])

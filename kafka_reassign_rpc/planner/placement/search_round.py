@@ -13,7 +13,7 @@ from kafka_reassign_rpc.planner.proposals.round_sums import Thresholds
 
 SMALL = 1_000
 """The search sees about so many partitions at most."""
-_STEPS_PER_REPLICA, _STEPS_PER_PAIR, _MOST_OF_PAIRS, _MOST_STEPS = 200, 7, 60_000, 120_000
+_STEPS_PER_REPLICA, _STEPS_PER_PAIR, _MOST_OF_PAIRS, _MOST_STEPS = 200, 7, 60_000, 90_000
 _MOST_PASSES, _WORK = 8, 160_000_000
 """`_WORK`: steps of all passes, times replicas. Many replicas get one long pass, few get many."""
 
