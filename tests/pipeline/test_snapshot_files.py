@@ -20,8 +20,8 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 META = SnapshotMeta(cluster_id="c1", at=1_700_000_000_000, source="127.0.0.1:9092")
 BROKERS = [(1, "a", "h1", 9092, 100, 50, True, True), (2, None, None, -1, None, None, False, None)]
 PARTITIONS = [
-    ("orders", 0, [1, 2], 1, [1], [], [], 7, None, None, True, None),
-    ("orders", 1, [2, 1], -1, [], [2], [1], None, 1.5, 2.5, None, 3.5),
+    ("orders", 0, [1, 2], 1, [1], [], [], 7, None, None, True, None, None),
+    ("orders", 1, [2, 1], -1, [], [2], [1], None, 1.5, 2.5, None, 3.5, 4.5),
 ]
 REPLICAS = [("orders", 0, 1, 7, "/d", False), ("orders", 0, 2, None, None, True)]
 CONFIGS = [("topic", "orders", "retention.ms", "9", 1), ("broker", "1", "password", None, None)]
