@@ -31,7 +31,7 @@ from tests.waiting import eventually
 
 MOVES, QUICK_MOVES = (10, 1_000, 5_000, 10_000), (10,)
 WINDOW_S, QUICK_WINDOW_S = 15.0, 5.0
-ROUNDS, QUICK_ROUNDS = 2, 1
+ROUNDS, QUICK_ROUNDS = 3, 1
 BROKERS, QUICK_BROKERS = 200, 12
 MOVES_OF_MANY = (10, 1_000, 10_000)
 CLIENT_ID = "kafka-reassign-watch"
