@@ -2,7 +2,7 @@
 
 make campaign SEED=7 MINUTES=5
 
-steps           the kinds of steps, how often each comes, which are switched off
+steps           the kinds of steps, and how often each comes
 generator       from a seed to the steps: pure
 site            the processes: ZooKeeper, brokers, our servers, the proxies between them
 *_steps         what each step does: night_steps those of operators at night

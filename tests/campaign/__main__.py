@@ -8,7 +8,7 @@ from functools import partial
 
 from .campaign import campaign
 from .generator import plan
-from .steps import KINDS, SWITCHED_OFF
+from .steps import KINDS
 
 
 def main() -> int:
@@ -16,8 +16,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make campaign", description=__doc__)
     parser.add_argument("--seed", type=int, help="repeats a campaign; drawn if it is not given")
     parser.add_argument("--minutes", type=float, default=2.0, help="in which steps begin (default: 2)")
-    parser.add_argument("--with", dest="also", nargs="*", choices=list(KINDS), default=[], metavar="KIND",
-                        help=f"draw kinds that are switched off: {', '.join(SWITCHED_OFF) or 'none is'}")  # fmt: skip
     parser.add_argument("--without", nargs="*", choices=list(KINDS), default=[], metavar="KIND", help="draw none")
     parser.add_argument(
         "--upgrade", action="store_true", help="brokers begin with 2.8.2 and are upgraded; take 3 minutes"
@@ -29,7 +27,7 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="keep what the processes leave, whatever the outcome")
     given = parser.parse_args()
     seed = random.SystemRandom().randrange(1_000_000) if given.seed is None else given.seed
-    off = sorted((SWITCHED_OFF.keys() - given.also) | set(given.without))
+    off = sorted(set(given.without))
     if given.plan:
         print(*plan(seed, given.minutes * 60, off, upgrade=given.upgrade), sep="\n")
         return 0

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from .proxies import WRITE_CUTS
-from .steps import BROKERS, KINDS, READERS, SERVERS, SWITCHED_OFF, TOPIC, ZOOKEEPER, Kind, Step
+from .steps import BROKERS, KINDS, READERS, SERVERS, TOPIC, ZOOKEEPER, Kind, Step
 
 BROKER_IDS = (1, 2, 3, 4)
 LOG_DIRS = dict.fromkeys(BROKER_IDS, 2)
@@ -42,7 +42,7 @@ Drawn = tuple[str, dict[str, Any], float]
 """A kind, its arguments, and the seconds until the lane's next step."""
 
 
-def plan(seed: int, seconds: float, off: Collection[str] = tuple(SWITCHED_OFF), *, upgrade: bool = False) -> list[Step]:
+def plan(seed: int, seconds: float, off: Collection[str] = (), *, upgrade: bool = False) -> list[Step]:
     """All steps of a campaign in the order in which they begin.
 
     off       kinds that are not drawn
@@ -79,7 +79,7 @@ def _kinds(lane: str, off: Collection[str]) -> dict[str, Kind]:
 
 
 def _draws(numbers: random.Random, kinds: Mapping[str, Kind]) -> Iterator[tuple[str, Kind]]:
-    """Endless choices among the kinds; none where all are switched off."""
+    """Endless choices among the kinds; none where there is no kind."""
     while kinds:
         (name,) = numbers.choices(list(kinds), [kind.weight for kind in kinds.values()])
         yield name, kinds[name]

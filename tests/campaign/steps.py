@@ -1,4 +1,4 @@
-"""The steps of a campaign: their kinds, how often each comes, and which are switched off."""
+"""The steps of a campaign: their kinds, and how often each comes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -84,9 +84,6 @@ KINDS: Mapping[str, Kind] = {
     "hold_moves": Kind(TOPIC, 2, takes=2),
     "cordon_broker": Kind(TOPIC, 1, takes=1),
 }
-
-SWITCHED_OFF: Mapping[str, str] = {}
-"""Kinds that no campaign draws now, each with the reason: what is not mended yet. `--with` draws them all the same."""
 
 TOLERATED: Mapping[str, str] = {
     "strays": "a replica that is dropped while its broker is away keeps its directory, as under stock Kafka",

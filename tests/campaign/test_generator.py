@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from .executor import FUNCTIONS
 from .generator import BROKER_IDS, INTERNAL_TOPICS, LOG_DIRS, MOST_PARTITIONS, SERVER_NAMES, TOPICS, plan
-from .steps import BROKERS, KINDS, SERVERS, SWITCHED_OFF, TOPIC, ZOOKEEPER, Step
+from .steps import BROKERS, KINDS, SERVERS, TOPIC, ZOOKEEPER, Step
 
 MINUTES = 3
 seeds = st.integers(0, 10**6)
@@ -148,11 +148,6 @@ def test_sv_4_every_step_can_be_carried_out_with_what_is_drawn_for_it() -> None:
     for seed in range(20):
         for step in plan(seed, 60 * MINUTES, (), upgrade=True):
             inspect.signature(FUNCTIONS[step.kind]).bind(None, **step.arguments)
-
-
-def test_sv_4_what_is_switched_off_is_known_and_has_a_reason() -> None:
-    assert set(SWITCHED_OFF) <= set(KINDS)
-    assert all(SWITCHED_OFF.values())
 
 
 def test_sv_4_a_step_is_shown_on_one_line() -> None:

@@ -5,7 +5,6 @@ import pytest
 from tests.stock.jars import BROKER_VERSION, require
 
 from .campaign import campaign
-from .steps import SWITCHED_OFF
 
 SECONDS = 20.0
 """In which steps begin. With the start and the checks a campaign takes one to two minutes."""
@@ -25,5 +24,5 @@ async def test_sv_5_a_secured_cluster_loses_nothing_either() -> None:
 async def _held(seed: int, *, secure: bool = False) -> None:
     require(BROKER_VERSION)
     said: list[str] = []
-    held = await campaign(seed, SECONDS, SWITCHED_OFF, say=said.append, secure=secure)
+    held = await campaign(seed, SECONDS, (), say=said.append, secure=secure)
     assert held, "\n".join(said)
