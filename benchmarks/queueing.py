@@ -15,8 +15,9 @@ from uuid import UUID
 from benchmarks.tables import duration, show
 from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
+from kafka_reassign_rpc.zookeeper.jute import size_of
 from kafka_reassign_rpc.zookeeper.operations import Create, Op
-from kafka_reassign_rpc.zookeeper.transactions import size_of, split_ops
+from kafka_reassign_rpc.zookeeper.transactions import pipeline, split_ops
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import (
     BareController,
@@ -125,7 +126,7 @@ async def _world(connect: str, size: int) -> Mapping[Name, Replicas]:
             f"{znode_paths.CONFIG}/topics",
         ):
             await zk.ensure_path(path)
-        await zk.multi_many(split_ops(ops))
+        await pipeline(zk.submit_multi, split_ops(ops))
     return targets
 
 

@@ -123,7 +123,7 @@ class Receipts:
             return answer
 
         try:
-            results = await pipeline(submit, todo.values(), session, IN_FLIGHT, fence)
+            results = await pipeline(submit, todo.values(), session, fence, IN_FLIGHT)
         except BatchesFailed as failure:
             await self._take_account(failure, indexes, sent, todo, done)
         else:

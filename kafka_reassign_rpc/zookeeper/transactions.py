@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper.jute import MULTI_OVERHEAD, size_of
-from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, Result, SetData
-from kafka_reassign_rpc.zookeeper.tcp_connection import MAX_FRAME
+from kafka_reassign_rpc.zookeeper.operations import Check, Op, Result
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     BatchesFailed,
     Fenced,
@@ -18,21 +17,6 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     Unknown,
     ZkError,
 )
-
-__all__ = [
-    "MAX_FRAME",
-    "MAX_MULTI_BYTES",
-    "MAX_OPERATIONS",
-    "MAX_STEP_BYTES",
-    "Check",
-    "Create",
-    "Delete",
-    "Op",
-    "SetData",
-    "pipeline",
-    "size_of",
-    "split_ops",
-]
 
 MAX_MULTI_BYTES = 512 << 10
 """A transaction should stay below this size: ZooKeeper 3.8 counts more against its packet limit between its servers."""
@@ -71,9 +55,18 @@ def _without_fence(failure: TransactionFailed, epoch: Check) -> ZkError:
 
 
 async def pipeline(
-    submit: Submit, batches: Iterable[Sequence[Op]], session: int | None, in_flight: int, fence: Check | None
+    submit: Submit,
+    batches: Iterable[Sequence[Op]],
+    session: int | None = None,
+    fence: Check | None = None,
+    in_flight: int = IN_FLIGHT,
 ) -> list[list[Result]]:
-    """See `ZooKeeper.multi_many`."""
+    """Sends transactions one after the other, several in flight; returns the results of each.
+
+    Stops sending at the first failure and raises BatchesFailed, which has the outcome of each batch. Batches in flight
+    behind a refused one may have been applied: a batch that must not be needs a check of its own. `fence` goes before
+    every batch, and is not among its results; if it fails, the error is Fenced.
+    """
     source = enumerate(batches)
     done: dict[int, list[Result]] = {}
     refused: dict[int, ZkError] = {}

@@ -21,17 +21,13 @@ from kafka_reassign_rpc.zookeeper.operations import (
     ANY_VERSION,
     AclEntry,
     Check,
-    Create,
-    Delete,
     Op,
     Result,
-    SetData,
     Stat,
     WatchKind,
 )
 from kafka_reassign_rpc.zookeeper.receipts import AGAIN_S, Receipts
-from kafka_reassign_rpc.zookeeper.tcp_connection import MAX_FRAME, Parse
-from kafka_reassign_rpc.zookeeper.transactions import IN_FLIGHT, MAX_MULTI_BYTES, pipeline
+from kafka_reassign_rpc.zookeeper.tcp_connection import Parse
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     Answered,
     BatchesFailed,
@@ -41,20 +37,6 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     Unknown,
 )
 from kafka_reassign_rpc.zookeeper.zookeeper_session import ZooKeeperSession
-
-__all__ = [
-    "MAX_FRAME",
-    "MAX_MULTI_BYTES",
-    "Check",
-    "Create",
-    "Delete",
-    "Op",
-    "Result",
-    "SetData",
-    "Stat",
-    "WatchKind",
-    "ZooKeeper",
-]
 
 READS_PER_PACKET = 500
 READ_BYTES_PER_PACKET = 256 << 10
@@ -301,26 +283,12 @@ class ZooKeeper:
         packet = jute.encode_multi(xid, ops, self.chroot, self._acl_of)
         return connection.submit(xid, packet, lambda answer: jute.decode_multi(answer, ops, self.chroot))
 
-    async def multi_many(
-        self,
-        batches: Iterable[Sequence[Op]],
-        session: int | None = None,
-        in_flight: int = IN_FLIGHT,
-        fence: Check | None = None,
-    ) -> list[list[Result]]:
-        """Sends transactions one after the other, several in flight; returns the results of each.
-
-        Stops sending at the first failure and raises BatchesFailed, which has the outcome of each batch. Batches in
-        flight behind a refused one may have been applied: a batch that must not be needs a check of its own. `fence`
-        goes before every batch, and is not among its results; if it fails, the error is Fenced.
-        """
-        return await pipeline(self.submit_multi, batches, session, in_flight, fence)
-
     async def transact_many(
         self, batches: Iterable[Sequence[Op]], session: int | None = None, fence: Check | None = None
     ) -> list[list[Result]]:
-        """Like `multi_many`, but waits for a lost connection for as long as the session (None: the present one) lives,
-        finds out what was carried out, and sends the rest.
+        """Sends transactions one after the other, each led by `fence`; returns the results of each. Waits for a lost
+        connection for as long as the session (None: the present one) lives, finds out what was carried out, and sends
+        the rest.
 
         Raises BatchesFailed if a transaction is refused (the outcome of all others is known then), SessionOver, and
         Unknown if somebody else has changed the receipts.

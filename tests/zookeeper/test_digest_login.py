@@ -11,9 +11,9 @@ from kafka_reassign_rpc.embedded_zookeeper.java import QUICK_START
 from kafka_reassign_rpc.security.login.jaas import JaasEntry
 from kafka_reassign_rpc.security.login.zookeeper_login import DIGEST_MODULE, zookeeper_login
 from kafka_reassign_rpc.zookeeper.access import Access
-from kafka_reassign_rpc.zookeeper.operations import AclEntry
+from kafka_reassign_rpc.zookeeper.operations import AclEntry, Create
 from kafka_reassign_rpc.zookeeper.znode_acls import secured
-from kafka_reassign_rpc.zookeeper.zookeeper_client import Create, ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, NotSent
 from tests.zookeeper.helpers import Events
 from tests.zookeeper.proxy import Proxy

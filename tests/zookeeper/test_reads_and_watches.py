@@ -5,8 +5,10 @@ import asyncio
 import pytest
 
 from kafka_reassign_rpc.zookeeper.access import Access
+from kafka_reassign_rpc.zookeeper.operations import Create, Delete, SetData, WatchKind
+from kafka_reassign_rpc.zookeeper.transactions import pipeline
 from kafka_reassign_rpc.zookeeper.znode_acls import always
-from kafka_reassign_rpc.zookeeper.zookeeper_client import Create, Delete, SetData, WatchKind, ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     BadArguments,
     BadVersion,
@@ -56,7 +58,9 @@ async def test_sv_3_ephemeral_and_sequential_znodes_are_made_as_asked(zk: ZooKee
 @pytest.mark.both_loops
 async def test_sv_3_bulk_reads_keep_the_order_and_show_gaps(zk: ZooKeeper) -> None:
     made = [f"/n{n}" for n in range(0, 3000, 2)]
-    await zk.multi_many([[Create(path, path.encode()) for path in made[at : at + 500]] for at in range(0, 1500, 500)])
+    await pipeline(
+        zk.submit_multi, [[Create(path, path.encode()) for path in made[at : at + 500]] for at in range(0, 1500, 500)]
+    )
     asked = [f"/n{n}" for n in range(3000)]
     found = await zk.multi_get(asked)
     assert [read[0].decode() if read else None for read in found] == [
@@ -121,7 +125,7 @@ async def test_sv_3_a_plain_read_leaves_no_watch(zk: ZooKeeper) -> None:
 
 async def test_sv_3_watches_placed_in_bulk_lose_nothing_that_changed_meanwhile(zk: ZooKeeper) -> None:
     names = [f"/w{n}" for n in range(8000)]
-    await zk.multi_many([[Create(path) for path in names[at : at + 1000]] for at in range(0, 8000, 1000)])
+    await pipeline(zk.submit_multi, [[Create(path) for path in names[at : at + 1000]] for at in range(0, 8000, 1000)])
     watches = Watches(zk)
     since = zk.last_zxid
     await zk.multi([SetData("/w7", b"between"), Delete("/w8")])

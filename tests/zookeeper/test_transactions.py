@@ -4,10 +4,11 @@ import asyncio
 
 import pytest
 
-from kafka_reassign_rpc.zookeeper.operations import Op
+from kafka_reassign_rpc.zookeeper.jute import size_of
+from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, SetData, Stat
 from kafka_reassign_rpc.zookeeper.tcp_connection import MAX_FRAME
-from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, size_of, split_ops
-from kafka_reassign_rpc.zookeeper.zookeeper_client import Check, Create, Delete, SetData, Stat, ZooKeeper
+from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, pipeline, split_ops
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     BadVersion,
     BatchesFailed,
@@ -124,33 +125,33 @@ async def test_sv_3_a_stale_controller_epoch_fences(zk: ZooKeeper) -> None:
     session = zk.session_id
     assert session is not None
     ours = Check("/controller_epoch", stat.version)
-    [made] = await zk.multi_many([[Create("/a"), Create("/b")]], session, fence=ours)
+    [made] = await pipeline(zk.submit_multi, [[Create("/a"), Create("/b")]], session, fence=ours)
     assert len(made) == 2
     with pytest.raises(BatchesFailed) as caught:
-        await zk.multi_many([[Create("/c"), Create("/b")]], session, fence=ours)
+        await pipeline(zk.submit_multi, [[Create("/c"), Create("/b")]], session, fence=ours)
     assert isinstance(caught.value.first, TransactionFailed)
     assert caught.value.first.index == 1
     await zk.set("/controller_epoch", b"2")
     with pytest.raises(BatchesFailed) as caught:
-        await zk.multi_many([[Create("/d")]], session, fence=ours)
+        await pipeline(zk.submit_multi, [[Create("/d")]], session, fence=ours)
     assert isinstance(caught.value.first, Fenced)
     assert await zk.exists("/d") is None
     with pytest.raises(BatchesFailed) as caught:
-        await zk.multi_many([[Create("/d")]], session + 1, fence=Check("/controller_epoch", 1))
+        await pipeline(zk.submit_multi, [[Create("/d")]], session + 1, fence=Check("/controller_epoch", 1))
     assert isinstance(caught.value.first, SessionOver)
 
 
 async def test_sv_3_many_transactions_are_pipelined_in_order(zk: ZooKeeper) -> None:
     await zk.create("/a")
-    results = await zk.multi_many(([SetData("/a", b"%d" % n, n)] for n in range(50)), zk.session_id)
+    results = await pipeline(zk.submit_multi, ([SetData("/a", b"%d" % n, n)] for n in range(50)), zk.session_id)
     assert [batch[0].version for batch in results if isinstance(batch[0], Stat)] == list(range(1, 51))
-    assert await zk.multi_many([]) == []
+    assert await pipeline(zk.submit_multi, []) == []
 
 
 async def test_sv_3_a_sequence_of_transactions_stops_at_the_first_failure_and_says_what_is_done(zk: ZooKeeper) -> None:
     batches = [[Create(f"/n{n % 7}")] for n in range(20)]
     with pytest.raises(BatchesFailed) as caught:
-        await zk.multi_many(batches, zk.session_id, in_flight=3)
+        await pipeline(zk.submit_multi, batches, zk.session_id, in_flight=3)
     failure = caught.value
     assert isinstance(failure.first, TransactionFailed)
     assert sorted(failure.done) == list(range(7))
@@ -162,14 +163,14 @@ async def test_sv_3_a_sequence_of_transactions_stops_at_the_first_failure_and_sa
 async def test_sv_3_a_fence_leads_every_transaction_of_a_sequence(zk: ZooKeeper) -> None:
     await zk.create("/controller_epoch", b"1")
     fence = Check("/controller_epoch", 0)
-    assert [len(batch) for batch in await zk.multi_many([[Create("/a")], []], fence=fence)] == [1, 0]
+    assert [len(batch) for batch in await pipeline(zk.submit_multi, [[Create("/a")], []], fence=fence)] == [1, 0]
     with pytest.raises(BatchesFailed) as caught:
-        await zk.multi_many([[Create("/b"), Create("/a")]], fence=fence)
+        await pipeline(zk.submit_multi, [[Create("/b"), Create("/a")]], fence=fence)
     assert isinstance(caught.value.first, TransactionFailed)
     assert caught.value.first.index == 1
     await zk.set("/controller_epoch", b"2")
     with pytest.raises(BatchesFailed) as caught:
-        await zk.multi_many([[Create("/c")], [Create("/d")]], fence=fence)
+        await pipeline(zk.submit_multi, [[Create("/c")], [Create("/d")]], fence=fence)
     assert isinstance(caught.value.first, Fenced)
     assert await zk.exists("/c") is None
 
@@ -180,7 +181,12 @@ async def test_sv_3_a_sequence_cut_by_a_lost_connection_says_what_is_unknown(
     await through_proxy.create("/a")
     proxy.mute()
     work = asyncio.ensure_future(
-        through_proxy.multi_many([[SetData("/a", b"", n)] for n in range(10)], through_proxy.session_id, in_flight=4)
+        pipeline(
+            through_proxy.submit_multi,
+            [[SetData("/a", b"", n)] for n in range(10)],
+            through_proxy.session_id,
+            in_flight=4,
+        )
     )
     async with asyncio.timeout(10):
         while (await zk.get("/a"))[1].version < 4:
@@ -199,6 +205,6 @@ async def test_sv_3_a_transaction_that_does_not_fit_stops_a_sequence_before_it_i
     await zk.create("/a")
     batches = [[SetData("/a", b"1")], [SetData("/a", b"x" * MAX_FRAME)], [SetData("/a", b"3")]]
     with pytest.raises(BatchesFailed) as caught:
-        await zk.multi_many(batches)
+        await pipeline(zk.submit_multi, batches)
     assert (list(caught.value.done), list(caught.value.refused), caught.value.unsent) == ([0], [1], [2])
     assert (await zk.get("/a"))[0] == b"1"

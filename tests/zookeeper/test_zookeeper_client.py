@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
+from kafka_reassign_rpc.zookeeper.operations import Create, SetData
 from kafka_reassign_rpc.zookeeper.tcp_connection import ZooKeeperConnection
-from kafka_reassign_rpc.zookeeper.zookeeper_client import Create, SetData, ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NotSent, SessionOver, Unknown
 from tests.zookeeper.helpers import Events, until
 from tests.zookeeper.proxy import Proxy

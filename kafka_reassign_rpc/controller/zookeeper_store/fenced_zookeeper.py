@@ -12,8 +12,9 @@ from typing import TypeVar
 from kafka_reassign_rpc.controller.controller_election import Leadership
 from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
+from kafka_reassign_rpc.zookeeper.jute import size_of
 from kafka_reassign_rpc.zookeeper.operations import Check, Op, Result, Stat
-from kafka_reassign_rpc.zookeeper.transactions import size_of, split_ops
+from kafka_reassign_rpc.zookeeper.transactions import split_ops
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     BatchesFailed,

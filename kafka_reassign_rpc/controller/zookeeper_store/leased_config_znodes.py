@@ -17,9 +17,9 @@ from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, Topi
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import transactions, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import announcement, entity_path
+from kafka_reassign_rpc.zookeeper.jute import size_of
 from kafka_reassign_rpc.zookeeper.operations import Create, Op, SetData, Stat
 from kafka_reassign_rpc.zookeeper.throttle_memory_znodes import decode_memory
-from kafka_reassign_rpc.zookeeper.transactions import size_of
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 
 log = logging.getLogger(__name__)

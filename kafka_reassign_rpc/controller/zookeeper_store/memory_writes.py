@@ -1,9 +1,10 @@
 """The writes of a config together with the memory of its former value, for `controller.throttle_configs`."""
 
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
+from kafka_reassign_rpc.zookeeper.jute import size_of
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData, Stat
 from kafka_reassign_rpc.zookeeper.throttle_memory_znodes import encode_memory
-from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, size_of
+from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES
 
 
 def transactions(

@@ -19,9 +19,9 @@ from kafka_reassign_rpc.core.znode_routes.znodes_read import ZnodeProblem
 from kafka_reassign_rpc.support.slices import emptied
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
+from kafka_reassign_rpc.zookeeper.jute import size_of
 from kafka_reassign_rpc.zookeeper.operations import Op, SetData, Stat
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import room_beside
-from kafka_reassign_rpc.zookeeper.transactions import size_of
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 

@@ -8,7 +8,7 @@ import pytest
 from kafka_reassign_rpc.protocol.messages import MetadataRequest
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create
-from kafka_reassign_rpc.zookeeper.transactions import split_ops
+from kafka_reassign_rpc.zookeeper.transactions import pipeline, split_ops
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bad_znodes.test_garbage import GARBAGE
 from tests.controller.bare_controller import records, topic_json
@@ -121,8 +121,9 @@ async def test_sv_3_many_notifications_about_the_same_partitions_cost_one_read_o
     monkeypatch.setattr(ZooKeeper, "multi_get", noted)
     await write_isr(cluster, 0, (1,))
     data = json.dumps({"version": 1, "partitions": [{"topic": "t", "partition": index} for index in (0, 1)]}).encode()
-    await cluster.zk.multi_many(
-        list(split_ops(Create(f"{CHANGES}/isr_change_", data, sequence=True) for _ in range(900)))
+    await pipeline(
+        cluster.zk.submit_multi,
+        list(split_ops(Create(f"{CHANGES}/isr_change_", data, sequence=True) for _ in range(900))),
     )
     await eventually(lambda: cluster.shown(0) == [(1, [1], [])] * 3)
     await eventually(lambda: cluster.is_gone(CHANGES))

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.api.a43_elect_leaders import API as ELECT_LEADERS
 from kafka_reassign_rpc.protocol.messages import ElectLeadersRequest, MetadataRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create
-from kafka_reassign_rpc.zookeeper.transactions import split_ops
+from kafka_reassign_rpc.zookeeper.transactions import pipeline, split_ops
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bad_znodes.test_garbage import GARBAGE
 from tests.controller.bare_controller import topic_json
@@ -181,7 +181,7 @@ async def test_sv_3_a_flood_of_notifications_is_dealt_with_in_slices(
     async with scripted_cluster(zk, zk_connect, {0: (1, 2)}) as cluster:
         data = (b'{"version":1,"broker":1,"event":1}', b"garbage")
         flood = [Create(f"{EVENTS}/log_dir_event_", data[number % 2], sequence=True) for number in range(100_000)]
-        await zk.multi_many(list(split_ops(flood)))
+        await pipeline(zk.submit_multi, list(split_ops(flood)))
         cluster.brokers[1].offline.add(0)
         async with cluster.serving():
             await eventually(lambda: cluster.has(0, 2, [2]))

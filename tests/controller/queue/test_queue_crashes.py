@@ -12,7 +12,7 @@ import pytest
 from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
-from kafka_reassign_rpc.zookeeper.transactions import size_of
+from kafka_reassign_rpc.zookeeper.jute import size_of
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import (
     BareController,
