@@ -17,7 +17,7 @@ TASK = """
 import sys
 from importlib.metadata import version
 sys.path[:0] = sys.argv[1:]
-from kafka_reassign_rpc.pipeline.planning import chunks_on_spark, plan_rules, rounds_on_spark
+from kafka_reassign_rpc.pipeline.planning import chunks_on_spark, verify_rules, rounds_on_spark
 import kafka_reassign_rpc
 print(kafka_reassign_rpc.__file__)
 """

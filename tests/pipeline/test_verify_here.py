@@ -13,12 +13,12 @@ from pyspark.sql import SparkSession
 from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter
 from kafka_reassign_rpc.pipeline.planning import plan_job, verify_here, verify_on_spark
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
-from kafka_reassign_rpc.pipeline.planning.plan_rules import PlanFacts, RuleViolation
 from kafka_reassign_rpc.pipeline.planning.verify_here import TablesHere
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify_here as verify_in_this_process
 from kafka_reassign_rpc.pipeline.planning.verify_plain_moves import MoveColumns
 from kafka_reassign_rpc.pipeline.planning.verify_rows import CheckedRows, check_rows
+from kafka_reassign_rpc.pipeline.planning.verify_rules import PlanFacts, RuleViolation
 from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from kafka_reassign_rpc.pipeline.planning.plan_rules import ListedBroker, PlanFacts
 from kafka_reassign_rpc.pipeline.planning.verify_figures import SnapshotSums, faults_of_figures
 from kafka_reassign_rpc.pipeline.planning.verify_rows import BrokerDelta, CheckedRows, check_room, check_rows
+from kafka_reassign_rpc.pipeline.planning.verify_rules import ListedBroker, PlanFacts
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BatchFigures,
     BottleneckFigures,

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.pipeline.planning.plan_rules import ListedBroker, PlanFacts
 from kafka_reassign_rpc.pipeline.planning.verify_rows import BatchSums, BrokerSums, CheckedRows, check_rows
+from kafka_reassign_rpc.pipeline.planning.verify_rules import ListedBroker, PlanFacts
 
 FACTS = PlanFacts.of("rebalance", [ListedBroker(broker, None, True) for broker in (1, 2, 3, 4, 5)], (), None, ())
 MOVE = ([1, 2], [3, 2], 1, 10, 1, 2, None)

@@ -22,7 +22,7 @@ verify_concerned.py   which partitions a plan must name, and sums over the snaps
 verify_plain_moves.py moves that certainly keep all rules, as columns, and their sums
 verify_files.py       the batch files and rollbacks as columns
 verify_rows.py        what it finds in the rows of partitions: broken rules, and sums
-plan_rules.py         the verifier's rules about one move
+verify_rules.py       the verifier's rules about one move
 verify_limits.py      its limits of batches and brokers
 verify_room.py        its rule of the room of brokers
 verify_left_out.py    its rules of partitions that a plan leaves out

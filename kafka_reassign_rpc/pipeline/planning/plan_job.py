@@ -14,7 +14,6 @@ from kafka_reassign_rpc.core.reassignment_algebra import MIN_INSYNC_REPLICAS
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.planning import plan_input
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
-from kafka_reassign_rpc.pipeline.planning.plan_rules import RuleViolation
 from kafka_reassign_rpc.pipeline.planning.simulation_figures import bottleneck_figures, timeline_figures, with_times
 from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import disk_notes, read_brokers
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import NAMED_ROWS, ClusterFacts, RowFaults, SnapshotSurvey
@@ -27,6 +26,7 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import (
     with_arriving,
 )
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify, verify_here
+from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
 from kafka_reassign_rpc.pipeline.planning.within_time import caps_of, withdraw_beyond
 from kafka_reassign_rpc.pipeline.plans.plan_impact import ImpactCount
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_reassign_rpc.pipeline.planning.plan_rules import SET_FACTOR, ListedBroker, PlanFacts
 from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
     NOBODY,
     Ints,
@@ -28,6 +27,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
 )
 from kafka_reassign_rpc.pipeline.planning.verify_figures import SnapshotSums
 from kafka_reassign_rpc.pipeline.planning.verify_rows import BrokerDelta
+from kafka_reassign_rpc.pipeline.planning.verify_rules import SET_FACTOR, ListedBroker, PlanFacts
 
 _NO_LEADER = -1
 _MOST = 2.0**63

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafka_reassign_rpc.pipeline.planning.plan_rules import ListedBroker, PlanFacts, RuleViolation
 from kafka_reassign_rpc.pipeline.planning.verify_rows import BrokerDelta, BrokerSums, CheckedRows
+from kafka_reassign_rpc.pipeline.planning.verify_rules import ListedBroker, PlanFacts, RuleViolation
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, ImpactFigures, LoadFigures, PlanSummary
 
 _MEASURES = tuple(LoadFigures.__struct_fields__)

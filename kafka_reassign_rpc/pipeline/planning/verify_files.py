@@ -7,8 +7,8 @@ from typing import Annotated, NamedTuple
 import msgspec
 import pyarrow as pa
 
-from kafka_reassign_rpc.pipeline.planning.plan_rules import RuleViolation
 from kafka_reassign_rpc.pipeline.planning.verify_rows import NAMED_ROWS
+from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
 from kafka_reassign_rpc.pipeline.plans.plan_summary import ROLLBACK
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching
 

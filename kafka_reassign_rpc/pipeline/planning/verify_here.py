@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_reassign_rpc.pipeline import parquet_files
-from kafka_reassign_rpc.pipeline.planning.plan_rules import ListedBroker, PlanFacts, RuleViolation
 from kafka_reassign_rpc.pipeline.planning.verify_arrays import NOBODY, Ints, Mask, flat, grouped, lists, whole, widened
 from kafka_reassign_rpc.pipeline.planning.verify_concerned import SnapshotRows
 from kafka_reassign_rpc.pipeline.planning.verify_figures import SnapshotSums
 from kafka_reassign_rpc.pipeline.planning.verify_files import read_files
 from kafka_reassign_rpc.pipeline.planning.verify_plain_moves import FileColumns, MoveColumns, keep_rules, sums_of_moves
 from kafka_reassign_rpc.pipeline.planning.verify_rows import CheckedRows, PlannedPartition, check_room, check_rows
+from kafka_reassign_rpc.pipeline.planning.verify_rules import ListedBroker, PlanFacts, RuleViolation
 from kafka_reassign_rpc.pipeline.planning.verify_topics import PIECE, TopicHeld
 from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK

@@ -1,7 +1,7 @@
 """The verify job: checks a plan against its snapshot, every hard rule, without any code of the planner.
 
 What plan and snapshot say of each partition is brought together in this process (`verify_here`), or by Spark for huge
-snapshots and on other machines (`verify_on_spark`). `verify_rows`, `plan_rules`, `verify_limits` and `verify_room`
+snapshots and on other machines (`verify_on_spark`). `verify_rows`, `verify_rules`, `verify_limits` and `verify_room`
 judge.
 """
 
@@ -10,7 +10,6 @@ from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Protocol
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.planning.plan_rules import ListedBroker, PlanFacts, RuleViolation
 from kafka_reassign_rpc.pipeline.planning.verify_figures import SnapshotSums, faults_of_figures
 from kafka_reassign_rpc.pipeline.planning.verify_here import TablesHere
 from kafka_reassign_rpc.pipeline.planning.verify_limits import brokers_over_limits, faults_of_batches
@@ -22,6 +21,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_room import (
     overfull_brokers,
 )
 from kafka_reassign_rpc.pipeline.planning.verify_rows import NAMED_ROWS, CheckedRows
+from kafka_reassign_rpc.pipeline.planning.verify_rules import ListedBroker, PlanFacts, RuleViolation
 from kafka_reassign_rpc.pipeline.planning.verify_topics import TopicHeld, faults_of_topics
 from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary

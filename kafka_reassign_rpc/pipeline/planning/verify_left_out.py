@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple, Protocol
 
-from kafka_reassign_rpc.pipeline.planning.plan_rules import (
+from kafka_reassign_rpc.pipeline.planning.verify_rules import (
     COMBINE,
     DRAIN,
     EXPAND,

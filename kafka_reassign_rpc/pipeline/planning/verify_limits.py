@@ -5,8 +5,8 @@ It shares nothing with the planner.
 
 from collections.abc import Iterator, Mapping
 
-from kafka_reassign_rpc.pipeline.planning.plan_rules import EXPAND, RuleViolation
 from kafka_reassign_rpc.pipeline.planning.verify_rows import NAMED_ROWS, BatchSums, BrokerSums
+from kafka_reassign_rpc.pipeline.planning.verify_rules import EXPAND, RuleViolation
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanRequest, PlanSummary
 from kafka_reassign_rpc.support.counted import counted
 

@@ -10,12 +10,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from kafka_reassign_rpc.pipeline import parquet_files
-from kafka_reassign_rpc.pipeline.planning.plan_rules import (
-    SET_FACTOR,
-    ListedBroker,
-    PlanFacts,
-    RuleViolation,
-)
 from kafka_reassign_rpc.pipeline.planning.verify_figures import SnapshotSums
 from kafka_reassign_rpc.pipeline.planning.verify_rows import (
     NAMED_ROWS,
@@ -23,6 +17,12 @@ from kafka_reassign_rpc.pipeline.planning.verify_rows import (
     PlannedPartition,
     check_room,
     check_rows,
+)
+from kafka_reassign_rpc.pipeline.planning.verify_rules import (
+    SET_FACTOR,
+    ListedBroker,
+    PlanFacts,
+    RuleViolation,
 )
 from kafka_reassign_rpc.pipeline.planning.verify_sums import is_usable, sums_of, whole_rates
 from kafka_reassign_rpc.pipeline.planning.verify_topics import PIECE, TopicHeld

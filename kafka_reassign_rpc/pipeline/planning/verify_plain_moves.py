@@ -1,6 +1,6 @@
 """Moves that certainly keep every rule of single moves, many at once, from the text in docs/pipeline.md.
 
-What is not certain here, `plan_rules` judges row by row: a plan has few such moves. It shares nothing with the
+What is not certain here, `verify_rules` judges row by row: a plan has few such moves. It shares nothing with the
 planner.
 """
 
@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafka_reassign_rpc.pipeline.planning.plan_rules import DRAIN, EXPAND, HEAL, PlanFacts
 from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
     NOBODY,
     Ints,
@@ -25,6 +24,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
 )
 from kafka_reassign_rpc.pipeline.planning.verify_concerned import loads_of
 from kafka_reassign_rpc.pipeline.planning.verify_rows import BatchSums, BrokerDelta, BrokerSums, CheckedRows
+from kafka_reassign_rpc.pipeline.planning.verify_rules import DRAIN, EXPAND, HEAL, PlanFacts
 
 _KINDS = (HEAL, DRAIN, EXPAND, "rebalance")
 """Of plans of other kinds all moves are judged row by row."""

@@ -11,7 +11,6 @@ from itertools import islice
 from operator import add
 from typing import Any, NamedTuple
 
-from kafka_reassign_rpc.pipeline.planning.plan_rules import MovedPartition, PlanFacts, broken_rules
 from kafka_reassign_rpc.pipeline.planning.verify_left_out import (
     LeftOutRow,
     faults_of_left_out,
@@ -20,6 +19,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_left_out import (
     is_on_its_way,
     lacks_room,
 )
+from kafka_reassign_rpc.pipeline.planning.verify_rules import MovedPartition, PlanFacts, broken_rules
 
 NAMED_ROWS = 20
 """Named rows for each broken rule."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
-from kafka_reassign_rpc.pipeline.planning.plan_rules import RuleViolation
+from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary, TopicFigures
 
 PIECE = 5_000

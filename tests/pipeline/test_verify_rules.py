@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.pipeline.planning.plan_rules import (
+from kafka_reassign_rpc.pipeline.planning.verify_rules import (
     ListedBroker,
     MovedPartition,
     PlanFacts,
