@@ -18,6 +18,7 @@ from kafka_reassign_rpc.controller.telemetry.metric_catalogue import METRICS
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.topics import topic_changes
 from kafka_reassign_rpc.pipeline.reports import plan_report
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import COLUMNS
 from kafka_reassign_rpc.protocol.connection_state import Stream
 from kafka_reassign_rpc.server.connection_states import Pause, Work
 from kafka_reassign_rpc.status_page import status_stream
@@ -51,6 +52,8 @@ def names_in_catalogue(page: str) -> list[str]:
         return [*fields, *(name for parameters in PARAMETERS.values() for name in parameters)]
     if page == "connections.md":
         return [state.name for states in (Work, Stream, Pause) for state in states]
+    if page == "snapshots.md":
+        return [column.name for columns in COLUMNS.values() for column in columns]
     if page == "status-api.schema.json":
         return []
     return [*catalogue.EVENTS, *catalogue.EVERY_EVENT, *catalogue.EVENT_FIELDS]

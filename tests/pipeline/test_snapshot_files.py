@@ -48,6 +48,20 @@ def test_dp_1_pyarrow_and_spark_read_the_rows_that_were_written(tmp_path: Path, 
         assert snapshot_files.data_frame(spark, path, name).columns == snapshot_schema.TABLES[name].names
 
 
+def test_dp_1_a_column_that_one_table_may_lack_is_needed_in_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "out")
+    monkeypatch.setitem(snapshot_schema.ADDED, "partitions", (*snapshot_schema.ADDED["partitions"], "bytes"))
+    file, rest = path / "brokers.parquet", [name for name in snapshot_schema.BROKERS.names if name != "cordoned"]
+    pq.write_table(pq.read_table(file, columns=rest), file)
+    assert snapshot_files.read(path, "brokers")["cordoned"].null_count == len(BROKERS)
+    [replicas] = parquet_files.table_files(path / "replicas")
+    pq.write_table(pq.read_table(replicas).drop_columns(["bytes"]), replicas)
+    with pytest.raises(BadInput, match="bytes"):
+        snapshot_files.read(path, "replicas")
+
+
 def test_dp_1_a_table_of_many_rows_goes_out_in_row_groups_and_files(tmp_path: Path) -> None:
     directory = tmp_path / "configs"
     writer = parquet_files.DirectoryWriter(directory, snapshot_schema.CONFIGS, file_rows=10)

@@ -123,7 +123,7 @@ def _rows(snapshot: StorePath, table: str, schema: pa.Schema) -> Iterator[Row]:
     path = snapshot_files.table_path(snapshot, table)
     if table in OPTIONAL and not path.exists():
         return
-    for batch in parquet_files.record_batches(path, schema, added=ADDED):
+    for batch in parquet_files.record_batches(path, schema, added=ADDED[table]):
         yield from batch.to_pylist()
 
 

@@ -119,5 +119,5 @@ class DiskSnapshot:
 
     def _partitions(self) -> Iterator[dict[str, Any]]:
         table = snapshot_files.table_path(self.path, "partitions")
-        for batch in parquet_files.record_batches(table, PARTITIONS, added=ADDED):
+        for batch in parquet_files.record_batches(table, PARTITIONS, added=ADDED["partitions"]):
             yield from batch.to_pylist()

@@ -14,7 +14,9 @@ def standing_rates(path: StorePath, brokers: Collection[int]) -> StandingRates:
     """Only dynamic configs hold (BrokerConfigHandler): a rate whose source is not known says nothing."""
     own: dict[str, dict[str, str]] = {}
     default: dict[str, str] = {}
-    for batch in parquet_files.record_batches(snapshot_files.table_path(path, "configs"), CONFIGS, added=ADDED):
+    for batch in parquet_files.record_batches(
+        snapshot_files.table_path(path, "configs"), CONFIGS, added=ADDED["configs"]
+    ):
         for row in batch.to_pylist():
             if row["resource_type"] != "broker" or row["name"] not in SIDES or row["value"] is None:
                 continue

@@ -124,7 +124,7 @@ def read(path: StorePath, table: str) -> pa.Table:
     """A whole small table in memory; empty if the snapshot lacks an optional one."""
     if table in OPTIONAL and not table_path(path, table).exists():
         return TABLES[table].empty_table()
-    return parquet_files.read(table_path(path, table), TABLES[table], added=ADDED)
+    return parquet_files.read(table_path(path, table), TABLES[table], added=ADDED[table])
 
 
 def topic_ids(path: StorePath) -> dict[str, str]:
@@ -202,6 +202,6 @@ def small_data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, Sna
     """
     tables = []
     for path, meta in metas.items():
-        one = parquet_files.read(table_path(path, table), TABLES[table], added=ADDED)
+        one = parquet_files.read(table_path(path, table), TABLES[table], added=ADDED[table])
         tables.append(one.append_column("at", pa.array([meta.at] * len(one), pa.int64())))
     return spark.createDataFrame(pa.concat_tables(tables))

@@ -1,15 +1,10 @@
-"""Which files and columns a snapshot has. A null means "unknown".
+"""Which files and columns a snapshot has: the tables, and meta.json, which is written last.
 
-brokers.parquet     one row for each broker that is live or has a replica assigned
-log_dirs.parquet    one row for each log dir of a live broker that answers; absent in snapshots of 0.1.0
-topics.parquet      one row for each topic; absent in snapshots of 0.1.0
-partitions/         one row for each partition, with its move in flight or in the queue
-replicas/           one row for each replica that a broker holds (DescribeLogDirs)
-configs.parquet     topic and broker configs that were set
-meta.json           which cluster, when, from where; written last
+`planner/brokers/log_dir_volumes.py` finds out which log dirs share a volume.
 """
 
-from typing import Annotated
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -19,112 +14,116 @@ LAST_AT = 253_402_300_799_000
 """The end of the year 9999, the last that Python can show, in ms since the epoch."""
 META = "meta.json"
 
+_NO_SIZE = "the broker is not live, or one of them does not report its size"
+_NO_DIR = "it is offline, or does not report its size"
 _BROKER_IDS = pa.list_(pa.field("element", pa.int32(), nullable=False))
+_TEXT, _FLAG, _NUMBER, _LONG, _RATE = pa.string(), pa.bool_(), pa.int32(), pa.int64(), pa.float64()
 
 
-def _field(name: str, kind: pa.DataType) -> pa.Field:
-    return pa.field(name, kind, nullable=False)
+class Column(NamedTuple):
+    """docs/snapshots.md is written from them.
+
+    null    what a null means; "": there is none
+    added   whether snapshots of earlier releases lack the column: nulls
+    """
+
+    name: str
+    kind: pa.DataType
+    meaning: str
+    unit: str = ""
+    null: str = ""
+    added: bool = False
 
 
-BROKERS = pa.schema(
-    [
-        _field("broker", pa.int32()),
-        pa.field("rack", pa.string()),
-        pa.field("host", pa.string()),
-        _field("port", pa.int32()),
-        pa.field("capacity_bytes", pa.int64()),
-        pa.field("free_bytes", pa.int64()),
-        _field("live", pa.bool_()),
-        pa.field("cordoned", pa.bool_()),
-    ]
-)
-"""`port` is -1 and `host` null for a broker that is not live. `cordoned`: it gets no new replica (KIP-1066).
+COLUMNS: Mapping[str, Sequence[Column]] = {
+    "brokers": (
+        Column("broker", _NUMBER, "its id"),
+        Column("rack", _TEXT, "its rack", null="it has none, or is not live"),
+        Column("host", _TEXT, "its address", null="it is not live"),
+        Column("port", _NUMBER, "its port; -1 where it is not live"),
+        Column("capacity_bytes", _LONG, "of the volumes of its online log dirs, each once", "bytes", _NO_SIZE),
+        Column("free_bytes", _LONG, "what is free on them", "bytes", _NO_SIZE),
+        Column("live", _FLAG, "whether it is live"),
+        Column("cordoned", _FLAG, "whether it gets no new replica (KIP-1066)", null="unknown", added=True),
+    ),
+    "log_dirs": (
+        Column("broker", _NUMBER, "the id of its broker"),
+        Column("log_dir", _TEXT, "its path"),
+        Column("online", _FLAG, "whether it is online"),
+        Column(
+            "volume", _NUMBER, "log dirs with the same number share a volume, as far as sizes show it", null=_NO_DIR
+        ),
+        Column("volume_bytes", _LONG, "the size of the volume", "bytes", _NO_DIR),
+        Column("free_bytes", _LONG, "what is free on it", "bytes", _NO_DIR),
+        Column(
+            "cordoned", _FLAG, "whether it gets no new replica, whatever its broker does", null="unknown", added=True
+        ),
+    ),
+    "topics": (
+        Column("topic", _TEXT, "its name"),
+        Column("topic_id", _TEXT, "as Kafka prints it: a topic that is created again has another", null="unknown"),
+    ),
+    "partitions": (
+        Column("topic", _TEXT, "the name of its topic"),
+        Column("partition", _NUMBER, "its number"),
+        Column(
+            "replicas",
+            _BROKER_IDS,
+            "as Kafka lists them: during a move the target, then the removing replicas. Where the move waits, the"
+            " present ones",
+        ),
+        Column("leader", _NUMBER, "-1: it has none"),
+        Column("isr", _BROKER_IDS, "the replicas in sync"),
+        Column("adding", _BROKER_IDS, "the replicas that the move adds, or will add"),
+        Column("removing", _BROKER_IDS, "the replicas that the move removes, or will remove"),
+        Column("bytes", _LONG, "the size of the leader's replica", "bytes", "unknown"),
+        Column("produce_rate", _RATE, "what clients produce", "bytes/s", "unknown"),
+        Column("fetch_rate", _RATE, "what clients fetch", "bytes/s", "unknown"),
+        Column("waiting", _FLAG, "whether the move waits in the queue of a server", null="unknown", added=True),
+        Column("message_rate", _RATE, "what clients produce", "messages/s", "unknown", added=True),
+        Column("cpu_rate", _RATE, "the leader's CPU for the partition", "µs/s", "unknown", added=True),
+    ),
+    "replicas": (
+        Column("topic", _TEXT, "the name of the topic"),
+        Column("partition", _NUMBER, "the number of the partition"),
+        Column("broker", _NUMBER, "the broker that holds it"),
+        Column("bytes", _LONG, "its size", "bytes", "unknown"),
+        Column("log_dir", _TEXT, "where it lies", null="unknown"),
+        Column("future", _FLAG, "whether it is a log that the broker copies to another of its log dirs"),
+    ),
+    "configs": (
+        Column("resource_type", _TEXT, "`topic` or `broker`"),
+        Column("resource", _TEXT, "the topic, or the id of the broker; empty: all brokers"),
+        Column("name", _TEXT, "the name of the config"),
+        Column("value", _TEXT, "its value", null="it is secret"),
+        Column("source", _NUMBER, "the number of Kafka's ConfigSource", null="unknown", added=True),
+    ),
+}
+ADDED = {table: tuple(column.name for column in columns if column.added) for table, columns in COLUMNS.items()}
+"""By table: the columns that older snapshots lack."""
 
-Sizes are sums over the volumes of the online log dirs, each volume once; null if one of these does not report its size.
-"""
 
-LOG_DIRS = pa.schema(
-    [
-        _field("broker", pa.int32()),
-        _field("log_dir", pa.string()),
-        _field("online", pa.bool_()),
-        pa.field("volume", pa.int32()),
-        pa.field("volume_bytes", pa.int64()),
-        pa.field("free_bytes", pa.int64()),
-        pa.field("cordoned", pa.bool_()),
-    ]
-)
-"""Log dirs with the same `volume` share one, as far as their sizes show it (`planner/log_dir_volumes.py`).
+def _schema(columns: Iterable[Column]) -> pa.Schema:
+    return pa.schema([pa.field(column.name, column.kind, nullable=bool(column.null)) for column in columns])
 
-It is null if the log dir is offline or does not report its size. `cordoned`: the log dir itself gets no new replica
-(KIP-1066), whatever its broker is.
-"""
 
-TOPICS = pa.schema([_field("topic", pa.string()), pa.field("topic_id", pa.string())])
-"""`topic_id` as Kafka prints it: a topic that is created again has another one."""
+TABLES = {table: _schema(columns) for table, columns in COLUMNS.items()}
+IN_EVERY_SNAPSHOT = {
+    table: _schema(column for column in columns if not column.added) for table, columns in COLUMNS.items()
+}
+BROKERS, LOG_DIRS, TOPICS = TABLES["brokers"], TABLES["log_dirs"], TABLES["topics"]
+PARTITIONS, REPLICAS, CONFIGS = TABLES["partitions"], TABLES["replicas"], TABLES["configs"]
 
-PARTITIONS = pa.schema(
-    [
-        _field("topic", pa.string()),
-        _field("partition", pa.int32()),
-        _field("replicas", _BROKER_IDS),
-        _field("leader", pa.int32()),
-        _field("isr", _BROKER_IDS),
-        _field("adding", _BROKER_IDS),
-        _field("removing", _BROKER_IDS),
-        pa.field("bytes", pa.int64()),
-        pa.field("produce_rate", pa.float64()),
-        pa.field("fetch_rate", pa.float64()),
-        pa.field("waiting", pa.bool_()),
-        pa.field("message_rate", pa.float64()),
-        pa.field("cpu_rate", pa.float64()),
-    ]
-)
-"""`replicas` as Kafka lists them: during a move the target, then the removing replicas.
-
-`waiting`: the move waits in a server's queue; then `replicas` are the present ones, `adding` and `removing` those that
-the move will add and remove. `leader` is -1 for none. `bytes` is the size of the leader's replica; rates are bytes per
-second, `message_rate` messages per second, `cpu_rate` microseconds of the leader's CPU per second.
-"""
-REPLICAS = pa.schema(
-    [
-        _field("topic", pa.string()),
-        _field("partition", pa.int32()),
-        _field("broker", pa.int32()),
-        pa.field("bytes", pa.int64()),
-        pa.field("log_dir", pa.string()),
-        _field("future", pa.bool_()),
-    ]
-)
-"""`future`: a log that the broker copies to another of its log dirs."""
-
-CONFIGS = pa.schema(
-    [
-        _field("resource_type", pa.string()),
-        _field("resource", pa.string()),
-        _field("name", pa.string()),
-        pa.field("value", pa.string()),
-        pa.field("source", pa.int32()),
-    ]
-)
-"""`resource_type` is "topic" or "broker"; a broker "" stands for all; `value` is null for a secret; `source` is Kafka's
-ConfigSource.
-"""
 OF_BROKER, OF_ALL_BROKERS, STATIC = 2, 3, 4
 """Sources: a broker's own dynamic configs, those of all brokers, and a broker's static ones."""
 
-TABLES = {
-    "brokers": BROKERS,
-    "log_dirs": LOG_DIRS,
-    "topics": TOPICS,
-    "partitions": PARTITIONS,
-    "replicas": REPLICAS,
-    "configs": CONFIGS,
-}
-ADDED = ("waiting", "source", "cordoned", "message_rate", "cpu_rate")
-"""Older snapshots lack these columns: nulls."""
-IN_EVERY_SNAPSHOT = {
-    name: pa.schema([field for field in schema if field.name not in ADDED]) for name, schema in TABLES.items()
+ROWS = {
+    "brokers": "a row for each broker that is live or has a replica assigned",
+    "log_dirs": "a row for each log dir of a live broker that answers",
+    "topics": "a row for each topic",
+    "partitions": "a row for each partition, with its move in flight or in the queue",
+    "replicas": "a row for each replica that a broker says it holds (DescribeLogDirs)",
+    "configs": "a row for each config of a topic or broker that is set",
 }
 FILES = {
     "brokers": "brokers.parquet",
@@ -134,8 +133,6 @@ FILES = {
     "replicas": "replicas",
     "configs": "configs.parquet",
 }
-
-
 OPTIONAL = frozenset({"log_dirs", "topics"})
 """Tables that a snapshot may lack."""
 
