@@ -7,12 +7,13 @@ work beside the request, and left out.
 """
 
 import asyncio
+import inspect
 import sys
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -46,16 +47,18 @@ class Call(NamedTuple):
 
     caller     the file of ours from which it was called; "" from outside
     is_duty    it belongs to what the controller does after each round, whatever was decided
+    works      it has a name that says what it does: no property, no `__init__`, no lambda
     """
 
     file: str
     function: str
     caller: str
     is_duty: bool
+    works: bool = True
 
 
 class Walk(NamedTuple):
-    """Files in the order in which they run, with the first function of each.
+    """Files in the order in which they run, with the first function of each that works.
 
     handing_on   they call another file
     leaves       they call none: a reader may go by their names
@@ -97,7 +100,7 @@ class _Server(Cluster):
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_done(do), self._loop))
 
     async def traced(self, ask: Callable[[], Awaitable[Any]]) -> list[Call]:
-        """What is called until the answer is there."""
+        """What is called from the first bytes until the answer is there."""
         calls: list[Call] = []
 
         def note(frame: FrameType, event: str, _: Any) -> None:
@@ -107,7 +110,7 @@ class _Server(Cluster):
                 # The lambdas of the class hand a round to its duties: propagation alone is a step of the round.
                 names = [one.f_code.co_qualname for one in stack]
                 is_duty = AFTER_EACH_ROUND in names and not any(name.startswith("Propagation.") for name in names)
-                calls.append(Call(file, function, caller, is_duty))
+                calls.append(Call(file, function, caller, is_duty, _works(frame)))
 
         await self._in_thread(lambda: sys.setprofile(note))
         try:
@@ -115,7 +118,8 @@ class _Server(Cluster):
         finally:
             await self._in_thread(lambda: sys.setprofile(None))
         end = next(place for place, call in enumerate(calls) if call.function == ANSWERED)
-        return calls[: end + 1]
+        begin = next(place for place, call in enumerate(calls) if call.file == CONNECTION)  # before: the end of a round
+        return calls[begin : end + 1]
 
 
 async def _done(do: Callable[[], None]) -> None:
@@ -124,6 +128,14 @@ async def _done(do: Callable[[], None]) -> None:
 
 def _file(frame: FrameType) -> str:
     return frame.f_code.co_filename.removeprefix(PACKAGE)
+
+
+def _works(frame: FrameType) -> bool:
+    name = frame.f_code.co_name
+    if name.startswith(("__", "<")):
+        return False
+    owner = next(iter(frame.f_locals.values()), None)  # `self`, as the first argument
+    return not isinstance(inspect.getattr_static(type(owner), name, None), property | cached_property)
 
 
 def _stack(frame: FrameType) -> list[FrameType]:
@@ -151,10 +163,14 @@ def walk_of(traces: list[list[Call]]) -> Walk:
     handing = set.intersection(
         *({call.caller for call in trace if call.caller != call.file and not call.is_duty} for trace in traces)
     )
-    first: dict[str, str] = {}
+    touched: dict[str, str] = {}
+    works: dict[str, str] = {}
     for call in sorted(traces[0], key=lambda call: call.is_duty):
         if call.file in run:
-            first.setdefault(call.file, call.function)
+            touched.setdefault(call.file, call.function)
+            if call.works:
+                works.setdefault(call.file, call.function)
+    first = touched | works
     return Walk(
         {file: function for file, function in first.items() if file in handing},
         {file: function for file, function in first.items() if file in decided - handing},
