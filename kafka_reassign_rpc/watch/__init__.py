@@ -9,6 +9,6 @@
     clusters       what a settings file says of several clusters, and `/api/v1/clusters`
     served         the pages of one cluster or of several over HTTP
 
-The first four and `pace` decide without I/O. All figures are made by the code that makes those of a server
+The first four decide without I/O. All figures are made by the code that makes those of a server
 (`core.status`, `core.reassignment.progress`).
 """

@@ -10,6 +10,8 @@ maybeTriggerPartitionReassignment), with these differences:
 - A target or cancel that leaves the partition without a leader, although a live replica is in sync, is refused. Kafka's
   ZooKeeper mode carries it out, and the partition stays offline; KRaft refuses only the cancel. If the topic allows
   unclean election, it goes through once a live replica can lead afterwards.
+
+A partition that a request names twice comes here once, with its last target: the handler has merged them (A16).
 """
 
 from kafka_reassign_rpc.core.kafka_errors import (

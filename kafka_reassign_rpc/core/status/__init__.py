@@ -5,7 +5,7 @@
     views             what it is made from: the cluster, the progress of its moves, who controls it
     summary           who controls the cluster, sums, caps, self-healing
     work              all the work: what has ended, is in flight and waits; when it is done
-    last_status what was known last, while the present is not known
+    last_status       what was known last, while the present is not known
     problems          what an operator has to look at
     moves             each move
     waiting           why a waiting move waits
