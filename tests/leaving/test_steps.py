@@ -18,6 +18,7 @@ from kafka_reassign_rpc.leaving.kept_file import Kept, with_facts
 from kafka_reassign_rpc.leaving.steps import Act, steps
 from kafka_reassign_rpc.preflight.own_znodes import ROOTS, OwnZnode, OwnZnodes, is_ours, root_of
 from kafka_reassign_rpc.preflight.read_state import ControllerNow, FoundState
+from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Delete, SetData, Stat
 from tests.core.build import cluster, moving, not_moving
 from tests.preflight.found_states import found_state
@@ -230,6 +231,17 @@ def test_mg_2_the_field_of_ours_leaves_a_topic_and_every_other_byte_stays() -> N
 def test_mg_2_a_znode_is_ours_only_if_a_server_could_have_made_it(path: str, *, ours: bool) -> None:
     assert is_ours(path) is ours
     assert root_of(path) in (*ROOTS, "")
+
+
+def test_mg_2_no_znode_of_ours_is_skipped() -> None:
+    of_kafka = {
+        znode_paths.DELETE_TOPICS,
+        znode_paths.REASSIGN_PARTITIONS,
+        znode_paths.PREFERRED_REPLICA_ELECTION,
+    }
+    named = {path for path in vars(znode_paths).values() if isinstance(path, str) and path.startswith("/admin/")}
+    assert named - of_kafka == set(ROOTS)
+    assert set(znode_paths.OWN) <= set(ROOTS)
 
 
 def test_mg_2_what_the_file_has_kept_stays_in_it_and_what_is_new_joins_it() -> None:
