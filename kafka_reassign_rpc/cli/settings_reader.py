@@ -34,7 +34,7 @@ OF_BROKER = "settings of kafka.config"
 """The key of the settings in `--kafka-config` that are taken, as texts, also where a flag or `--config` overrides them
 for this server: they are a broker's. They may be secret."""
 GIVEN = "settings that were given"
-"""The key of the names that a flag or `--config` gives."""
+"""The key of the names that a flag, an environment variable or `--config` gives."""
 LISTENERS_APART = ("metrics",)
 """Listeners that have settings of their own and are none of `listeners`."""
 _SHOWN_NAMES = 10
@@ -179,7 +179,7 @@ def read_settings(arguments: argparse.Namespace, settings: Iterable[Setting]) ->
         flag = getattr(arguments, setting.key, None) if name == setting.name else None
         if flag is not None:
             return _parsed(setting, setting.flag, flag)
-        if setting.variable and (said := os.environ.get(setting.variable, "").strip()):
+        if said := _of_environment(setting):
             return _parsed(setting, setting.variable, said)
         if name in from_file:
             return _parsed(setting, f"{arguments.config}: {name}", from_file[name])
@@ -199,13 +199,18 @@ def read_settings(arguments: argparse.Namespace, settings: Iterable[Setting]) ->
     names = [*from_kafka, *kafka.left]
     _refuse(arguments.kafka_config, unused(names, around, stay), f"mend it, or say that it may stay: {OTHER_NAMES}")
     of_config = of_settings_file(arguments.config, "--config", from_file) if arguments.config else ()
+    flags = [one.name for one in known.values() if getattr(arguments, one.key, None) is not None]
     return {
         **found,
-        GIVEN: [*from_file, *(name for name, one in known.items() if getattr(arguments, one.key, None) is not None)],
+        GIVEN: [*from_file, *flags, *(one.name for one in known.values() if _of_environment(one))],
         LEFT_OUT: kafka.left,
         SECRET_FILES: (*of_config, *kafka.secret_files),
         OF_BROKER: {name: Password(text) for name, text in from_kafka.items()},
     }
+
+
+def _of_environment(setting: Setting) -> str:
+    return os.environ.get(setting.variable, "").strip() if setting.variable else ""
 
 
 def _refuse(path: str | None, names: Iterable[tuple[str, str]], cure: str) -> None:

@@ -93,6 +93,7 @@ def test_kr_1_each_way_to_ask_for_a_watch_starts_the_same_one(
         (["--watch", "maybe"], {}, "--watch: expected true or false, got 'maybe'"),
         ([], {"KAFKA_REASSIGN_WATCH": "ture"}, "KAFKA_REASSIGN_WATCH: expected true or false, got 'ture'"),
         (["--bootstrap-server", "h:1"], {}, "bootstrap.server says which cluster to look at: give --watch too"),
+        ([], {"KAFKA_REASSIGN_WACH": "true", "KAFKA_REASSIGN_BOOTSTRAP_SERVER": "h:1"}, "bootstrap.server says which"),
     ],
 )
 def test_kr_1_what_is_lacking_or_misspelt_is_one_clear_line_and_no_controller_starts(
