@@ -80,8 +80,8 @@ class MoveBook:
     def observe(
         self, at: int, listed: Listed, told: Told, at_rest: Mapping[TopicPartition, Sequence[int]]
     ) -> list[Event]:
-        """One look. `at`: ms since 1970; `at_rest`: replicas in their order, of partitions that were seen before they
-        moved. The list is older than what is told. Returns what has happened."""
+        """One look. `at`: ms since 1970; `listed`: what is in flight; `at_rest`: replicas in their order, of partitions
+        that were seen before they moved. The list is older than what is told. Returns what has happened."""
         events = [*self._events(at, listed, told, at_rest)]
         self._looks += 1
         return events
@@ -89,10 +89,9 @@ class MoveBook:
     def _events(
         self, at: int, listed: Listed, told: Told, at_rest: Mapping[TopicPartition, Sequence[int]]
     ) -> Iterator[Event]:
-        moving = {name: move for name, move in listed.items() if not move.is_waiting}
-        for name in [name for name in self._moves if name not in moving]:
+        for name in [name for name in self._moves if name not in listed]:
             yield from self._unlisted(name, told)
-        for name, move in moving.items():
+        for name, move in listed.items():
             standing = told.get(name)
             known = self._moves.get(name)
             if known is not None:

@@ -13,6 +13,11 @@ from kafka_reassign_rpc.support.slices import run_through
 from kafka_reassign_rpc.watch.move_book import Standing
 
 
+def in_flight(listed: Listed) -> Listed:
+    """Without moves that wait: what they wait for, and who has asked for them, only the controller knows."""
+    return {name: move for name, move in listed.items() if not move.is_waiting}
+
+
 def told_of(topics: Iterable[TopicInfo]) -> dict[TopicPartition, Standing | None]:
     """What brokers tell of the partitions of these topics."""
     return {
@@ -100,7 +105,7 @@ def _put_listed(cluster: Cluster, listed: Listed, records: Records) -> Iterator[
     lacking: dict[str, dict[int, PartitionInfo]] = {}
     for name, move in listed.items():
         yield
-        if not move.is_waiting and cluster.get(*name) is None:
+        if cluster.get(*name) is None:
             leader = next((one for one in move.replicas if one in move.sources), -1)
             lacking.setdefault(name.topic, {})[name.partition] = PartitionInfo(leader, move.replicas, move.replicas)
     for topic, partitions in lacking.items():

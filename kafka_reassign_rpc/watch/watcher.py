@@ -273,7 +273,7 @@ class Watcher:
         of_all = self._cluster is None or self._is_due(Ask.EVERYTHING)
         with counted() as cost:
             try:
-                listed: Listed = await client.list_partition_reassignments()
+                listed = await asyncio.to_thread(seen_cluster.in_flight, await client.list_partition_reassignments())
             except ClusterAuthorizationFailed:  # Kafka's text has the whole request: each time another one
                 raise ClusterAuthorizationFailed(
                     "to see moves this principal needs the operation DESCRIBE on the cluster"

@@ -120,6 +120,11 @@ def test_kr_1_a_topic_that_nobody_may_describe_is_no_topic_without_a_leader() ->
     assert seen_cluster.missing([topic(error=UnknownTopicOrPartition())], [T0]) == {T0: None}
 
 
+def test_kr_1_moves_that_wait_are_the_controllers_to_tell_and_none_stays_in_sight() -> None:
+    waits = PartitionReassignment((1, 2), (3,), (2,), state="waiting")
+    assert seen_cluster.in_flight({T0: waits, TopicPartition("t", 1): MOVE}) == {TopicPartition("t", 1): MOVE}
+
+
 def test_kr_1_a_broker_is_lost_since_it_was_first_missed_and_unknown_at_the_first_look() -> None:
     first = seen_cluster.made_new(None, NODES[:2], [topic(1, 3)], {}, {}, 5)
     assert first.failed == {3: -1}

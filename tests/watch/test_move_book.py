@@ -137,8 +137,3 @@ def test_kr_1_ids_of_our_own_servers_tell_moves_apart(looks: Looks) -> None:
     looks(PartitionReassignment((1, 3, 2), (3,), (2,), id=7), UNION)
     assert looks(PartitionReassignment((1, 3, 2), (3,), (2,), id=9), UNION) == ["move.cancelled", "move.started"]
     assert looks.book.records[T0].id == 9
-
-
-def test_kr_1_moves_that_wait_are_no_moves_in_flight(looks: Looks) -> None:
-    assert looks(PartitionReassignment((1, 2), (3,), (2,), state="waiting")) == []
-    assert not looks.book.records

@@ -129,7 +129,8 @@ class ServerRegistration:
         at = f" at {other[0].host}:{other[0].port}" if other else ""
         return BrokerIdTaken(
             f"another server{at} has broker.id {self._id} in this cluster: choose another --broker-id, or stop that"
-            f" server (it is registered in {znode_paths.reassignment_server(self._id)})"
+            f" server (it is registered in {znode_paths.reassignment_server(self._id)}; if it was killed, as this one"
+            " before its start, its session ends by itself)"
         )
 
 

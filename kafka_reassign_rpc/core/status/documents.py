@@ -108,7 +108,9 @@ class Totals(msgspec.Struct, frozen=True):
     """All moves together, and the health of the cluster."""
 
     in_flight: Annotated[int, about("moves in flight")]
-    waiting: Annotated[Mapping[str, int], about("moves that wait, by route")]
+    waiting: Annotated[
+        Mapping[str, int], about("moves that wait, by route; a watch names none, since only the controller knows them")
+    ]
     stalled: Annotated[int | None, about("moves that are stalled; null before the first sample")]
     bytes_total: Annotated[int | None, about("what the moves in flight copy in all, as far as sizes are known")]
     bytes_left: Annotated[int | None, about("what is still to be copied, as far as sizes are known")]
