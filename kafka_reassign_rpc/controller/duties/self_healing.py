@@ -374,8 +374,8 @@ def _topics(
 ) -> Iterator[None]:
     """Fill `found` with the planner's input: each partition has the replicas that its move, waiting or not, leads to.
 
-    Fill `waiting` with the moves of others that wait and would take replicas from the `repaired` brokers: they are as
-    good as what the planner finds, and somebody wants them.
+    Fill `waiting` with the moves of others that wait and would take lost replicas from the `repaired` brokers: they are
+    as good as what the planner finds, and somebody wants them.
 
     To the planner a replica on a failed log dir is one on a dead broker, the `_stand_in` of its own. Those go into
     `stand_ins`.
@@ -395,7 +395,7 @@ def _topics(
             target = queued.target if repair_targets.serves_as_repair(queued, cluster, partition) else wanted
             size = sample.sizes.get(TopicPartition(topic.name, index), UNKNOWN)
             to_copy = repair_targets.still_to_copy(partition, target)
-            if target != wanted and not repaired.isdisjoint(wanted):
+            if target != wanted and any(cluster.is_lost(one, partition) for one in repaired.intersection(wanted)):
                 copied = max(0, size) * len(to_copy)
                 waiting[TopicPartition(topic.name, index)] = PlannedMove(
                     topic.name, index, wanted, target, partition.leader, copied, 0, "its move waits already", ""

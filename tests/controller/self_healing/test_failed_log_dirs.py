@@ -1,6 +1,7 @@
 """Repairs of what a live broker has lost with a log dir, with a clock that the test sets."""
 
 import pytest
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.commands.leadership_commands import LogDirsAnswered
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
@@ -8,13 +9,14 @@ from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
 from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair, LogDirFailure
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController
-from kafka_reassign_rpc.core.state.cluster import HEAL, TopicPartition
+from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps
+from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, TopicPartition
 from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.failed_log_dirs_znodes import decode_failed_log_dirs
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.bare_controller import BareController, Name, Replicas, elected_controller, register
+from tests.controller.bare_controller import BareController, Name, Replicas, batch, elected_controller, register
 from tests.controller.self_healing.healing_controller import MINUTE, HealingController, failed, put, queued, targets
 
 WHERE: dict[Name, Replicas] = {("a", 0): (3, 1), ("a", 1): (1, 2), ("b", 0): (2, 3), ("b", 1): (4, 3)}
@@ -177,6 +179,22 @@ async def test_dh_3_an_operator_may_heal_now_and_nothing_goes_to_a_broker_with_a
         assert [(move.replicas, move.target) for move in shown.moves] == [((3, 1), (2, 1))]
         await healing.healer.heal(3, Requester("me"), dry_run=False)
         assert queued(controller) == {("a", 0): (2, 1)}
+
+
+async def test_dh_3_a_move_that_waits_is_no_part_of_a_repair_where_its_replica_is_on_another_log_dir(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk, {("a", 0): (3, 1), ("a", 1): (3, 1), ("a", 2): (3, 1)}, (1, 2, 3))
+    async with elected_controller(zk_connect) as controller:
+        controller.loop.settings = replace(controller.loop.settings, caps=InFlightCaps(per_cluster=0))
+        await zk.create(znode_paths.REASSIGN_QUEUE, batch({("a", 0): (2, 1), ("a", 1): (2, 1)}))
+        await controller.read_admin_znodes()
+        healing = await with_failed_disk(controller, ("a", 0), ("a", 2))
+        shown = await healing.healer.heal(3, Requester("me"), dry_run=True)
+        assert {move.partition for move in shown.moves} == {("a", 0), ("a", 2)}
+        await healing.heal_when_due()
+        routes = {name: place.move.route for name, place in controller.cluster.queue.topics["a"].items()}
+        assert routes == {0: HEAL, 1: QUEUE, 2: HEAL}
 
 
 async def test_dh_3_a_controller_killed_between_any_two_writes_leaves_the_repair_to_the_next(
