@@ -16,6 +16,7 @@ from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.watch_settings import BOOTSTRAP, CLUSTERS, COMMAND_CONFIG, WATCH
 from kafka_reassign_rpc.cli.webhook_settings import webhook_config
 from kafka_reassign_rpc.client import client_configs, load_properties
+from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.secret_files import readable
@@ -89,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
                 await stop.wait()
         except OSError as error:
             where = "{}:{}".format(*values["metrics.listener"])
-            raise OSError(f"metrics.listener: cannot listen on {where}: {error_text(error)}") from error
+            raise OSError(f"metrics.listener={where}: {error_text(error)}") from error
 
     return run_until_signalled(main, values["log.format"], loop=values["loop"])
 
@@ -113,16 +114,18 @@ def _clusters(file: str | None, values: Mapping[str, Any]) -> Sequence[WatchedCl
 
 def _configs(cluster: WatchedCluster) -> dict[str, Any]:
     file = cluster.command_config
+    which = f"cluster {cluster.name}: " if cluster.name else ""
     try:
         properties = load_properties(file, _warn) if file else {}
         patience = {"request.timeout.ms": str(PATIENCE_MS), "default.api.timeout.ms": str(PATIENCE_MS)}
-        return {
-            "client_id": "kafka-reassign-watch",
-            **client_configs(cluster.bootstrap, {**patience, **properties}, _warn),
-        }
+        found = client_configs(cluster.bootstrap, {**patience, **properties}, _warn)
     except BadSetting as error:
-        place = f"cluster {cluster.name}: command-config" if cluster.name else "--command-config"
-        raise UsageError(f"{place}: {error}") from None
+        raise UsageError(f"{which}{'' if which else '--'}command-config: {error}") from None
+    try:
+        client_settings(found)  # an address that is none is no cluster that does not answer
+    except BadSetting as error:
+        raise UsageError(f"{which}{error}") from None
+    return {"client_id": "kafka-reassign-watch", **found}
 
 
 def _warn(text: str) -> None:

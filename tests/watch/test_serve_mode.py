@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,7 @@ def test_kr_1_each_way_to_ask_for_a_watch_starts_the_same_one(
         (["--watch", "maybe"], {}, "--watch: expected true or false, got 'maybe'"),
         ([], {"KAFKA_REASSIGN_WATCH": "ture"}, "KAFKA_REASSIGN_WATCH: expected true or false, got 'ture'"),
         (["--bootstrap-server", "h:1"], {}, "bootstrap.server says which cluster to look at: give --watch too"),
+        (["--watch", "--bootstrap-server", "h:99999"], {}, "Invalid url in bootstrap.servers: h:99999"),
         ([], {"KAFKA_REASSIGN_WACH": "true", "KAFKA_REASSIGN_BOOTSTRAP_SERVER": "h:1"}, "bootstrap.server says which"),
     ],
 )
@@ -108,3 +110,14 @@ def test_kr_1_what_is_lacking_or_misspelt_is_one_clear_line_and_no_controller_st
     monkeypatch.setattr(watch_command, "set_up_logging", lambda *_: None)
     assert main(["serve", *arguments]) == 2
     assert why in capsys.readouterr().err
+
+
+def test_kr_1_an_address_that_somebody_else_has_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(watch_command, "set_up_logging", lambda *_: None)
+    monkeypatch.setattr("kafka_reassign_rpc.server.core_dumps.forbid", lambda: None)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        where = f"127.0.0.1:{taken.getsockname()[1]}"
+        assert main(["watch", "--bootstrap-server", "h:1", "--metrics-listener", where]) == 1
+    assert f" metrics.listener={where}: cannot listen on {where}: address already in use\n" in capsys.readouterr().err
