@@ -96,7 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
 
         return watch_command.run(arguments)
     if of_watch := [one for one in (BOOTSTRAP, COMMAND_CONFIG, CLUSTERS) if one in read[GIVEN]]:
-        raise UsageError(f"{of_watch[0]} says which cluster to look at: give --watch too, or leave it out")
+        where = "in flags, in the file and in the environment"
+        raise UsageError(f"{of_watch[0]} says which cluster to look at: give --watch too, or leave it out {where}")
     values = complete_listeners(read)
     if values["zookeeper.connect"] is None and (advice := lacking("demo")) is not None:
         raise UsageError(f"--zookeeper-connect is not set, and a ZooKeeper of this command's own {advice}")
