@@ -73,7 +73,7 @@ async def read_topics(
             unreadable[name] = str(error)
         await pace.rest()
     partitions, bad = await _read_partitions(zk, found, moves or {}, pace)
-    stateless = await _stateless_since(zk, found, partitions)
+    stateless = await _stateless_since(zk, found, partitions, pace)
     topics = {
         name: Topic(
             name,
@@ -96,17 +96,20 @@ async def _stateless_since(
     zk: ZooKeeper,
     topics: Mapping[str, tuple[topic_znodes.TopicZnode, Stat]],
     partitions: Mapping[str, Mapping[int, Partition]],
+    pace: Pace,
 ) -> dict[str, int]:
     """`Topic.stateless_since` of the topics for which it is known.
 
     A znode counts all changes of its children: where they are as many as its children, none has ever been deleted.
     """
-    new = {name: stat.czxid for name, (_, stat) in topics.items() if not stat.cversion}
-    grown = {
-        name: sum(value.partition_epoch >= 0 for value in partitions[name].values())
-        for name, (_, stat) in topics.items()
-        if stat.cversion == 1 and any(value.partition_epoch < 0 for value in partitions[name].values())
-    }
+    new, grown = dict[str, int](), dict[str, int]()
+    for name, (_, stat) in topics.items():
+        with_state = sum(value.partition_epoch >= 0 for value in partitions[name].values())
+        if not stat.cversion:
+            new[name] = stat.czxid
+        elif stat.cversion == 1 and with_state < len(partitions[name]):
+            grown[name] = with_state
+        await pace.rest()
     read = await zk.multi_get([znode_paths.partitions(name) for name in grown])
     for (name, with_state), parent in zip(grown.items(), read, strict=True):
         if parent is not None and parent[1].cversion == parent[1].num_children == with_state:

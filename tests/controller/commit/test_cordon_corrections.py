@@ -1,19 +1,26 @@
 """A stock broker creates topics by itself and knows no cordon: the server places them elsewhere, also where it dies
 between any two writes."""
 
+import asyncio
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.controller.loading import load_topics
 from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS
 from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import topic_znodes, transactions, znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import TOPIC_ID, elected_controller, put_topic, register, topic_json
 from tests.controller.cluster import cluster
 from tests.controller.commit.test_missing_replicas import auto_create
 from tests.controller.telemetry.test_metrics import counted, shows
+from tests.core.build import not_moving
+from tests.longest_turn import longest_turn
 from tests.waiting import eventually
 
 PLACED = {0: [3, 1], 1: [1, 3], 2: [2, 1]}
@@ -103,3 +110,18 @@ async def test_dh_2_a_server_that_dies_between_any_two_writes_leaves_no_replica_
             break
         lives += 1
     assert lives >= 4, "the topic and the three states"
+
+
+async def test_dh_2_two_million_partitions_with_states_are_looked_through_in_turns() -> None:
+    class NobodyIsAsked(ZooKeeper):
+        async def multi_get(self, paths: Sequence[str]) -> list[Any]:
+            assert not paths
+            return []
+
+    of_a_topic = dict.fromkeys(range(100), not_moving(1, 2))
+    partitions = {f"t{number}": of_a_topic for number in range(20_000)}
+    read = topic_znodes.TopicZnode(None, {}, {}, {}), Stat(*range(11))._replace(cversion=1)
+    zk, topics = NobodyIsAsked("127.0.0.1:1"), dict.fromkeys(partitions, read)
+    with longest_turn() as turn:
+        assert await asyncio.create_task(load_topics._stateless_since(zk, topics, partitions, Pace())) == {}
+    assert turn.seconds < 0.02, "no call takes 10 ms; a busy machine adds to CPU time, too"
