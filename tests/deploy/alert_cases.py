@@ -357,6 +357,12 @@ CASES = (
     ),
     Case(
         "KafkaReassignLogDirLost",
+        "a broker does not name the log dir that it has lost",
+        servers("log_directory_offline", "1x10", broker="3", log_directory=""),
+        {5: (Fired("Broker 3 has lost a log dir.", {"job": KAFKA, "broker": "3"}),)},
+    ),
+    Case(
+        "KafkaReassignLogDirLost",
         "what it held has been moved",
         servers("log_directory_offline", "1x3 stale", broker="3", log_directory="/data/2"),
         {10: ()},
