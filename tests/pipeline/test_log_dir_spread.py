@@ -33,7 +33,7 @@ def test_dh_3_audit_shows_failed_cordoned_and_uneven_log_dirs_and_what_plan_disk
     rows = log_dir_rows(tmp_path / "snapshot")
     disk, again = (1000 * MB, 500 * MB), (1000 * MB, 900 * MB)
     assert rows == [
-        LogDirRow(1, "/c", "failed", 0, 0, 0, None, None, None, None, "a new disk, or plan heal"),
+        LogDirRow(1, "/c", "failed", 0, 0, 0, None, None, None, None, "a new disk, or plan drain --brokers 1"),
         LogDirRow(2, "/y", "cordoned", 7 * MB, 1, 0, *again, None, None, "plan disks --empty 2:/y"),
         LogDirRow(1, "/a", "open", 90 * MB, 3, 0, *disk, 50 * MB, 0.8, "plan disks --brokers 1"),
         LogDirRow(1, "/b", "open", 10 * MB, 1, 0, *again, 50 * MB, -0.8, "plan disks --brokers 1"),

@@ -83,6 +83,17 @@ def test_dh_3_the_reason_tells_failed_log_dirs_from_a_cordon(
     assert left.reason == f"no broker has room for {11 * MIB} bytes; {reason}"
 
 
+def test_dh_3_what_a_live_broker_with_a_failed_log_dir_holds_is_moved_by_a_drain_and_by_no_heal() -> None:
+    """So texts about failed log dirs name `plan drain`."""
+    listed = [msgspec.structs.replace(one, failed_log_dirs=one.id == 3) for one in brokers(["a"] * 3)]
+    half_lost = PlannerCluster(listed, [topic("t", partition(0, 1, 3, live=[1]))])
+    assert _plan(half_lost, GoalKind.HEAL, (3,)).moves == ()
+    [move] = _plan(half_lost, GoalKind.DRAIN, (3,), brokers=(3,)).moves
+    assert move.target == (1, 2)
+    with pytest.raises(PlanError, match="broker 3 is live; drain empties a live broker"):
+        _plan(half_lost, GoalKind.HEAL, (3,), brokers=(3,))
+
+
 @pytest.mark.parametrize(
     ("cordoned", "failed", "reason"),
     [

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.pipeline.disks.disk_snapshot import DiskSnapshot
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import REPLICAS
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
-from kafka_reassign_rpc.planner.disks.disk_room import Volume, open_volumes, set_targets
+from kafka_reassign_rpc.planner.disks.disk_room import open_volumes, set_targets
 from kafka_reassign_rpc.planner.disks.disk_values import BrokerDisks, DiskDir, DiskGoal, DiskReplica
 
 FAILED, CORDONED, OPEN = "failed", "cordoned", "open"
@@ -104,15 +104,13 @@ def _rows(broker: int, dirs: tuple[DiskDir, ...], held: Mapping[tuple[int, str],
         size, free = (None if found < 0 else found for found in (one.size, one.free))
         even = None if volume is None else round(volume.target)
         distance = volume.excess / volume.target if volume is not None and volume.target else None
-        advice = _advice(broker, one.path, state, sums[one.path], volume if is_uneven else None)
+        advice = _advice(broker, one.path, state, sums[one.path], is_uneven=is_uneven)
         yield LogDirRow(broker, one.path, state, *sums[one.path], size, free, even, distance, advice)
 
 
-def _advice(broker: int, path: str, state: str, held: _Held, uneven: Volume | None) -> str:
+def _advice(broker: int, path: str, state: str, held: _Held, *, is_uneven: bool) -> str:
     if state == FAILED:
-        return "a new disk, or plan heal"
+        return f"a new disk, or plan drain --brokers {broker}"
     if state == CORDONED:
         return f"plan disks --empty {quote(f'{broker}:{path}')}" if held.replicas else ""
-    if uneven is None:
-        return ""
-    return f"plan disks --brokers {broker}"
+    return f"plan disks --brokers {broker}" if is_uneven else ""

@@ -29,7 +29,10 @@ def plan_disks(broker: int, disks: BrokerDisks, goal: DiskGoal) -> DiskPlan:
         if path not in known:
             raise PlanError(f"broker {broker} has no log dir {path}; it has {', '.join(sorted(known)) or 'none'}")
         if not known[path]:
-            raise PlanError(f"{path} of broker {broker} is offline: `plan heal` or self-healing moves what it holds")
+            raise PlanError(
+                f"{path} of broker {broker} is offline: self-healing moves what it holds, or `plan drain` all that the"
+                " broker has"
+            )
     if not volumes:
         raise PlanError(f"broker {broker} has no other log dir that may get replicas")
     return _empty(disks, goal, volumes)
