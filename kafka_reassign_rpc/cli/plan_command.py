@@ -105,7 +105,7 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
         snapshot_files.check(job.snapshot)
         topics = chosen_topics(job.snapshot, job.goal.topics, excluded)
         job = job._replace(goal=msgspec.structs.replace(job.goal, topics=topics))
-    plan_input.check(job)  # what is wrong is told before PySpark is imported, which takes seconds
+    plan_input.check(job)  # what is wrong is told before the planner and matplotlib are imported, which takes seconds
     rows = snapshot_files.count_partitions(job.snapshot)
     from kafka_reassign_rpc.pipeline.planning import plan_job
     from kafka_reassign_rpc.pipeline.plans.plan_summary import outside_tolerance

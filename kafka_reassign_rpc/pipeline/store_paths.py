@@ -19,11 +19,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import msgspec
 import pyarrow as pa
 from pyarrow import fs
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.support import atomic_files
+
+NO_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for a file that is no JSON of the wanted type: also where its text is no UTF-8, or it is nested
+thousands deep."""
 
 _S3 = ("s3", "s3a")
 _SCHEMES = ("file", *_S3, "hdfs")

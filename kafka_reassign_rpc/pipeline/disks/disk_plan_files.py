@@ -20,7 +20,7 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.batch_reader import Int32, batch_number
 from kafka_reassign_rpc.pipeline.plans.plan_directory import MOVES, PlanDirectory, ids_of
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK
-from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching
+from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, matching
 
 ANY = "any"
 """Of a replica that stays where it is."""
@@ -134,7 +134,7 @@ def read_dir_batches(plan: StorePath, *, undo: bool = False) -> list[tuple[Store
 def _read_batch(file: StorePath) -> DirBatch:
     try:
         batch = msgspec.json.decode(file.read_bytes(), type=DirBatch)
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, *NO_JSON) as error:
         raise BadInput(f"{file}: {error}") from None
     if batch.version != 1:
         raise BadInput(f"{file}: version {batch.version}; this release reads version 1")

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.client.config_calls import BROKER, OF_BROKER
 from kafka_reassign_rpc.client.throttle_configs import LOG_DIRS_RATE
 from kafka_reassign_rpc.core.kafka_errors import RequestTimedOut
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
+from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, write_file
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 
 FILE = "disk-throttle.json"
@@ -104,7 +104,7 @@ class DiskThrottle:
             return msgspec.json.decode(file.read_bytes(), type=_Former)
         except FileNotFoundError:
             return _Former([], {})
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, *NO_JSON) as error:
             raise BadInput(
                 f"{file}: {error}; set {LOG_DIRS_RATE} of the plan's brokers by hand, and remove it"
             ) from None

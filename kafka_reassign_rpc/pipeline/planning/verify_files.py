@@ -10,10 +10,10 @@ import pyarrow as pa
 from kafka_reassign_rpc.pipeline.planning.verify_rows import NAMED_ROWS
 from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
 from kafka_reassign_rpc.pipeline.plans.plan_summary import ROLLBACK
-from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching
+from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, matching
 
 _Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
-_NUMBER = re.compile(r"-(\d+)\.json$")
+_NUMBER = re.compile(r"-(\d{1,9})\.json$")
 _IDS = pa.list_(pa.int32())
 ENTRIES = pa.schema(
     [
@@ -59,7 +59,7 @@ def read_files(plan: StorePath, directory: str) -> ReadFiles:
             continue
         try:
             content = msgspec.json.decode(file.read_bytes(), type=_File)
-        except msgspec.MsgspecError:
+        except NO_JSON:
             content = _File()  # it has no version, so it is odd
         odd += _faults(file.name, content)
         number = _NUMBER.search(file.name)

@@ -22,7 +22,7 @@ from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK, SUMMARY
-from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching
+from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, matching
 
 SET_RF = "set-rf"
 """The only kind of plan that may change replication factors."""
@@ -210,5 +210,5 @@ def _read(file: StorePath, kind: type[T]) -> T:
         return msgspec.json.decode(file.read_bytes(), type=kind)
     except FileNotFoundError:
         raise BadInput(f"{file}: is missing; a plan is made by `kafka-reassign-rpc plan`") from None
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, *NO_JSON) as error:
         raise BadInput(f"{file}: {error}") from None

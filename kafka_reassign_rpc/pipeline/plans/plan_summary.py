@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath
 from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
 
 VERSION = 1
@@ -354,7 +354,7 @@ def read_summary_of(path: StorePath, kind: type[S], version: int) -> S:
         found = msgspec.json.decode(file.read_bytes(), type=kind)
     except FileNotFoundError:
         raise BadInput(f"{path}: no plan ({SUMMARY} is missing)") from None
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, *NO_JSON) as error:
         raise BadInput(f"{file}: {error}") from None
     if found.version != version:
         raise BadInput(f"{file}: version {found.version}; this release reads version {version}")
@@ -369,5 +369,5 @@ def read_kind(path: StorePath) -> str:
     """What the plan in a directory is for, such as `drain`; "" where none can be read: its reader says why."""
     try:
         return msgspec.json.decode((path / SUMMARY).read_bytes(), type=_Kind).kind
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *NO_JSON):
         return ""

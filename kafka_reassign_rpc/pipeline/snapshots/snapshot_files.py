@@ -33,7 +33,7 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import (
     VERSION,
     SnapshotMeta,
 )
-from kafka_reassign_rpc.pipeline.store_paths import StorePath, spark_uri, write_file
+from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, spark_uri, write_file
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def read_meta(path: StorePath) -> SnapshotMeta:
         if not path.is_dir():
             raise BadInput(f"{path}: no such directory") from None
         raise BadInput(f"{path}: no snapshot ({META} is missing: empty, or an export that was cut short)") from None
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, *NO_JSON) as error:
         raise BadInput(f"{file}: {error}") from None
     if meta.version != VERSION:
         raise BadInput(f"{file}: version {meta.version}; this release reads version {VERSION}")

@@ -3,7 +3,7 @@
 import msgspec
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
+from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, write_file
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import ClusterHealth
 
 
@@ -21,7 +21,7 @@ def first_health(file: StorePath, cluster_id: str, now: ClusterHealth, *, accept
             return msgspec.json.decode(file.read_bytes(), type=Journal).health
         except FileNotFoundError:
             pass
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, *NO_JSON) as error:
             raise BadInput(f"{file}: {error}; remove it to take the cluster as it is now") from None
     write_file(file, msgspec.json.encode(Journal(cluster_id, now)))
     return now

@@ -1,0 +1,56 @@
+"""JSON files of snapshots and plans that are damaged: one line names the file, and no job ends with a traceback."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_dir_batches
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.planning.verify_files import read_files
+from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
+from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, SUMMARY, read_kind, read_summary
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import read_meta
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import META
+
+DAMAGED = {
+    "cut short": b'{"version":1',
+    "no UTF-8": b'{"version":1,"kind":"\xff","cluster_id":"\xff","partitions":[{"topic":"\xff"}]}',
+    "nested deep": b'{"x":' + b"[" * 100_000,
+}
+damaged = pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
+
+
+@damaged
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        (META, read_meta),
+        (SUMMARY, read_summary),
+        (SUMMARY, read_plan),
+        (f"{BATCHES}/batch-0001.json", read_dir_batches),
+    ],
+)
+def test_dp_3_a_damaged_file_is_named_in_one_line(
+    name: str, read: Callable[[Path], object], content: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / BATCHES).mkdir()
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadInput) as refused:
+        read(tmp_path)
+    assert str(refused.value).startswith(f"{tmp_path / name}: ")
+    assert "\n" not in str(refused.value)
+    assert read_kind(tmp_path) == ""
+
+
+@damaged
+def test_dp_3_the_verifier_names_a_damaged_batch_file(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / BATCHES).mkdir()
+    (tmp_path / BATCHES / "batch-0001.json").write_bytes(content)
+    (tmp_path / BATCHES / f"batch-{10**30}.json").write_bytes(
+        b'{"version":1,"partitions":[{"topic":"t","partition":0}]}'
+    )
+    found = read_files(tmp_path, BATCHES)
+    assert found.entries["number"].to_pylist() == [None]
+    assert found.odd == [RuleViolation("batches", "batch-0001.json", "has version None")]
