@@ -1,12 +1,14 @@
 """A simulated broker loses a log dir as a stock one does: by a file in the data directory."""
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig, LogSizeFileError
+from kafka_reassign_rpc.fleet.simulated_broker import SimulatedBroker
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -91,3 +93,21 @@ async def test_dh_3_a_simulated_broker_that_has_lost_all_its_log_dirs_ends(
         await eventually(has_ended)
         with pytest.raises(LogSizeFileError, match=r"delete broker-2-dir-\*\.failed"):
             await fleet.start_broker(2)
+
+
+async def test_dh_3_a_broker_that_is_stopped_while_it_loses_its_last_log_dir_keeps_none_from_losing_theirs(
+    zk_connect: str, tmp_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = FleetConfig(zookeeper_connect=zk_connect, broker_ids=(1, 2), data_dir=tmp_data, log_dirs=1)
+    lose, stopped = SimulatedBroker.lose_log_dirs, list[int]()
+    async with Fleet(config) as fleet:
+
+        async def stopped_meanwhile(broker: SimulatedBroker, directories: Collection[int]) -> None:
+            await lose(broker, directories)
+            await fleet.stop_broker(broker.node_id, controlled=False)
+            stopped.append(broker.node_id)
+
+        monkeypatch.setattr(SimulatedBroker, "lose_log_dirs", stopped_meanwhile)
+        for broker in (2, 1):
+            (tmp_data / f"broker-{broker}-dir-0.failed").touch()
+            await eventually(lambda: broker in stopped, within=20)  # noqa: B023
