@@ -72,7 +72,7 @@ def _moves(cluster: Cluster, cures: Cures) -> Iterator[Finding]:
             "moves",
             f"{counted(len(moving), 'partition')} {agreeing(len(moving), 'are')} moving ({some(moving)}): KRaft carries"
             " on such moves without their original replicas, their throttles and who asked",
-            "wait until `kafka-reassign --status` shows none, or cancel all, those that wait too",
+            f"wait until `{command('kafka-reassign', '--status')}` shows none, or cancel all, those that wait too",
             cures.cancel(),
         )
     waiting = {(topic, index) for topic, places in cluster.queue.topics.items() for index in places}

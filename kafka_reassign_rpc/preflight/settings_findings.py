@@ -67,7 +67,7 @@ def _settings(cluster: Cluster) -> Finding:
         )
     short = short_interval(cluster.settings.get(INTERVAL, ""))
     if short is not None:
-        return warning("settings", short, f"`kafka-reassign settings --set {INTERVAL}=30min`")
+        return warning("settings", short, f"`{command('kafka-reassign settings', '--set', f'{INTERVAL}=30min')}`")
     text = ", ".join(f"{name}={shown(value)}" for name, value in sorted(cluster.settings.items()))
     return fine("settings", f"the servers share {text}" if text else "no setting is set for all servers")
 

@@ -143,7 +143,7 @@ async def test_dh_2_the_check_names_the_cordoned_brokers(
             {},
             Level.WARNING,
             "failure.interval.ms=30 is 0.03 s: a broker that restarts is away for longer",
-            "`kafka-reassign settings --set failure.interval.ms=30min`",
+            " --set failure.interval.ms=30min`",
         ),
         (
             b"garbage",
