@@ -193,13 +193,13 @@ def _verify(arguments: argparse.Namespace) -> int:
     if read_kind(plan) == plan_disks_command.DISKS:
         return plan_disks_command.verify(path, plan)
     summary, partitions = plan_writer.check(plan), snapshot_files.count_partitions(path)
-    from kafka_reassign_rpc.pipeline.planning.plan_input import HERE_ROWS
+    from kafka_reassign_rpc.pipeline.planning.plan_input import verifies_here
     from kafka_reassign_rpc.pipeline.planning.verify_job import verify, verify_here
     from kafka_reassign_rpc.pipeline.spark_master import is_local
 
     status = Status()
     what = f"verifying {counted(summary.moves, 'move')} in {counted(len(summary.batches), 'batch')}"
-    if is_local(arguments.master) and partitions <= HERE_ROWS:
+    if is_local(arguments.master) and verifies_here(summary.kind, summary.moves, partitions):
         status.show(what)
         broken = verify_here(path, plan)
     else:

@@ -241,6 +241,23 @@ def test_dp_6_spark_starts_for_huge_plans_and_on_other_machines_alone(
     assert main(["plan", "verify", *where, "--plan", str(tmp_path / "plan")]) == int(starts)
 
 
+@pytest.mark.parametrize(
+    ("kind", "moves", "rows", "here"),
+    [
+        (GoalKind.HEAL, 2_000_000, 4_000_000, True),
+        (GoalKind.HEAL, 1, 4_000_001, False),
+        (GoalKind.SET_FACTOR, 300_000, 4_000_000, True),
+        (GoalKind.SET_FACTOR, 300_001, 300_001, False),
+        (GoalKind.COMBINE, 2_000_000, 4_000_000, False),
+    ],
+)
+def test_dp_6_moves_that_are_judged_one_by_one_are_verified_in_this_process_while_they_are_few(
+    kind: GoalKind, moves: int, rows: int, here: bool
+) -> None:
+    """100,000 moves of `set-rf` took 10 s of CPU and 0.4 GB."""
+    assert plan_input.verifies_here(kind, moves, rows) is here
+
+
 def test_dh_6_a_drain_says_what_would_be_lost_if_its_brokers_went_now(tmp_path: Path) -> None:
     """t-0 and t-1 have no in-sync replica elsewhere; t-2 has one, which is fewer than 2. Topic u asks for one."""
     path = tmp_path / "snapshot"

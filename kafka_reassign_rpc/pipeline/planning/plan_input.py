@@ -45,6 +45,12 @@ def plans_here(goal: Goal, rows: int) -> bool:
     return rows <= (HERE_OBJECTS if of_any else HERE_ROWS)
 
 
+def verifies_here(kind: str, moves: int, rows: int) -> bool:
+    """The same of a plan that is verified: each move of these kinds becomes an object, of some 4 kB."""
+    one_by_one = kind in (GoalKind.SET_FACTOR, GoalKind.RACKS, GoalKind.COMBINE)
+    return rows <= HERE_ROWS and (moves <= HERE_OBJECTS or not one_by_one)
+
+
 def check(job: PlanJob) -> SnapshotMeta:
     """Raises BadInput."""
     require_free(job.out)
