@@ -51,6 +51,8 @@ class Fleet:
         self._sizes = SeedSizes(self._zk)
         self._configs: DynamicConfigs | None = None
         self._losing: asyncio.Task[None] | None = None
+        self._stops: list[asyncio.Task[None]] = []
+        """Of brokers without log dirs. A fleet that ends meanwhile waits for them."""
         self._cluster_id = ""
         self._controller_exists = True
 
@@ -134,7 +136,8 @@ class Fleet:
         if self._losing is not None:
             await end(self._losing)
             self._losing = None
-        await asyncio.gather(*(self.stop_broker(broker, controlled=controlled) for broker in list(self.brokers)))
+        stops = (self.stop_broker(broker, controlled=controlled) for broker in list(self.brokers))
+        await asyncio.gather(*self._stops, *stops)
         if self._configs is not None:
             await self._configs.close()
             self._configs = None
@@ -163,7 +166,8 @@ class Fleet:
                     log.info("broker %d tells the controller later that it has lost a log dir: %s", broker_id, error)
                 if not broker.has_log_dirs and self.brokers.get(broker_id) is broker:
                     log.error("broker %d ends: all its log dirs are lost", broker_id)
-                    await self.stop_broker(broker_id, controlled=False)
+                    self._stops.append(asyncio.create_task(self.stop_broker(broker_id, controlled=False)))
+                    await asyncio.shield(self._stops[-1])
             await asyncio.sleep(LOOK_AGAIN_S)
 
     def _heartbeat_s(self) -> float:

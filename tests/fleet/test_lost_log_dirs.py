@@ -1,5 +1,6 @@
 """A simulated broker loses a log dir as a stock one does: by a file in the data directory."""
 
+import asyncio
 import json
 from collections.abc import Collection
 from pathlib import Path
@@ -111,3 +112,21 @@ async def test_dh_3_a_broker_that_is_stopped_while_it_loses_its_last_log_dir_kee
         for broker in (2, 1):
             (tmp_data / f"broker-{broker}-dir-0.failed").touch()
             await eventually(lambda: broker in stopped, within=20)  # noqa: B023
+
+
+async def test_dh_3_a_fleet_that_ends_waits_for_a_broker_that_ends_without_log_dirs(
+    zk_connect: str, tmp_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = FleetConfig(zookeeper_connect=zk_connect, broker_ids=(1, 2), data_dir=tmp_data, log_dirs=1)
+    close, closed = SimulatedBroker.close, list[int]()
+
+    async def slowly(broker: SimulatedBroker) -> None:
+        await close(broker)
+        await asyncio.sleep(0.3)
+        closed.append(broker.node_id)
+
+    monkeypatch.setattr(SimulatedBroker, "close", slowly)
+    async with Fleet(config) as fleet:
+        (tmp_data / "broker-2-dir-0.failed").touch()
+        await eventually(lambda: fleet.brokers.keys() == {1})
+    assert sorted(closed) == [1, 2]
