@@ -4,19 +4,17 @@ A broker takes a misspelt `listener.name.mtls.ssl.client.aut` without a word, an
 such a name ends the start, unless the operator says that it may stay (`kafka.config.other.names`).
 """
 
-import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from kafka_reassign_rpc.security.properties import LISTENER_PREFIX
+from kafka_reassign_rpc.security.slips import meant_by
 
 OTHER_NAMES = "kafka.config.other.names"
 
 _WORDS = ("ssl", "sasl", "authori", "super")
 """A name that has one of these means security, in whatever case it is written."""
-_ALIKE = 0.9
-"""How like a name must be to one of the server's (difflib's ratio) to be a slip of the pen. No name of Kafka's is."""
 
 _BROKERS_OWN_TEXT = """
 authorizer.class.name authorizer.zookeeper.max.in.flight.requests sasl.client.callback.handler.class
@@ -157,7 +155,5 @@ def _unknown(name: str, own: Collection[str]) -> str:
 
 
 def _similar(name: str, known: Collection[str]) -> str:
-    """In whatever case both are written: some of ZooKeeper's names have capitals."""
-    in_small = {one.lower(): one for one in sorted(known)}
-    found = difflib.get_close_matches(name.lower(), in_small, 1, _ALIKE)
-    return f"; is {in_small[found[0]]} meant?" if found else ""
+    meant = meant_by(name, known)
+    return f"; is {meant} meant?" if meant else ""

@@ -11,7 +11,15 @@ from kafka_reassign_rpc.cli.outward_settings import OUTWARD_SETTINGS
 from kafka_reassign_rpc.cli.sasl_settings import SASL_SETTINGS
 from kafka_reassign_rpc.cli.security_names import OTHER_NAMES
 from kafka_reassign_rpc.cli.settings_reader import Setting, listener_setting
-from kafka_reassign_rpc.cli.value_parsers import listed, password, text, text_or_empty, true_or_false, words
+from kafka_reassign_rpc.cli.value_parsers import (
+    client_auth,
+    listed,
+    password,
+    text,
+    text_or_empty,
+    true_or_false,
+    words,
+)
 from kafka_reassign_rpc.security.bad_setting import Password
 from kafka_reassign_rpc.security.properties import LISTENER_PREFIX
 from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP
@@ -112,7 +120,7 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
     ),
     _tls(
         "ssl.client.auth",
-        text,
+        client_auth,
         "Whether clients have to show a certificate. On SASL_SSL listeners only the setting of the listener counts"
         " (listener.name.<name>.ssl.client.auth).",
         "required|requested|none",

@@ -144,6 +144,12 @@ def one_of(*choices: str) -> Callable[[Any], str]:
     return parse
 
 
+def client_auth(value: Any) -> str:
+    """One of Kafka's three words, in whatever case (SslClientAuth.forConfig). A slip ends the start also where no
+    listener has TLS yet."""
+    return one_of("required", "requested", "none")(str(value).lower())
+
+
 def true_or_false(value: Any) -> bool:
     """A boolean, or one of the words `true` and `false`."""
     if isinstance(value, bool):

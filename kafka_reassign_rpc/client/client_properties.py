@@ -11,6 +11,7 @@ from kafka_reassign_rpc.security.config_providers import is_of_providers, resolv
 from kafka_reassign_rpc.security.login.client_security import client_security
 from kafka_reassign_rpc.security.properties import parse_properties
 from kafka_reassign_rpc.security.secret_files import named_files, of_settings_file, readable
+from kafka_reassign_rpc.security.slips import OF_CLIENTS, meant_by
 from kafka_reassign_rpc.support.bounded_files import read_bounded
 
 DEFAULT_TIMEOUT_MS = 60_000
@@ -28,9 +29,8 @@ _NUMBERS = {
     "send.buffer.bytes": "send_buffer_bytes",
 }
 _TEXTS = {"client.id": "client_id"}
-_HANDLED = {"bootstrap.servers", "security.protocol"}
-_OF_SECURITY = ("ssl.", "sasl.")
-"""Properties with these prefixes belong to the security protocol; names of Java classes have no meaning here."""
+_HANDLED = {"bootstrap.servers", *OF_CLIENTS}
+"""Those of security belong to the security protocol; names of Java classes have no meaning here."""
 
 Warn = Callable[[str], None]
 
@@ -41,7 +41,8 @@ def client_configs(bootstrap: str, properties: Mapping[str, str], warn: Warn = l
     bootstrap   HOST:PORT, separated by commas
     warn        gets a line for each unknown property, as in the Java client
 
-    Raises BadSetting (a ValueError) for a property that this client cannot apply.
+    Raises BadSetting (a ValueError) for a property that this client cannot apply, and for the slip of a security
+    setting: the Java client goes on without it, `security.protcol` in plain text.
     """
     configs: dict[str, Any] = {
         "bootstrap_servers": bootstrap.split(","),
@@ -53,7 +54,11 @@ def client_configs(bootstrap: str, properties: Mapping[str, str], warn: Warn = l
             configs[_NUMBERS[name]] = _number(name, value)
         elif name in _TEXTS:
             configs[_TEXTS[name]] = value
-        elif name not in _HANDLED and not name.startswith(_OF_SECURITY):
+        elif name not in _HANDLED:
+            if meant := meant_by(name, OF_CLIENTS):
+                raise BadSetting(
+                    f"{name}: no client knows it; is {meant} meant? A slip there can send secrets in the clear"
+                )
             warn(f"The configuration '{name}' was supplied but isn't a known config.")
     return configs | _security(properties)
 

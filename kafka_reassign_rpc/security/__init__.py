@@ -8,6 +8,7 @@ The mechanisms take bytes and give bytes: no sockets. What they need of files an
     config_providers.py     values of a properties file that stand elsewhere (KIP-297)
     secret_files.py         files with secrets that settings name, and whether others may read them
     security_protocols.py   which protocol a listener speaks
+    slips.py                names that are misspelt
     login/                  logins of this process, as JAAS spells them
     sasl/                   the order of messages of SASL, and its mechanisms
     tls/                    keystores, contexts and principals of TLS

@@ -112,12 +112,24 @@ def test_sv_5_a_brokers_server_properties_gives_what_concerns_this_server(
 
 
 def test_sv_5_a_flag_wins_over_toml_and_toml_over_server_properties(tmp_path: Path) -> None:
-    names = ("ssl.client.auth", "ssl.protocol", "ssl.enabled.protocols")
+    names = ("ssl.keystore.type", "ssl.protocol", "ssl.enabled.protocols")
     kafka = properties_file(tmp_path / "k.properties", dict.fromkeys(names, "of kafka"))
     toml = tmp_path / "c.toml"
-    toml.write_text('ssl.client.auth = "of toml"\nssl.enabled.protocols = ["of", "toml"]\n')
-    values = read("--kafka-config", kafka, "--config", str(toml), "--ssl-client-auth", "of a flag")
+    toml.write_text('ssl.keystore.type = "of toml"\nssl.enabled.protocols = ["of", "toml"]\n')
+    values = read("--kafka-config", kafka, "--config", str(toml), "--ssl-keystore-type", "of a flag")
     assert [values[name] for name in names] == ["of a flag", "of kafka", "of,toml"]
+
+
+@pytest.mark.parametrize("name", ["ssl.client.auth", "listener.name.ssl.ssl.client.auth"])
+def test_sv_5_a_slip_in_what_is_asked_of_clients_ends_the_start_although_no_listener_has_tls(
+    name: str, tmp_path: Path
+) -> None:
+    toml = tmp_path / "c.toml"
+    toml.write_text(f'listeners = "SSL://127.0.0.1:0"\n"{name}" = "requird"\n')
+    with pytest.raises(UsageError, match=f"{name}: expected one of required, requested, none, got 'requird'"):
+        read("--config", str(toml))
+    toml.write_text(f'listeners = "SSL://127.0.0.1:0"\n"{name}" = "Required"\n')
+    assert read("--config", str(toml))[name] == "required"
 
 
 def test_sv_5_a_listeners_own_settings_may_stand_in_toml(tmp_path: Path, stores: dict[str, str]) -> None:

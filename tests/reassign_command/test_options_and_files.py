@@ -30,6 +30,7 @@ from kafka_reassign_rpc.reassign_command.reassignment_json import (
     parse_executable_reassignment,
     parse_reassignment,
 )
+from kafka_reassign_rpc.security.slips import OF_CLIENTS, meant_by
 
 SERVER = ("--bootstrap-server", "h:1")
 
@@ -207,6 +208,28 @@ def test_236_12_properties_become_the_clients_configuration() -> None:
     assert warned == ["The configuration 'unheard.of' was supplied but isn't a known config."]
 
 
+def test_sv_5_every_slip_of_a_security_setting_of_a_client_is_found_and_no_name_of_kafka_is_one() -> None:
+    """A letter that is missing, two that changed places, and capitals. Names of brokers and of Kafka 4 are no slips."""
+    for name in OF_CLIENTS:
+        for at in range(len(name)):
+            slips = {name[:at] + name[at + 1 :], name[:at] + name[at : at + 2][::-1] + name[at + 2 :], name.upper()}
+            assert all(meant_by(slip, OF_CLIENTS) for slip in slips)
+    others = (
+        "sasl.server.callback.handler.class",
+        "sasl.enabled.mechanisms",
+        "sasl.mechanism.inter.broker.protocol",
+        "security.inter.broker.protocol",
+        "ssl.client.auth",
+        "sasl.oauthbearer.scope",
+        "sasl.oauthbearer.client.credentials.client.id",
+        "sasl.oauthbearer.assertion.claim.iss",
+        "sasl.oauthbearer.jwt.retriever.class",
+    )
+    warned: list[str] = []
+    client_configs("a:1", dict.fromkeys(others, "x"), warned.append)
+    assert len(warned) == len(others)
+
+
 def test_236_12_tls_is_checked_unless_the_operator_says_otherwise() -> None:
     found = client_configs("a:1", {"security.protocol": "SSL"}, print)
     assert found["ssl_context"].verify_mode is ssl.CERT_REQUIRED
@@ -224,6 +247,9 @@ def test_236_12_tls_is_checked_unless_the_operator_says_otherwise() -> None:
             {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": "garbage"},
             r"sasl\.jaas\.config",
         ),
+        ({"security.protcol": "SASL_SSL"}, r"security\.protcol: no client knows it; is security\.protocol meant\?"),
+        ({"Security.Protocol": "SSL"}, r"is security\.protocol meant\?"),
+        ({"security.protocol": "SSL", "ssl.truststore.locatoin": "/x"}, r"is ssl\.truststore\.location meant\?"),
         ({"security.protocol": "TLS"}, r"security\.protocol: expected one of PLAINTEXT, SSL"),
         (
             {"security.protocol": "SSL", "ssl.truststore.location": "/nope", "ssl.truststore.type": "PEM"},
