@@ -22,7 +22,7 @@ def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOp
         raise PlanError(f"{goal.kind}: the other live brokers {_why_closed(brokers, live.difference(leaving))}")
     if goal.kind is GoalKind.COMBINE:
         _check_parts(goal, live)
-    for kind in (GoalKind.DRAIN, GoalKind.EXPAND):
+    for kind in (GoalKind.HEAL, GoalKind.DRAIN, GoalKind.EXPAND):
         if (named := goal.brokers_of(kind)) is not None:
             _check_named(kind, named, brokers, live)
     if goal.to:
@@ -61,7 +61,7 @@ def _check_parts(goal: Goal, live: frozenset[int]) -> None:
 def _check_named(
     kind: GoalKind, named: Collection[int], brokers: Mapping[int, PlannerBroker], live: frozenset[int]
 ) -> None:
-    if not named:
+    if not named and kind is not GoalKind.HEAL:
         raise PlanError(f"{kind}: name the brokers")
     unknown = [broker for broker in named if broker not in brokers]
     if unknown:

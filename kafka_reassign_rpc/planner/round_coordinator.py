@@ -217,7 +217,7 @@ class RoundCoordinator:
         return self._leading is None or not self._leading.is_over
 
     def _spreads_now(self) -> bool:
-        return self._spread is not None and self._balances and self._spread.goes_on
+        return self._spread is not None and self._spread.parameters(self._balances).now
 
     def _measures_spread(self) -> bool:
         """Once, when all else is decided."""
@@ -349,7 +349,7 @@ class RoundCoordinator:
             self._arrived[broker] = self._arrived.get(broker, 0) + size
             self._copied += size
         if self._spread is not None and spreads:
-            self._spread.take(accepted.accepted)
+            self._spread.take(accepted.accepted, balances=self._balances)
             self._last_cost = self._cost()
             return
         if not self._balances:

@@ -118,6 +118,7 @@ def test_dp_2_a_combined_plan_moves_or_names_all_that_its_parts_force_and_brings
         ({GoalKind.HEAL: (), GoalKind.DRAIN: (7,)}, "combine --drain: broker 7 is not live: --heal takes lost brokers"),
         ({GoalKind.HEAL: (3,), GoalKind.EXPAND: (9,)}, "heal: broker 3 is live; drain empties a live broker"),
         ({GoalKind.HEAL: (7,), GoalKind.EXPAND: (8,)}, "expand: the snapshot has no broker 8"),
+        ({GoalKind.HEAL: (8,), GoalKind.DRAIN: (3,)}, "heal: the snapshot has no broker 8"),
         ({GoalKind.HEAL: (), GoalKind.DRAIN: (1, 2, 3, 9)}, "drain: no live broker would be left"),
     ],
 )

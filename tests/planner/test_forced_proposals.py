@@ -188,6 +188,7 @@ def test_dp_2_a_replication_factor_below_min_insync_replicas_is_left_out() -> No
         (Goal(GoalKind.DRAIN, (1, 2)), "drain: no live broker would be left"),
         (Goal(GoalKind.EXPAND, (3,)), "expand: broker 3 is not live"),
         (Goal(GoalKind.HEAL, (1,)), "heal: broker 1 is live; drain empties a live broker"),
+        (Goal(GoalKind.HEAL, (3, 9)), "heal: the snapshot has no broker 9"),
         (Goal(GoalKind.SET_FACTOR, factor=3), "the replication factor 3 is larger than the 2 live brokers"),
         (Goal(GoalKind.SET_FACTOR), "must be at least 1"),
     ],

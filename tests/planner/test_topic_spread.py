@@ -68,6 +68,13 @@ def test_dp_13_a_random_cluster_is_even_by_topics_and_by_brokers_also_in_chunks(
     assert plan_in_chunks(cluster, REBALANCE, SPREAD, chunks).summary == made.summary
 
 
+def test_dp_13_what_is_uneven_before_a_plan_that_mends_racks_first_is_counted_before_racks_are_mended() -> None:
+    cluster = PlannerCluster(brokers([*"aabb"]), [topic("t", *(partition(n, 1, 2) for n in range(8)))])
+    made = make_plan(cluster, Goal(GoalKind.REBALANCE, racks=True), PlanOptions(weights=GoalWeights(topic_replicas=1)))
+    assert made.summary.topics_before.replicas == 2 * (8 - 5)
+    assert made.summary.topics_after.replicas == 0
+
+
 def test_dp_13_topics_are_spread_with_no_more_bytes_than_allowed() -> None:
     cluster = halves([None] * 6)
     most = make_plan(cluster, REBALANCE, SPREAD).summary.bytes // 3

@@ -1,4 +1,4 @@
-"""The rounds of a rebalance in which topics are spread, and the two that measure how even they are."""
+"""The rounds of a rebalance in which topics are spread, and those that measure how even they are."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -24,22 +24,23 @@ class SpreadRounds:
     def __init__(self, shares: BrokerShares, weights: GoalWeights, tolerance: float) -> None:
         self._replicas = _most_shares(shares, "replicas", weights.topic_replicas, tolerance)
         self._leaders = _most_shares(shares, "leaders", weights.topic_leaders, tolerance)
-        self._round, self.goes_on, self.is_measured = 0, True, False
+        self._round, self.goes_on, self.is_measured, self.has_begun = 0, True, False, False
 
     def measure(self) -> None:
         self.goes_on, self.is_measured = True, True
 
     def parameters(self, balances: bool) -> SpreadParameters:
-        """`balances`: other goals are done."""
-        return SpreadParameters(self._replicas, self._leaders, balances and self.goes_on, not self.is_measured)
+        """`balances`: other goals are done. Before them the first round of all measures."""
+        now = self.goes_on and (balances or not self.has_begun)
+        return SpreadParameters(self._replicas, self._leaders, now, balances and not self.is_measured)
 
     def decide(self, buckets: Buckets, room: Callable[[int], int], left_to_copy: int) -> Thresholds:
         """`left_to_copy`: bytes; -1: no limit."""
         found = buckets.get(TOPIC_EXCESS, ())
         excess = found[0][1] if found else Load()
-        if not self._round:
+        if not self.has_begun:
             self.before = excess
-        self.after, self._round = excess, self._round + 1
+        self.after, self.has_begun = excess, True
         limits = {}
         for (broker, side), sums in buckets.items():
             if broker >= 0:
@@ -50,7 +51,10 @@ class SpreadRounds:
         copied = buckets.get(TOTAL_COPIED, ())
         return Thresholds(limits, ALL_BUCKETS if left_to_copy < 0 else threshold_at_bytes(copied, left_to_copy))
 
-    def take(self, accepted: int) -> None:
+    def take(self, accepted: int, *, balances: bool) -> None:
+        if not balances:
+            return
+        self._round += 1
         self.goes_on = accepted > 0 and self._round < _ROUNDS and not self.is_measured
 
 
