@@ -140,12 +140,19 @@ class _Run:
             for place, sender, into in zip(
                 first.tolist(), senders[first].tolist(), receivers[first].tolist(), strict=True
             ):
-                if self._room_in_all and room[sender] > 0 and all(room[link] > 0 for link in into):
+                if room[sender] <= 0:
+                    continue
+                for link in into:
+                    if room[link] <= 0:
+                        break
+                else:
                     chosen.append(place)
-                    self._room_in_all -= 1
                     room[sender] -= 1
                     for link in into:
                         room[link] -= 1
+                    self._room_in_all -= 1
+                    if not self._room_in_all:
+                        break
         if not chosen:
             return waiting
         self._fly(waiting[chosen])
