@@ -69,7 +69,7 @@ def test_dp_2_a_plan_names_rows_with_missing_data_and_partitions_that_cannot_mov
     plan, code, out, err = faulty_plan
 
     assert code == 4, err
-    assert out.startswith(f"{plan}: incomplete: broker 5 keeps 2 replicas, 2 partitions are left out\n{plan}: 2 of 5")
+    assert out.startswith(f"{plan}: incomplete: broker 5 keeps 2 replicas, 1 partition is left out\n{plan}: 2 of 5")
     for line in (
         "note: 1 of 5 partitions have no known size: the plan assumes 10 bytes for each, the mean of the others",
         "note: no size is known of t-1",
