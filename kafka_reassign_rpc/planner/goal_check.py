@@ -22,7 +22,7 @@ def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOp
         raise PlanError(f"{goal.kind}: the other live brokers {_why_closed(brokers, live.difference(leaving))}")
     if goal.kind is GoalKind.COMBINE:
         _check_parts(goal, live)
-    for kind in (GoalKind.HEAL, GoalKind.DRAIN, GoalKind.EXPAND):
+    for kind in (GoalKind.DRAIN, GoalKind.EXPAND):
         if (named := goal.brokers_of(kind)) is not None:
             _check_named(kind, named, brokers, live)
     if goal.to:
@@ -35,6 +35,17 @@ def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOp
         _check_factor(goal.factor, len(live))
     if goal.mends_racks:
         _check_racks(goal, options, {broker for broker in live if brokers[broker].rack}, cordoned)
+
+
+def check_lost(goal: Goal, known: Collection[int]) -> None:
+    """Raises PlanError. `known`: brokers that are listed or hold replicas; lost ones need not be listed."""
+    _require_known(GoalKind.HEAL, goal.brokers_of(GoalKind.HEAL) or (), known)
+
+
+def _require_known(kind: GoalKind, named: Collection[int], known: Collection[int]) -> None:
+    unknown = [broker for broker in named if broker not in known]
+    if unknown:
+        raise PlanError(f"{kind}: the snapshot has no broker {_listed(unknown)}")
 
 
 def _why_closed(brokers: Mapping[int, PlannerBroker], closed: Collection[int]) -> str:
@@ -61,11 +72,9 @@ def _check_parts(goal: Goal, live: frozenset[int]) -> None:
 def _check_named(
     kind: GoalKind, named: Collection[int], brokers: Mapping[int, PlannerBroker], live: frozenset[int]
 ) -> None:
-    if not named and kind is not GoalKind.HEAL:
+    if not named:
         raise PlanError(f"{kind}: name the brokers")
-    unknown = [broker for broker in named if broker not in brokers]
-    if unknown:
-        raise PlanError(f"{kind}: the snapshot has no broker {_listed(unknown)}")
+    _require_known(kind, named, brokers)
     dead = [broker for broker in named if broker not in live]
     if kind is GoalKind.EXPAND and dead:
         raise PlanError(f"expand: broker {_listed(dead)} is not live")

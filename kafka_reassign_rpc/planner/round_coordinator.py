@@ -25,7 +25,7 @@ from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
 from kafka_reassign_rpc.planner.brokers.lower_bound import lower_bound
 from kafka_reassign_rpc.planner.brokers.rack_rule import NO_RACK, RackRule, live_racks, racks_by_broker
 from kafka_reassign_rpc.planner.brokers.reachable_targets import reachable_targets
-from kafka_reassign_rpc.planner.goal_check import check_goal
+from kafka_reassign_rpc.planner.goal_check import check_goal, check_lost
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import (
     threshold_at_bytes,
@@ -115,6 +115,7 @@ class RoundCoordinator:
         for broker, load in survey.loads.items():
             extra = survey.unknown.get(broker, 0) * self._typical_size
             self.before[broker] = load._replace(bytes=load.bytes + extra)
+        check_lost(self.goal, self.before)
         self.loads = dict(self.before)
         self._leaving = self.goal.leaving(self.loads, self._live)
         self._remaining = self._live - self._leaving

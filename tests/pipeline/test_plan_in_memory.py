@@ -86,6 +86,18 @@ def test_dp_6_a_small_plan_made_in_this_process_is_the_same_to_the_byte_as_on_sp
     assert files(tmp_path / "in-memory") == files(tmp_path / "on-spark")
 
 
+def test_dp_2_a_lost_broker_that_only_replicas_name_is_healed_and_one_that_nothing_names_is_refused(
+    tmp_path: Path,
+) -> None:
+    path = write_random_snapshot(tmp_path / "snapshot", seed=3)
+    assert plan_job.run_here(PlanJob(path, tmp_path / "plan", Goal(GoalKind.HEAL, (20,)))).moves > 0
+    both = {GoalKind.HEAL: (20, 99), GoalKind.DRAIN: (3,)}
+    for goal in (Goal(GoalKind.HEAL, (99,)), Goal(GoalKind.COMBINE, parts=both)):
+        with pytest.raises(BadInput, match="heal: the snapshot has no broker 99"):
+            plan_job.run_here(PlanJob(path, tmp_path / "none", goal))
+        assert not (tmp_path / "none").exists()
+
+
 @pytest.mark.parametrize("goal", [Goal(GoalKind.DRAIN, (3,)), Goal(GoalKind.REBALANCE)], ids=["drain", "rebalance"])
 def test_dp_2_what_there_is_no_time_for_is_left_out_the_same_in_this_process_and_on_spark(
     goal: Goal, tmp_path: Path, spark: SparkSession
