@@ -166,20 +166,32 @@ def test_dp_2_unusable_rows_are_told_before_spark_starts(
     assert not started
 
 
-@pytest.mark.parametrize("rate", [float("nan"), -0.5])
+@pytest.mark.parametrize("rate", [float("nan"), -0.5, 1e300])
 def test_dp_2_a_rate_that_is_no_number_is_named_also_on_spark(rate: float, tmp_path: Path, spark: SparkSession) -> None:
     path = tmp_path / "snapshot"
     with SnapshotWriter(path) as writer:
         writer.brokers.add((1, None, "h", 1, None, None, True))
-        writer.partitions.add(("t", 3, [1], 1, [1], [], [], 100, 1e300, None))
+        writer.partitions.add(("t", 3, [1], 1, [1], [], [], 100, 1e12, None))
         writer.partitions.add(("t", 4, [1], 1, [1], [], [], 100, 5.0, rate))
         writer.finish(SnapshotMeta("c", 5))
     job = PlanJob(path, tmp_path / "plan", Goal(GoalKind.REBALANCE))
-    with pytest.raises(BadInput, match="t-4 has a rate that is negative or no number"):
+    with pytest.raises(BadInput, match="t-4 has a rate that is negative, no number or too large"):
         plan_job.run_here(job)
-    with pytest.raises(BadInput, match="t-4 has a rate that is negative or no number"):
+    with pytest.raises(BadInput, match="t-4 has a rate that is negative, no number or too large"):
         plan_job.run(spark, job)
     assert [file.name for file in tmp_path.iterdir()] == ["snapshot"]
+
+
+def test_dp_2_sizes_that_no_cluster_holds_are_refused_and_not_called_a_defect_of_the_plan(tmp_path: Path) -> None:
+    path = tmp_path / "snapshot"
+    with SnapshotWriter(path) as writer:
+        writer.brokers.extend((broker, None, "h", 1, None, None, True) for broker in (1, 2, 3))
+        writer.partitions.extend(("t", index, [1, 2], 1, [1, 2], [], [], size, None, None)
+                                 for index, size in enumerate([2**62, 2**62, None]))  # fmt: skip
+        writer.finish(SnapshotMeta("c", 5))
+    for goal in (Goal(GoalKind.DRAIN, (1,)), Goal(GoalKind.REBALANCE)):
+        with pytest.raises(BadInput, match=f"{6 * 2**62} bytes, which no cluster holds; the largest is t-1: {2**62}"):
+            plan_job.run_here(PlanJob(path, tmp_path / "plan", goal))
 
 
 ODD: list[tuple[object, ...]] = [

@@ -9,6 +9,7 @@ from pyspark.sql import functions as f
 
 from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import merge_chunks, pack
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import (
+    MOST_RATE,
     NO_RATE,
     PIECE_PARTITIONS,
     ClusterFacts,
@@ -52,5 +53,5 @@ def _survey_of(chunk: PackedChunk) -> SnapshotSurvey:
 def _whole_number(rate: str) -> Column:
     """`whole_rate`, in Spark's words: NaN is greater than every number there, and casting it ends the job."""
     value = f.col(rate)
-    is_rate = (value >= 0) & (value < float(2**63))
+    is_rate = (value >= 0) & (value < MOST_RATE)
     return f.when(value.isNull(), 0).when(is_rate, value.cast("bigint")).otherwise(NO_RATE).alias(rate)

@@ -61,6 +61,8 @@ from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plur
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_MOST_BYTES = 1 << 60
+
 Status = Callable[[str], None]
 Verify = Callable[[StorePath], list[RuleViolation]]
 
@@ -156,6 +158,7 @@ def _check_rows(found: SnapshotSurvey, brokers: dict[int, PlannerBroker], job: P
     """
     if found.faults.total:
         raise BadInput(f"{snapshot_files.table_path(job.snapshot, 'partitions')}: {_named(found.faults)}")
+    _require_possible_sizes(found, job)
     notes = []
     if found.unusable.total:
         stay = counted(found.unusable.total, "partition", "stay")
@@ -167,6 +170,16 @@ def _check_rows(found: SnapshotSurvey, brokers: dict[int, PlannerBroker], job: P
             f"({', '.join(names[:5])}, …)"
         )
     return notes
+
+
+def _require_possible_sizes(found: SnapshotSurvey, job: PlanJob) -> None:
+    """Of partitions of unknown size too, as the planner takes them. Sums of larger ones would not fit into columns."""
+    survey = found.survey
+    usual = survey.known_bytes // max(1, survey.known_sizes)
+    held = sum(load.bytes for _, load in survey.loads.items()) + usual * sum(survey.unknown.values())
+    if held > _MOST_BYTES:
+        path, (size, name) = snapshot_files.table_path(job.snapshot, "partitions"), found.largest[:2]
+        raise BadInput(f"{path}: all replicas have {held} bytes, which no cluster holds; the largest is {name}: {size}")
 
 
 def _named(faults: RowFaults) -> str:

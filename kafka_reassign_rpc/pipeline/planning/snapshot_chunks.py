@@ -4,7 +4,6 @@ Rows go through Python once. A chunk holds only the partitions that the goal may
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from math import isfinite
 from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.core.departure import BrokerFacts, Losses, PartitionFacts, loss_of
@@ -20,7 +19,8 @@ PIECE_PARTITIONS = 5000
 """A larger topic is planned in pieces: partitions 0 to 4999, 5000 to 9999, … The spread of a topic over brokers (a soft
 goal) then holds for each piece.
 """
-NO_RATE = -1
+NO_RATE, MOST_RATE = -1, float(1 << 40)
+"""No partition gets or sends the latter; sums of larger ones would not fit into columns."""
 NAMED_ROWS = 20
 """Rows named in one message."""
 
@@ -190,7 +190,7 @@ def whole_rate(rate: float | None) -> int:
     """Bytes, messages or microseconds per second; 0: not measured; NO_RATE: this is no rate."""
     if rate is None:
         return 0
-    return int(rate) if isfinite(rate) and rate >= 0 else NO_RATE
+    return int(rate) if 0 <= rate < MOST_RATE else NO_RATE
 
 
 def _row_fault(topic: str, partition: PlannerPartition) -> str:
@@ -204,7 +204,7 @@ def _row_fault(topic: str, partition: PlannerPartition) -> str:
     if partition.bytes < UNKNOWN:
         return f"has {partition.bytes} bytes"
     if NO_RATE in (partition.produce, partition.fetch, partition.messages, partition.cpu):
-        return "has a rate that is negative or no number"
+        return "has a rate that is negative, no number or too large"
     return ""
 
 

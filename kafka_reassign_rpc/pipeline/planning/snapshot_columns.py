@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import PIECE_PARTITIONS, ClusterFacts
+from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import MOST_RATE, PIECE_PARTITIONS, ClusterFacts
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.rate_columns import RATES
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -167,6 +167,6 @@ def _padded(lists: pa.Array, ids: Numbers) -> tuple[Numbers, Numbers]:
 def _whole_rates(rates: pa.Array) -> Numbers:
     """`whole_rate` of each."""
     values = np.nan_to_num(np.asarray(rates.fill_null(0.0)), nan=-1.0, posinf=-1.0, neginf=-1.0)
-    fits = (values >= 0) & (values < 2.0**63)
+    fits = (values >= 0) & (values < MOST_RATE)
     whole: Numbers = np.where(fits, values, -1.0).astype(np.int64)
     return whole
