@@ -26,9 +26,9 @@ from kafka_reassign_rpc.planner.proposals.change_proposal import (
 from kafka_reassign_rpc.planner.proposals.forced_proposals import (
     NO_SOURCE,
     NONE_OF_SOME,
-    ON_ITS_WAY,
     forced_change,
     is_forced,
+    is_on_its_way,
     others_cordoned,
 )
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
@@ -251,7 +251,9 @@ def _left_out(topic: str, partition: PlannerPartition, params: RoundParameters) 
     if not reason:
         return None
     told = with_goals(reason, partition.replicas, 0, params)
-    return LeftOut(topic, partition.index, partition.replicas, told, missed=forced and reason != ON_ITS_WAY)
+    return LeftOut(
+        topic, partition.index, partition.replicas, told, missed=forced and not is_on_its_way(partition, params)
+    )
 
 
 def _why_not_forced(topic: str, partition: PlannerPartition, params: RoundParameters) -> str:

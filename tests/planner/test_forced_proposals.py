@@ -113,6 +113,13 @@ def test_46_3_partitions_that_cannot_be_healed_are_left_out_with_the_reason() ->
         "its reassignment is in flight",
         "its reassignment, in flight or waiting, does that already",
     ]
+    assert [left.missed for left in made.left_out] == [True, True, True, True, False]
+
+
+def test_dp_2_what_a_reassignment_does_is_not_missed_at_a_partition_that_the_cluster_shows_wrongly_either() -> None:
+    odd = PlannerPartition(0, (1, 2), 9, (2,), moving=True, destination=(2, 3), fault="its leader is outside")
+    (left,) = make_plan(PlannerCluster(brokers(["a"] * 3, dead=[1]), [topic("t", odd)]), HEAL).left_out
+    assert (left.reason, left.missed) == ("its leader is outside", False)
 
 
 @pytest.mark.parametrize(("destination", "is_enough"), [((1, 2, 3), True), ((1, 4), False), ((), False)])

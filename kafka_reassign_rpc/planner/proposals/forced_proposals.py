@@ -32,7 +32,7 @@ def forced_change(partition: PlannerPartition, params: RoundParameters, key: int
     if partition.fault:
         return partition.fault
     if partition.moving:
-        return ON_ITS_WAY if _reaches_goal(partition.destination, params) else "its reassignment is in flight"
+        return ON_ITS_WAY if is_on_its_way(partition, params) else "its reassignment is in flight"
     if params.sources.isdisjoint(partition.isr):
         return NO_SOURCE
     if params.goal.mends_racks:
@@ -58,6 +58,11 @@ def is_forced(partition: PlannerPartition, params: RoundParameters) -> bool:
     if params.goal.kind is GoalKind.SET_FACTOR:
         return len(partition.replicas) != params.factor
     return not params.leaving.isdisjoint(partition.replicas)
+
+
+def is_on_its_way(partition: PlannerPartition, params: RoundParameters) -> bool:
+    """Also of one at which no change can begin."""
+    return partition.moving and _reaches_goal(partition.destination, params)
 
 
 def _reaches_goal(replicas: tuple[int, ...], params: RoundParameters) -> bool:
