@@ -50,6 +50,19 @@ def snapshot(tmp_path: Path) -> Path:
     return write_snapshot(tmp_path / "snapshot")
 
 
+def test_dh_3_replicas_whose_log_dir_is_not_told_stay_and_the_others_are_planned(tmp_path: Path) -> None:
+    with SnapshotWriter(tmp_path / "snapshot") as writer:
+        writer.brokers.add((1, None, "h", 1, None, None, True))
+        writer.log_dirs.extend((1, path, True, at, 1000 * MB, 900 * MB) for at, path in enumerate(("/a", "/b")))
+        for index, path in enumerate(("/a", "/a", None, "/a", "/a")):
+            writer.partitions.add(("t", index, [1], 1, [1], [], [], 10 * MB, None, None, False))
+            writer.replicas.add(("t", index, 1, 10 * MB, path, False))
+        writer.replicas.extend(("t", index, 1, MB, path, True) for index, path in ((3, None), (4, "/b")))
+        writer.finish(SnapshotMeta("c1", 5))
+    made = run(DiskJob(tmp_path / "snapshot", tmp_path / "plan", DiskRequest()))
+    assert (made.replicas, made.moves) == (4, 2)
+
+
 EMPTY = DiskRequest(empty={1: ["/a"]})
 
 

@@ -96,7 +96,7 @@ def read_facts(snapshot: StorePath, plan: StorePath) -> DiskFacts:
         name, broker = (row["topic"], row["partition"]), row["broker"]
         if row["future"]:
             copied[broker][name] = row["log_dir"], row["bytes"] or 0
-        elif broker in looked_at:
+        elif broker in looked_at and row["log_dir"] is not None:
             held[broker][name] = row["log_dir"], row["bytes"]
     moves = list(read_dir_moves(plan))
     moved = {(one.topic, one.partition) for one in moves}

@@ -92,7 +92,8 @@ class DiskSnapshot:
             stays = NO_SIZE if size is None else ""
             if name in future:
                 to = future[name]
-                copying[to["log_dir"]] = copying.get(to["log_dir"], 0) + max(0, (size or 0) - (to["bytes"] or 0))
+                if to["log_dir"] is not None:
+                    copying[to["log_dir"]] = copying.get(to["log_dir"], 0) + max(0, (size or 0) - (to["bytes"] or 0))
                 stays = COPYING
             elif name in self.moving.partitions:
                 stays = IN_FLIGHT
