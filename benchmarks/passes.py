@@ -47,6 +47,8 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
 
 def _row(printed: bytes) -> list[str]:
     found = [(float(took), float(cpu), int(count)) for took, cpu, count in _PASS.findall(printed)]
+    if not found:
+        return ["0", "", "", "", ""]
     cpu = sorted(one[1] for one in found)
     return [
         str(len(found)), f"{max(one[2] for one in found):,}", duration(cpu[len(cpu) // 2]), duration(cpu[-1]),

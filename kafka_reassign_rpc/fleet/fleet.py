@@ -155,8 +155,16 @@ class Fleet:
 
     async def _lose_log_dirs(self) -> None:
         """What `lost_log_dirs` says happens to the brokers that run. One that has lost all its log dirs ends."""
+        told = ""
         while self.config.data_dir is not None:
-            for broker_id, lost in lost_log_dirs(self.config.data_dir).items():
+            try:
+                all_lost, problem = lost_log_dirs(self.config.data_dir), ""
+            except OSError as error:
+                all_lost, problem = {}, str(error)
+            if problem and problem != told:
+                log.warning("brokers lose no log dirs while --data-dir cannot be read: %s", problem)
+            told = problem
+            for broker_id, lost in all_lost.items():
                 broker = self.brokers.get(broker_id)
                 if broker is None:
                     continue

@@ -130,3 +130,17 @@ async def test_dh_3_a_fleet_that_ends_waits_for_a_broker_that_ends_without_log_d
         (tmp_data / "broker-2-dir-0.failed").touch()
         await eventually(lambda: fleet.brokers.keys() == {1})
     assert sorted(closed) == [1, 2]
+
+
+async def test_dh_3_a_data_directory_that_cannot_be_read_for_a_while_takes_no_log_dir_and_ends_no_fleet(
+    zk_connect: str, tmp_data: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = FleetConfig(zookeeper_connect=zk_connect, broker_ids=(1, 2), data_dir=tmp_data, log_dirs=1)
+    async with Fleet(config) as fleet:
+        away = tmp_data.rename(tmp_data.with_name("away"))
+        tmp_data.touch()
+        await eventually(lambda: "brokers lose no log dirs while --data-dir cannot be read" in caplog.text)
+        (away / "broker-2-dir-0.failed").touch()
+        tmp_data.unlink()
+        away.rename(tmp_data)
+        await eventually(lambda: fleet.brokers.keys() == {1})
