@@ -112,6 +112,8 @@ def run(arguments: argparse.Namespace) -> int:
     config = server_config(values, new_cluster=values["zookeeper.connect"] is None)
     for one in readable(secret_files(values)):
         log.warning("%s", one)
+    if (short := healing_settings.short_interval(str(values[healing_settings.INTERVAL]))) is not None:
+        log.warning("%s", short)
 
     async def main(stop: asyncio.Event) -> None:
         async with AsyncExitStack() as stack:

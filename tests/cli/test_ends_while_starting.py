@@ -179,3 +179,11 @@ async def test_hm_4_a_fleet_does_not_wait_without_end_for_a_registration_that_st
     why = await refused(*arguments_of("fleet", zk_connect, tmp_path), "--session-timeout-ms", "1000")
     assert "4 is the id of a broker that is registered" in why
     assert await zk.children(znode_paths.BROKER_IDS) == ["4"]
+
+
+async def test_46_2_serve_warns_of_an_interval_in_which_no_broker_restarts(tmp_path: Path) -> None:
+    async with silent_server() as silent:
+        arguments = arguments_of("serve", f"127.0.0.1:{silent.port}", tmp_path)
+        with started(*arguments, "--failure-interval-ms", "25s") as process:
+            await process.says("failure.interval.ms=25000 is 25 s: a broker that restarts is away for longer")
+            await process.ends()

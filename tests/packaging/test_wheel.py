@@ -223,7 +223,7 @@ def test_hm_8_the_demo_serves_a_zookeeper_and_six_simulated_brokers_of_its_own(
 
 
 def test_kr_4_the_image_of_watch_adds_words_alone_to_that_of_the_server() -> None:
-    assert [name for name, _ in instructions(OWN)] == ["FROM", "EXPOSE", "HEALTHCHECK", "CMD"]
+    assert [name for name, _ in instructions(OWN)] == ["FROM", "EXPOSE", "CMD"]
     assert instructions(OWN)[0] == ("FROM", "kafka-reassign-rpc")
     assert [rest for name, rest in instructions(BASE) if name == "ENV"] == ["PATH=/opt/kafka-reassign-rpc/bin:$PATH"]
     assert not re.search(r"java|jre|jdk|spark", BASE.read_text() + OWN.read_text(), re.IGNORECASE)
@@ -244,11 +244,11 @@ async def test_kr_4_the_container_watches_a_cluster_by_one_variable_without_java
             address = f"127.0.0.1:{ready[1]}"
             await until_seen(address, len(TWO_MOVE))
             assert (await get(address, "/ready")).status == 200
-            for code, said in (
-                (words(OWN, "HEALTHCHECK")[2].replace(f":{PORT}", f":{ready[1]}"), ""),
-                (lacks, "None None\n"),
-            ):
-                asked = await asyncio.create_subprocess_exec(environment.python, "-c", code, stdout=PIPE, env=path)
+            of_base = words(BASE, "HEALTHCHECK")
+            assert of_base == [program.name, "health", "--pid", "1"], "tests/cli/test_health_command.py asks by the id"
+            where = ("--watch", "--metrics-listener", f"0.0.0.0:{ready[1]}")
+            for words_, said in (((program, of_base[1], *where), '{"status":"ok"}\n'), (("-c", lacks), "None None\n")):
+                asked = await asyncio.create_subprocess_exec(environment.python, *words_, stdout=PIPE, env=path)
                 out, _ = await asked.communicate()
                 assert (asked.returncode, out.decode()) == (0, said)
 

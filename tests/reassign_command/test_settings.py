@@ -67,7 +67,7 @@ async def test_46_2_an_interval_that_every_restart_exceeds_is_taken_with_a_warni
     changed = await settings(world, "--set", f"{INTERVAL}=30")
     warning = (
         f"Warning: {INTERVAL}=30 is 0.03 s: a broker that restarts is away for longer, and loses its replicas to others"
-        f" each time. Give a unit, as in {INTERVAL}=30min."
+        f" each time. Most clusters use minutes, as {INTERVAL}=30min."
     )
     assert (changed.code, changed.lines) == (0, [f"{INTERVAL}=30 holds: set for all servers.", warning])
     assert (await settings(world)).lines[-1] == warning

@@ -44,7 +44,7 @@ def short_interval(text: str) -> str | None:
         return None
     return (
         f"{INTERVAL}={interval} is {interval / 1000:g} s: a broker that restarts is away for longer, and loses its"
-        f" replicas to others each time. Give a unit, as in {INTERVAL}=30min"
+        f" replicas to others each time. Most clusters use minutes, as {INTERVAL}=30min"
     )
 
 
