@@ -88,6 +88,12 @@ def only_lost_replicas_moved(before: Mapping[Name, Replicas], after: Mapping[Nam
     )
 
 
+def closed_windows() -> str:
+    """`reassignment.windows` in which no move starts today or tomorrow."""
+    day = time.strftime("%a", time.gmtime(time.time() + 3 * 86_400)).lower()
+    return f"{day} 00:00-00:01 UTC"
+
+
 class Cluster:
     """ZooKeeper is the test's; servers and fleets are processes started here.
 

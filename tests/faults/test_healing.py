@@ -12,7 +12,8 @@ from kafka_reassign_rpc.protocol.messages import (
     HealBrokerRequest,
 )
 from kafka_reassign_rpc.zookeeper import znode_paths
-from tests.faults.cluster import Cluster, alter, ask, metadata, only_lost_replicas_moved
+from tests.controller.bare_controller import batch
+from tests.faults.cluster import Cluster, alter, ask, closed_windows, metadata, only_lost_replicas_moved
 from tests.waiting import eventually
 
 PARTITIONS = 60
@@ -101,6 +102,27 @@ async def test_46_2_and_46_3_the_3000_replicas_of_a_killed_broker_are_moved_else
     assert scheduled["reason"].endswith(f" moves joined the queue, {share}")
     rates = {event["bytes"] for event in await cluster.events("a") if event["event"] == "throttle.set"}
     assert rates == {50_000_000}
+
+
+async def test_dh_1_a_broker_that_dies_while_moves_wait_that_would_empty_it_is_lost_at_once_and_they_are_its_repair(
+    cluster: Cluster,
+) -> None:
+    await six_brokers(cluster, *SOON, brokers_apart=("3",))
+    await cluster.configure("a", {"reassignment.windows": closed_windows()})
+    before = await cluster.replicas()
+    waiting = {name: [6, *(one for one in found if one != 3)] for name, found in before.items() if 3 in found}
+    await cluster.zk.create(znode_paths.REASSIGN_QUEUE, batch({name: tuple(found) for name, found in waiting.items()}))
+    await cluster.fleets["3"].kill()
+    await eventually(lambda: _is(holds(cluster, 3), 0), within=120)
+    await eventually(lambda: is_whole(cluster, 3), within=60)
+    assert await cluster.replicas() == {**before, **waiting}, "a repair of its own keeps the order of replicas"
+
+    async def are_told() -> bool:
+        return await heal_events(cluster) == ["heal.noticed", "heal.alert", "heal.scheduled", "heal.done"]
+
+    await eventually(are_told)
+    (noticed,) = [event for event in await cluster.events("a") if event["event"] == "heal.noticed"]
+    assert noticed["reason"] == f"it is gone, with {len(waiting)} replicas"
 
 
 async def test_46_5_a_repair_may_take_a_share_of_the_observed_throughput_of_a_broker(cluster: Cluster) -> None:

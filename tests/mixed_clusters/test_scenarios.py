@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.protocol.messages import DeleteTopicsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.bare_controller import batch, put_request
-from tests.faults.cluster import ask
+from tests.faults.cluster import ask, closed_windows
 from tests.fork_server import CLI, MOVED_CLOCK, output_of
 from tests.waiting import eventually
 
@@ -300,18 +300,21 @@ async def test_455_9_and_mg_2_a_stock_broker_takes_over_nothing_of_ours_is_left_
 
 @pytest.mark.in_ci  # tests/faults does the same to simulated brokers in each run
 async def test_46_2_and_46_3_a_stock_broker_that_is_killed_under_load_is_healed(mixed: MixedCluster) -> None:
-    """The killed broker is a fourth one that joins for this test. It leads, it follows, and it shares its rack."""
+    """The killed broker is a fourth one that joins for this test. It leads, it follows, it shares its rack, and a move
+    that would take a replica of it away waits for a window (dh-1)."""
     lost = await mixed.join(4)
     await mixed.let_go()
     await mixed.create("healed", {0: (4, 1, 2), 1: (1, 2, 4), 2: (2, 3, 4), 3: (4, 3, 1)})
     before = await mixed.cluster.throttles()
-    await mixed.cluster.configure(mixed.server, {"failure.interval.ms": "3000", "self.healing.throttle": "1000000"})
+    settings = {"failure.interval.ms": "3000", "self.healing.throttle": "1000000"}
+    await mixed.cluster.configure(mixed.server, {**settings, "reassignment.windows": closed_windows()})
     async with mixed.load("healed", 4) as load:
         await eventually(lambda: load.acked)
+        await mixed.zk.create(znode_paths.REASSIGN_QUEUE, batch({("healed", 2): (3, 1, 2)}))
         await lost.kill()
         await mixed.zk.delete(znode_paths.broker(4))  # what ZooKeeper does once its session has run out
         # Broker 3 is the only other one in its rack; where that has a replica already, another rack has none yet.
-        await mixed.rest_at({("healed", i): to for i, to in enumerate([(3, 1, 2), (1, 2, 3), (2, 3, 1), (2, 3, 1)])})
+        await mixed.rest_at({("healed", i): to for i, to in enumerate([(3, 1, 2), (1, 2, 3), (3, 1, 2), (2, 3, 1)])})
         assert await mixed.cluster.failed() == {}
 
         async def as_before() -> bool:
@@ -329,6 +332,9 @@ async def test_46_2_and_46_3_a_stock_broker_that_is_killed_under_load_is_healed(
         return [one["event"] for one in events if one["event"].startswith("heal.")][-len(expected) :] == expected
 
     await eventually(healing_is_recorded)
+    noticed = [one["reason"] for one in await mixed.cluster.events(mixed.server) if one["event"] == "heal.noticed"]
+    assert noticed[-1] == "it is gone, with 4 replicas"
+    await mixed.cluster.configure(mixed.server, {"reassignment.windows": None})
     await lost.start()
     await eventually(lambda: mixed.lives(4))
     assert (await mixed.cluster.failed(), await mixed.moving()) == ({}, set())
