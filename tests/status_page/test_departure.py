@@ -54,7 +54,7 @@ async def test_dh_6_the_answer_is_as_documented_and_nobody_answers_who_does_not_
         told = await api.ask("departure?brokers=1")
         assert (told["may_go"], told["departure"]["last_in_sync"]["partitions"]) == (False, ["t-0"])
         look = server_of(term._replace(knows_configs=False))  # as `watch` sees it
-        assert "check --without" in (await api.ask("departure?brokers=1", 503))["error"]
+        assert "check` with --without" in (await api.ask("departure?brokers=1", 503))["error"]
         seen = await api.ask("brokers")
         assert {one["departure"] for one in seen["brokers"]} == {None}
         assert seen["racks"] == []
