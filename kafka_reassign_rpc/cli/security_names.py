@@ -9,24 +9,19 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from kafka_reassign_rpc.security.properties import LISTENER_PREFIX
-from kafka_reassign_rpc.security.slips import meant_by
+from kafka_reassign_rpc.security.slips import OF_CLIENTS, meant_by
 
 OTHER_NAMES = "kafka.config.other.names"
 
 _WORDS = ("ssl", "sasl", "authori", "super")
 """A name that has one of these means security, in whatever case it is written."""
 
-_BROKERS_OWN_TEXT = """
-authorizer.class.name authorizer.zookeeper.max.in.flight.requests sasl.client.callback.handler.class
-sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin sasl.kerberos.ticket.renew.jitter
-sasl.kerberos.ticket.renew.window.factor sasl.login.callback.handler.class sasl.login.class
-sasl.login.connect.timeout.ms sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds
-sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor sasl.login.refresh.window.jitter
-sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms sasl.mechanism.controller.protocol
-sasl.oauthbearer.header.urlencode ssl.allow.dn.changes ssl.allow.san.changes ssl.engine.factory.class
-ssl.keymanager.algorithm ssl.provider ssl.secure.random.implementation ssl.trustmanager.algorithm
-"""
-_BROKERS_OWN = frozenset(_BROKERS_OWN_TEXT.split())
+_OF_BROKERS_ALONE = {
+    *("authorizer.class.name", "authorizer.zookeeper.max.in.flight.requests"),
+    *("sasl.mechanism.controller.protocol", "ssl.allow.dn.changes", "ssl.allow.san.changes"),
+}
+_OF_CLIENTS_ALONE = {"sasl.mechanism", "security.protocol", "security.providers"}
+_BROKERS_OWN = (OF_CLIENTS - _OF_CLIENTS_ALONE) | _OF_BROKERS_ALONE
 """What Kafka 2.8 to 3.9 know besides the server's own settings (KafkaConfig.configNames, AclAuthorizer)."""
 _OF_ACLS = "authorizer."
 """What the authorizer's own way to ZooKeeper is named with: authorizer.zookeeper.ssl.client.enable (AclAuthorizer)."""
@@ -43,16 +38,10 @@ sasl.server.callback.handler.class
 """
 _OF_ANY_MECHANISM = frozenset(_OF_ANY_MECHANISM_TEXT.split())
 """What Kafka takes behind the prefix of a listener and a mechanism (DynamicBrokerConfig.ListenerMechanismConfigs)."""
-_OF_TOKENS_TEXT = """
-sasl.login.connect.timeout.ms sasl.login.read.timeout.ms sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms
-sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer
-sasl.oauthbearer.header.urlencode sasl.oauthbearer.jwks.endpoint.refresh.ms
-sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.ms
-sasl.oauthbearer.jwks.endpoint.url sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name
-sasl.oauthbearer.token.endpoint.url
-"""
+_OF_TOKENS = ("sasl.oauthbearer.", "sasl.login.connect.", "sasl.login.read.", "sasl.login.retry.")
+"""How the names begin that Kafka reads for OAUTHBEARER."""
 _OF_ONE_MECHANISM: Mapping[str, frozenset[str]] = {
-    "oauthbearer": frozenset(_OF_TOKENS_TEXT.split()),
+    "oauthbearer": frozenset(name for name in OF_CLIENTS if name.startswith(_OF_TOKENS)),
     "plain": frozenset({"sasl.plain.users.file"}),
 }
 """What is taken behind one mechanism alone: by Kafka (ConfigurationUtils, for OAUTHBEARER), or by this server."""
