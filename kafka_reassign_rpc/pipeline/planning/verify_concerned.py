@@ -5,6 +5,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +50,7 @@ class SnapshotRows:
         waits: Mask = np.asarray(table["waiting"].fill_null(False)).astype(bool)
         self.in_flight: Mask = waits | (sizes(changes[0]) > 0) | (sizes(changes[1]) > 0)
 
+    @cached_property
     def usable(self) -> Mask:
         """A change can begin at the partition: it has replicas, each once, and leader and ISR are among them."""
         leader = self.leader[:, None]
@@ -58,7 +60,7 @@ class SnapshotRows:
         return found & (sizes(self.replicas) > 0)
 
     def sums(self) -> SnapshotSums:
-        usable, known = self.usable(), self.bytes != NOBODY
+        usable, known = self.usable, self.bytes != NOBODY
         held = np.where(usable[:, None], self.replicas, NOBODY)
         size = np.where(known, self.bytes, 0)
         loads = loads_of(held, size, ~known, self.rates)
@@ -100,7 +102,7 @@ class SnapshotRows:
 
     def _cannot_move(self, facts: PlanFacts) -> Mask:
         lost = ((self.replicas != NOBODY) & ~among(self.replicas, facts.live)).any(axis=1)
-        found: Mask = self.in_flight | lost | ~among(self.isr, facts.live).any(axis=1) | ~self.usable()
+        found: Mask = self.in_flight | lost | ~among(self.isr, facts.live).any(axis=1) | ~self.usable
         return found
 
 

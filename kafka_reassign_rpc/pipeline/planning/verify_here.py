@@ -126,10 +126,10 @@ class TablesHere:
         once = np.logical_and.reduce([rows >= 0 for rows in places]) & ~self._named["left_out"].has(keys)
         rows, forward, back, known = (place[once] for place in places)
         moves, stood = self._named["moves"].table.take(rows), self._snapshot
-        topics = keys[once] >> 32
-        min_isrs = np.array([facts.min_isr(topic) for topic in self._topics.to_pylist()], np.int64)
-        of_topics = self._id_codes(pa.array([self._ids.get(topic) for topic in self._topics.to_pylist()], pa.string()))
-        files = (
+        topics, names = keys[once] >> 32, self._topics.to_pylist()
+        min_isrs = np.array([facts.min_isr(name) for name in names], np.int64)
+        of_topics = self._id_codes(pa.array([self._ids.get(name) for name in names], pa.string()))
+        in_forward, in_back = (
             FileColumns(
                 number=whole(entries["number"]),
                 replicas=lists(entries["replicas"]),
@@ -140,18 +140,34 @@ class TablesHere:
             )
             for entries in (self._named["forward"].table.take(forward), self._named["back"].table.take(back))
         )
-        columns = [
-            lists(moves["from_replicas"]),
-            lists(moves["to_replicas"]),
-            *(whole(moves[name]) for name in ("bytes", "leader", "batch", "priority", "first_leader", "start")),
-            np.asarray(pc.not_equal(moves["reason"], "")).astype(bool),
-            *(column[known] for column in (stood.replicas, stood.leader, stood.isr, stood.in_flight, stood.bytes)),
-            *(column[known] for column in stood.rates),
-            *(column[known] for column in (concerned, stood.usable(), stood.of_topics(facts))),
-            min_isrs[topics],
-            of_topics[topics],
-        ]
-        return keys[once], MoveColumns._make([*columns, *files])
+        produce, fetch, messages, cpu = (rate[known] for rate in stood.rates)
+        return keys[once], MoveColumns(
+            original=lists(moves["from_replicas"]),
+            target=lists(moves["to_replicas"]),
+            copied=whole(moves["bytes"]),
+            told_leader=whole(moves["leader"]),
+            batch=whole(moves["batch"]),
+            priority=whole(moves["priority"]),
+            first_leader=whole(moves["first_leader"]),
+            start=whole(moves["start"]),
+            has_reason=np.asarray(pc.not_equal(moves["reason"], "")).astype(bool),
+            replicas=stood.replicas[known],
+            leader=stood.leader[known],
+            isr=stood.isr[known],
+            in_flight=stood.in_flight[known],
+            size=stood.bytes[known],
+            produce=produce,
+            fetch=fetch,
+            messages=messages,
+            cpu=cpu,
+            concerned=concerned[known],
+            usable=stood.usable[known],
+            chosen=stood.of_topics(facts)[known],
+            min_isr=min_isrs[topics],
+            topic_id=of_topics[topics],
+            forward=in_forward,
+            back=in_back,
+        )
 
     def _planned(self, keys: Ints, concerned: Mask) -> Iterator[tuple[Any, ...]]:
         """Values of `PlannedPartition`."""

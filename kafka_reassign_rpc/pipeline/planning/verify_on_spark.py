@@ -148,7 +148,7 @@ def _as_known(partitions: DataFrame, concerned: Column) -> DataFrame:
         "replicas",
         "leader",
         "isr",
-        ((f.size("adding") + f.size("removing") > 0) | f.coalesce("waiting", f.lit(False))).alias("in_flight"),
+        _in_flight().alias("in_flight"),
         f.col("bytes").alias("size"),
         concerned.alias("concerned"),
         f.array_except(f.array_union("replicas", "adding"), "removing").alias("destination"),
@@ -189,9 +189,12 @@ def _concerned(facts: PlanFacts, listed: Sequence[ListedBroker]) -> Column:
 
 
 def _cannot_move(facts: PlanFacts) -> Column:
-    moving = (f.size("adding") + f.size("removing") > 0) | f.coalesce("waiting", f.lit(False))
     has_lost = f.size(f.array_except("replicas", _ids(facts.live))) > 0
-    return moving | has_lost | ~f.arrays_overlap("isr", _ids(facts.live)) | ~is_usable()
+    return _in_flight() | has_lost | ~f.arrays_overlap("isr", _ids(facts.live)) | ~is_usable()
+
+
+def _in_flight() -> Column:
+    return (f.size("adding") + f.size("removing") > 0) | f.coalesce("waiting", f.lit(False))
 
 
 def _uneven_over_racks(brokers: Sequence[ListedBroker]) -> Column:
