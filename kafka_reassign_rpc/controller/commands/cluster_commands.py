@@ -55,12 +55,12 @@ def _forget_failures_of_registered(work: Round, joined: Collection[int] = ()) ->
 class ControllerFailover(Command[None]):
     """Decides about all that was read, as a new controller or after foreign writes (Kafka: onControllerFailover).
 
-    propagate   called once the decisions are durable: then all brokers have to learn the whole state
-    changed     after foreign writes: the moves that differ from what this controller knew, and the partitions to which
-                others have given other replicas. A new controller has none
-    bounced     brokers that have registered again since the last read: they have failed and started again
-    held        as what all that waits is held, in the queue and in the batch; None: it may start (`core.absence`)
-    learnt      what brokers have told of themselves: it holds before a move gets a lease
+    propagate      called once the decisions are durable: then all brokers have to learn the whole state
+    changed        after foreign writes: the moves that differ from what this controller knew, and the partitions to
+                   which others have given other replicas. A new controller has none
+    bounced        brokers that have registered again since the last read: they have failed and started again
+    held           as what all that waits is held, in the queue and in the batch; None: it may start (`core.absence`)
+    started_with   what brokers have told of themselves: it holds before a move gets a lease
     """
 
     def __init__(
@@ -71,10 +71,10 @@ class ControllerFailover(Command[None]):
         changed: Collection[TopicPartition] | None = None,
         bounced: Collection[int] = (),
         held: Held | None = None,
-        learnt: facts.BrokersStartedWith | None = None,
+        started_with: facts.BrokersStartedWith | None = None,
     ) -> None:
         super().__init__()
-        self._learnt = learnt
+        self._started_with = started_with
         self._changed = changed
         self._held = held
         self._own_id = own_id
@@ -82,8 +82,8 @@ class ControllerFailover(Command[None]):
         self._bounced = bounced
 
     def learn(self, cluster: Cluster) -> Iterator[None]:
-        if self._learnt is not None:
-            yield from self._learnt.apply(cluster)
+        if self._started_with is not None:
+            yield from self._started_with.apply(cluster)
 
     def decide(self, work: Round) -> Iterator[None]:
         _forget_failures_of_registered(work)

@@ -165,7 +165,7 @@ class TermDuties:
             changed=changed,
             bounced=bounced,
             held=self._held,
-            learnt=BrokersStartedWith(self.loop.cluster.soft.broker_settings, self._survey.migrating),
+            started_with=BrokersStartedWith(self.loop.cluster.soft.broker_settings, self._survey.migrating),
         )
 
     def _round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
