@@ -14,15 +14,16 @@ round                     the view of a round, which collects its decisions
 writers                   all that changes the cluster: facts, the replay of a durable round, a reload
 events                    the events of decisions
 state                     the values that all others use: cluster, partition, move, queue, leases
+status                    what the status API, the status page and the commands show
 controller_failover.py    what a new controller decides about each partition that it has loaded
 reassignment_settings.py  settings for every new move, among them the caps in force
 server_settings.py        the catalogue of the settings that all servers share
 settings_in_force.py      where such a setting may stand, and which value counts
-absence.py                what waits is held after somebody else has controlled the cluster for long
+absence.py                holds waiting moves after somebody else has controlled the cluster for long
 windows                   windows for moves by the time of day
-window_now.py             what they mean in a cluster now
+window_now.py             what windows mean in a cluster now
 cordon.py                 brokers that get no new replica (KIP-1066)
-departure.py              whether brokers may go: what partitions lose with them, and whether the others have room
+departure.py              whether brokers may go: what partitions lose, and whether the others have room
 restrictions.py           whether reassignments are disabled, and the rule on replication factors
 kafka_errors.py           errors with their Kafka codes
 broker_settings.py        settings that a controller has from the configuration of its broker

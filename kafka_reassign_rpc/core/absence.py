@@ -1,7 +1,7 @@
-"""Whether somebody else has controlled the cluster for long: then what waits in the queue is held.
+"""Holds what waits in the queue after somebody else has controlled the cluster for long.
 
-Moves that waited for a server of this product were decided for the cluster as it was then. After a migration to KRaft
-that was rolled back, or after weeks under a stock controller, an operator looks at them first.
+The moves were decided for the cluster as it was then. After a migration to KRaft that was rolled back, or weeks under a
+stock controller, an operator checks them first.
 """
 
 import msgspec
@@ -21,7 +21,7 @@ class LastControl(msgspec.Struct, frozen=True):
     """The last time that a server of this product is known to have controlled the cluster.
 
     epoch   its controller epoch
-    until   ms since 1970: it was the controller then
+    until   when it last was the controller, in ms since 1970
     kraft   whether a server has seen a KRaft controller in control since
     """
 
@@ -31,17 +31,16 @@ class LastControl(msgspec.Struct, frozen=True):
 
 
 def limit_in_force(cluster: Cluster, settings: ReassignmentSettings) -> int:
-    """ms of control by others that holds nothing; -1: however long it is."""
+    """The longest control by others, in ms, that holds nothing; -1 means any."""
     return in_force(cluster, HOLD_AFTER_ABSENCE, lambda text: number(text, -1, INT64), settings.hold_after_absence_ms)
 
 
 def held_after(last: LastControl | str | None, epoch: int, now: int, limit: int) -> Held | None:
-    """Returns as what the waiting moves are held at the start of a term; None: they may start.
+    """How the waiting moves are held at the start of a term, None if they may start. `now` is in ms since 1970.
 
-    last    None: no server has left a mark, so nothing is known of an absence. A text: why it cannot be read
-    epoch   of the term that starts: one more than that of `last` says that nobody else was elected. A lower one says
-            that somebody has set it back
-    now     ms since 1970
+    last    None if no server has left a mark, so that no absence is known; a text says why the mark cannot be read
+    epoch   of the term that starts: if it follows that of `last`, nobody else was elected; if it is lower, somebody has
+            set it back
     """
     why = _why(last, epoch, now, limit)
     return None if why is None else Held(now, CONTROLLER.who, why)

@@ -12,7 +12,7 @@ Versions = Mapping[int, tuple[int, int]]
 
 
 def announced_versions(own: Versions, brokers: Iterable[Versions], sent_to_us: Container[int]) -> Versions:
-    """Return the versions of `own` that each of `brokers` knows too; APIs without a common version are left out.
+    """The versions of `own` that each of `brokers` knows too, without APIs that have none in common.
 
     The keys in `sent_to_us` stay as they are: clients send these requests only to servers like this one.
     """

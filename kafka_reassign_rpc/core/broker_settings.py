@@ -1,12 +1,9 @@
 """Settings that a Kafka controller has from the configuration of its broker, and how this server learns them.
 
-The operator's value wins. Otherwise the value counts that more than half of the registered brokers were started with.
-Without a majority the former value stays, at first Kafka's default: neither a minority nor a silent broker switches
-anything. A dynamic config takes precedence where Kafka has one.
-
-`delete.topic.enable` is unknown at first: as long as brokers may forbid deletions, nothing is deleted.
-
-The learnt settings are soft state: `state.soft_state.SoftState.broker_settings`.
+The operator's value wins, else the value with which more than half of the registered brokers were started. Without a
+majority the former value stays, at first Kafka's default, so that neither a minority nor a silent broker switches
+anything. A dynamic config takes precedence where Kafka has one. `delete.topic.enable` is unknown at first: as long as
+brokers may forbid deletions, nothing is deleted. Learnt settings are soft state (`SoftState.broker_settings`).
 """
 
 from collections import Counter
@@ -59,7 +56,7 @@ _SHOWN_BROKERS = 10
 
 
 def parse(name: str, text: str) -> Value | None:
-    """Parse the value of one of `ASKED`; None where it is invalid."""
+    """The value of one of `ASKED`, None if it is invalid."""
     if name == PROTOCOL_VERSION:
         return text[:_LONGEST_TEXT]
     if name in POLICIES or name == AUTHORIZER:
@@ -70,7 +67,6 @@ def parse(name: str, text: str) -> Value | None:
 
 
 def shown(value: Value) -> str:
-    """The value as Kafka prints it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -84,11 +80,10 @@ def as_configs(settings: BrokerSettings) -> dict[str, str]:
 def in_force(
     own: Mapping[str, Value], of_brokers: Collection[Mapping[str, Value]], before: BrokerSettings
 ) -> BrokerSettings:
-    """Return the settings that hold now.
+    """The settings that hold now, after those of `before`.
 
     own           the operator's values, by name
-    of_brokers    one answer for every registered broker; empty where it has not answered
-    before        the settings until now
+    of_brokers    one answer for every registered broker, empty if it has not answered
     """
     changes: dict[str, Value] = {}
     for name, field in FIELDS.items():
@@ -105,10 +100,10 @@ def in_force(
 def policies(
     of_brokers: Collection[Mapping[str, Value]], before: Mapping[str, str], *, refuses: bool
 ) -> Mapping[str, str]:
-    """Return the policies that this server respects, by setting: those of any broker.
+    """The policies of any broker that this server respects, by setting.
 
     refuses   whether the server refuses what a policy would check, since it cannot run the class
-    before    what it has respected so far, which holds while some broker, or every one, has not answered
+    before    what it has respected so far, which holds until every broker has answered
     """
     if not refuses:
         return {}
@@ -117,12 +112,12 @@ def policies(
 
 
 def migrating(of_brokers: Mapping[int, Mapping[str, Value]]) -> frozenset[int]:
-    """The brokers that were restarted for the migration to KRaft, as far as they have answered."""
+    """The brokers that say they were restarted for the migration to KRaft."""
     return frozenset(id_ for id_, answered in of_brokers.items() if answered.get(MIGRATION))
 
 
 def authorizer(of_brokers: Collection[Mapping[str, Value]]) -> str | None:
-    """The authorizer class of any broker; "" if all have answered and none has one; None while that is unknown."""
+    """The authorizer class of any broker; "" if all have answered that they have none; None while that is unknown."""
     found = [str(answered[AUTHORIZER]) for answered in of_brokers if AUTHORIZER in answered]
     if found:
         return found[0]
@@ -130,16 +125,14 @@ def authorizer(of_brokers: Collection[Mapping[str, Value]]) -> str | None:
 
 
 def lets_anybody_in(of_brokers: Collection[Mapping[str, Value]]) -> bool | None:
-    """Whether no broker that has answered has an authorizer (one is enough); None while none has answered."""
+    """Whether no broker that has answered has an authorizer, None if none has answered."""
     answered = [one for one in of_brokers if one]
     return not any(AUTHORIZER in one for one in answered) if answered else None
 
 
 class Difference(NamedTuple):
-    """A setting in which brokers differ from this server or from one another.
-
-    values    the brokers' values and the one in force: while these stay, it is the same difference
-    text      for people
+    """A setting in which brokers differ from this server or from one another. It is the same difference while `values`,
+    those of the brokers and the one in force, stay.
     """
 
     name: str
@@ -154,9 +147,8 @@ def differences(
     *,
     refuses: bool = True,
 ) -> Iterator[Difference]:
-    """Where brokers differ from `settings` or from one another, and the policies that they have.
-
-    `refuses`: see `policies`.
+    """Where brokers differ from `settings` or from one another, and the policies that they have. `refuses` is as in
+    `policies`.
     """
     for name in ASKED:
         values = {answered[name] for answered in of_brokers.values() if name in answered}

@@ -1,4 +1,4 @@
-"""Parsing of dynamic configs, which anybody may have written. Invalid text gives None; the former value then holds."""
+"""Parses dynamic configs, which anybody may have written. Invalid text gives None, and the former value holds."""
 
 from kafka_reassign_rpc.support.bounded_text import whole_number
 

@@ -68,11 +68,11 @@ def fail_over(
     is_as_known: bool = False,
     is_reassigned: bool = False,
 ) -> list[Change]:
-    """Decide one partition.
+    """Decides one partition.
 
-    own_id        this server's broker id, which no assignment may contain
-    is_as_known   this controller has read the partition again, exactly as it left and propagated it. A move then
-                  continues unchanged: each higher leader epoch stops its followers for a moment
+    own_id          this server's broker id, which no assignment may contain
+    is_as_known     this controller read the partition again as it left and propagated it: a move continues unchanged,
+                    since each higher leader epoch stops its followers for a moment
     is_reassigned   see `reassigned_by_others`; a new controller cannot know, since it has no former value
     """
     partition = view.get(topic, index)
@@ -129,8 +129,8 @@ def _report_kept(view: RoundView, topic: str, index: int, edited: Partition, kep
 
 
 def _without_former_replicas(cluster: Cluster, topic: str, partition: Partition) -> Partition:
-    """Take brokers that are no longer replicas out of ISR and leadership: a cancel or change of target was
-    half-written.
+    """Takes brokers that are no longer replicas out of ISR and leadership, after a half-written cancel or change of
+    target.
     """
     if not allows_unclean(cluster, topic):
         partition = _with_all_in_sync(partition)
@@ -158,7 +158,7 @@ def _without_former_replicas(cluster: Cluster, topic: str, partition: Partition)
 
 
 def _with_all_in_sync(partition: Partition) -> Partition:
-    """If all in-sync replicas are pending deletion, keep them until the others have caught up.
+    """If all in-sync replicas are pending deletion, keeps them until the others have caught up.
 
     No change of ours leaves that while an in-sync replica lives: the record is older than a stock controller's move.
     """
@@ -176,7 +176,7 @@ def _with_all_in_sync(partition: Partition) -> Partition:
 
 
 def _resumed(value: Partition, loaded: Partition) -> Partition:
-    """Continue a move with a correct record and a higher leader epoch."""
+    """Continues a move with a correct record and a higher leader epoch."""
     move = value.move
     if move is None:
         move = MoveRecord(target=value.target, original=value.origin)

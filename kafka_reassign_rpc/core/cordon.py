@@ -1,10 +1,9 @@
-"""Cordoned brokers (KIP-1066): they keep what they hold and lead, and the controller places no new replica on them.
+"""Cordoned brokers (KIP-1066) keep what they hold and lead, and the controller places no new replica on them. As in
+Kafka 4.3, a client may still name them.
 
-As in Kafka 4.3, replicas that a client names itself are its own business: only what this server chooses keeps away.
-
-The setting of all servers names the brokers. It does not stand in `/config/brokers/<id>`: brokers before 4.3 do not
-know Kafka's `cordoned.log.dirs` there, show it as a secret, and stock tools then refuse to change any other config of
-that broker. Where somebody has set it on a broker all the same, it counts.
+The setting of all servers names the brokers. `/config/brokers/<id>` does not hold it: brokers before 4.3 do not know
+Kafka's `cordoned.log.dirs`, show it as a secret, and stock tools then refuse to change any other config of that broker.
+Where somebody has set it on a broker all the same, it counts.
 """
 
 from collections.abc import Collection, Iterable
@@ -26,12 +25,12 @@ EXPECTED = f"ids of brokers with commas between them, at most {MOST_BROKERS}"
 
 @lru_cache(maxsize=4)
 def parse_brokers(text: str) -> frozenset[int] | None:
-    """None: the text is no list of ids of brokers. It is kept: each topic that is created asks for the same one."""
+    """None if the text is no list of broker ids. The result is cached, since each new topic needs it."""
     return broker_ids([item for item in text.split(",") if item.strip()])
 
 
 def broker_ids(items: Collection[str]) -> frozenset[int] | None:
-    """An id has one form: who takes 3 out of a list (AlterConfigOp.SUBTRACT) would leave 03 there."""
+    """An id has one form: taking 3 out of a list (AlterConfigOp.SUBTRACT) would leave 03 there."""
     if len(items) > MOST_BROKERS:
         return None
     ids: set[int] = set()
@@ -44,7 +43,7 @@ def broker_ids(items: Collection[str]) -> frozenset[int] | None:
 
 
 def listed(brokers: Iterable[int]) -> str:
-    """The form of the setting that `parse_brokers` reads."""
+    """The form that `parse_brokers` reads."""
     return ",".join(map(str, sorted(brokers)))
 
 
@@ -64,9 +63,7 @@ def cordoned_by_themselves(cluster: Cluster) -> frozenset[int]:
 
 
 class Destinations(NamedTuple):
-    """brokers   the registered brokers that may get new replicas
-    closed    how many others are registered
-    """
+    """`brokers` are registered and may get new replicas; `closed` counts the other registered ones."""
 
     brokers: list[Broker]
     closed: int

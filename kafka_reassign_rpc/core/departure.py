@@ -1,8 +1,8 @@
-"""May these brokers go? What partitions lose with them, and whether the others have room for what they hold. Pure.
+"""Whether brokers may go: what partitions lose with them, and whether the others have room for what they hold.
 
-A replica counts as in sync while it is in the ISR and its broker is live. What goes is judged more carefully: an ISR
-of which every member goes, or is already gone, was the last one. Partitions whose state cannot be read are counted as
-unknown: nothing speaks for them.
+A replica counts as in sync while it is in the ISR and its broker is live. What leaves is judged more carefully: if
+every member of an ISR goes or is already gone, it was the last one. Partitions with an unreadable state count as
+unknown.
 """
 
 from bisect import insort
@@ -30,8 +30,8 @@ MOST_SILENT = 20
 
 class BrokerFacts(NamedTuple):
     """live    registered, and not shutting down
-    takes   it may get new replicas: it is live and not cordoned
-    held    bytes of its replicas, and `free` those of its volumes: UNKNOWN until it has told
+    takes   may get new replicas: it is live and not cordoned
+    held    bytes of its replicas, as `free` of its volumes: UNKNOWN until it has reported
     """
 
     live: bool
@@ -42,7 +42,7 @@ class BrokerFacts(NamedTuple):
 
 
 class DiskFacts(Protocol):
-    """What a broker says about its log dirs, in bytes; below 0: unknown."""
+    """Bytes that a broker reports of its log dirs; negative if unknown."""
 
     @property
     def replicas(self) -> int: ...
@@ -62,12 +62,11 @@ Brokers = Mapping[int, BrokerFacts]
 
 
 class PartitionFacts(NamedTuple):
-    """replicas   as Kafka lists them, during a move both sides
+    """replicas   as Kafka lists them: during a move, both sides
     sources    without those that a move adds
     target     those that it will have
-    isr        empty: the state is not known
+    isr        empty if the state is unknown
     offline    replicas on failed log dirs
-    min_isr    its min.insync.replicas
     """
 
     name: TopicPartition
@@ -80,7 +79,7 @@ class PartitionFacts(NamedTuple):
 
 
 class Named:
-    """How many partitions, and the first of them by name."""
+    """A count of partitions, and the first of them by name."""
 
     __slots__ = ("count", "first")
 
@@ -113,22 +112,22 @@ class Named:
 
 
 class Loss(NamedTuple):
-    """What one partition loses. holders: those of the brokers that go that have a replica; kinds: of KINDS"""
+    """What one partition loses: `holders` are the leaving brokers with a replica, `kinds` are some of KINDS."""
 
     holders: Collection[int]
     kinds: tuple[str, ...]
 
 
 class Losses:
-    """What partitions lose with the brokers. Each list answers its own question: a partition may be on several.
+    """What partitions lose with the brokers. A partition may be on several lists.
 
     replicas          replicas that are assigned to the brokers, or in sync there
     holders           the brokers on which they are
     last_in_sync      no in-sync replica is left: the partition goes offline
-    below_min_isr     an in-sync replica goes, and those that stay are fewer than min.insync.replicas
+    below_min_isr     an in-sync replica goes, and fewer than min.insync.replicas stay
     under_replicated  it has all replicas in sync now, and then not any more
-    lost_rack         its in-sync replicas are in fewer racks then
-    no_place          fewer brokers may get replicas then than it has
+    lost_rack         its in-sync replicas will be in fewer racks
+    no_place          it has more replicas than brokers that may then get them
     unknown           its state cannot be read
     """
 
@@ -166,7 +165,6 @@ KINDS = tuple(name for name in Losses.__slots__ if name not in ("replicas", "hol
 
 
 def loss_of(one: PartitionFacts, away: Collection[int], brokers: Brokers) -> Loss:
-    """What this partition loses if the brokers `away` go."""
     affected = {*one.replicas, *one.isr}.intersection(away)
     if not affected:
         return Loss((), ())
@@ -191,7 +189,7 @@ def loss_of(one: PartitionFacts, away: Collection[int], brokers: Brokers) -> Los
 
 
 def _has_place(one: PartitionFacts, away: Collection[int], brokers: Brokers) -> bool:
-    """Whether as many brokers are left as it has replicas: what lives there may stay, and others have to take it."""
+    """Whether as many brokers are left as it has replicas: live holders may keep theirs, others must take the rest."""
     places, wanted = 0, len(set(one.target))
     for id_, broker in brokers.items():
         places += id_ not in away and (broker.takes or (broker.live and id_ in one.target))
@@ -213,7 +211,7 @@ def _racks(replicas: Iterable[int], brokers: Brokers) -> int:
 def count_losses(
     partitions: Iterable[PartitionFacts | None], asked: Mapping[K, Collection[int]], brokers: Brokers, most: int
 ) -> Generator[None, None, dict[K, Losses]]:
-    """What is lost for each set of brokers that is asked about. None among the partitions: a pause."""
+    """What is lost for each set of brokers. None among the partitions lets the caller pause."""
     found = {key: Losses() for key in asked}
     by_broker: dict[int, list[K]] = {}
     for key, away in asked.items():
@@ -241,9 +239,9 @@ def count_losses(
 
 
 def partitions_of(cluster: Cluster, default_min_isr: int | None = None) -> Iterator[PartitionFacts | None]:
-    """The partitions of a cluster that may change between two of them; None: nothing to say, but time has passed.
+    """The partitions of a cluster that may change meanwhile; yields None to let the caller pause.
 
-    default_min_isr   min.insync.replicas that brokers were started with; None: as the cluster has learnt it
+    `default_min_isr` is the min.insync.replicas with which brokers were started, None for what the cluster has learnt.
     """
     for unreadable in list(cluster.unreadable):
         yield PartitionFacts(TopicPartition(unreadable, WHOLE_TOPIC), (), (), (), (), 0)
@@ -261,7 +259,7 @@ def partitions_of(cluster: Cluster, default_min_isr: int | None = None) -> Itera
 
 
 def brokers_of(cluster: Cluster, disks: Mapping[int, DiskFacts]) -> dict[int, BrokerFacts]:
-    """`disks`: of the brokers that have told."""
+    """`disks` holds only brokers that have reported."""
     closed = cordoned(cluster)
     return {
         one.id: BrokerFacts(
@@ -275,8 +273,11 @@ def brokers_of(cluster: Cluster, disks: Mapping[int, DiskFacts]) -> dict[int, Br
 
 
 def _bytes(disk: DiskFacts | None) -> tuple[int, int]:
-    """What a broker holds, and what is free. A log dir that has failed does not tell what it holds, and a broker that
-    tells neither volumes nor replicas may have refused to."""
+    """What a broker holds, and what is free.
+
+    A failed log dir does not report what it holds, and a broker that reports neither volumes nor replicas may have
+    refused to.
+    """
     if disk is None:
         return UNKNOWN, UNKNOWN
     untold = disk.failed or (disk.capacity < 0 and disk.replicas <= 0)
@@ -284,12 +285,12 @@ def _bytes(disk: DiskFacts | None) -> tuple[int, int]:
 
 
 class Room(NamedTuple):
-    """Whether the others can hold what the brokers hold, in sum. A plan says where each replica fits.
+    """Whether the others can hold in sum what the brokers hold. A plan says where each replica fits.
 
-    needed   bytes that the brokers hold, UNKNOWN where one of them has not told
-    free     of the brokers that may get replicas, UNKNOWN where one of them has not told
-    enough   None: not known
-    silent   the first brokers whose disks are not known
+    needed   bytes that the brokers hold, UNKNOWN unless all have reported
+    free     bytes on brokers that may get replicas, UNKNOWN unless all have reported
+    enough   None if unknown
+    silent   the first brokers whose disks are unknown
     """
 
     needed: int
@@ -299,7 +300,7 @@ class Room(NamedTuple):
 
 
 class Disks:
-    """The sums over all brokers, made once for many questions."""
+    """Sums over all brokers, which serve many questions."""
 
     def __init__(self, brokers: Brokers) -> None:
         self._brokers = brokers
@@ -308,7 +309,7 @@ class Disks:
         self._silent = sorted(id_ for id_, one in takers.items() if one.free == UNKNOWN)
 
     def room(self, away: Collection[int], replicas: int) -> Room:
-        """`replicas`: how many are on the brokers that go."""
+        """`replicas` counts those on the brokers that go."""
         gone = BrokerFacts(live=False, takes=False)
         leaving = {broker: self._brokers.get(broker, gone) for broker in away}
         free = self._free - sum(max(one.free, 0) for one in leaving.values() if one.takes)
@@ -328,25 +329,23 @@ class Disks:
 
 
 class Departure(NamedTuple):
-    """The answer: what is lost with the brokers, and whether the others have room."""
-
     brokers: Collection[int]
     losses: Losses
     room: Room
 
     def strangers(self, registered: Collection[int]) -> list[int]:
-        """Brokers that are not registered and hold nothing: ids that nobody knows."""
+        """Ids that nobody knows: not registered, and without a replica."""
         return sorted(one for one in self.brokers if one not in registered and one not in self.losses.holders)
 
     def may_go(self, registered: Collection[int]) -> bool | None:
-        """None: it cannot be told."""
+        """None if that is unknown."""
         losses = self.losses
         if losses.last_in_sync.count or losses.below_min_isr.count or self.room.enough is False:
             return False
         return None if losses.unknown.count or self.strangers(registered) else True
 
     def why_not(self, registered: Collection[int]) -> list[str]:
-        """Empty: they may go."""
+        """Empty if they may go."""
         losses = self.losses
         last, below, unknown = losses.last_in_sync.count, losses.below_min_isr.count, losses.unknown.count
         found = []
@@ -364,7 +363,7 @@ class Departure(NamedTuple):
         return found
 
     def meanwhile(self) -> list[str]:
-        """What an operator has to know although they may go."""
+        """What an operator must know even if they may go."""
         losses = self.losses
         found = []
         for lost, verb, what in (

@@ -1,8 +1,8 @@
-"""Errors that an operator or a client can get: one class for each Kafka error, with its code.
+"""Errors that an operator or a client can get: one class for each Kafka error, with its code and default text
+(org.apache.kafka.common.protocol.Errors).
 
-The message says what is wrong and, where it helps, what to do; its length is limited. The wire carries `code` and
-`str(error)` unchanged, so this file is the only mapping from a class to its code. Other exceptions become a Kafka error
-where they are caught (under `kafka_reassign_rpc/`):
+The message says what is wrong and, where it helps, what to do. The wire carries `code` and `str(error)` unchanged.
+Other exceptions become a Kafka error where they are caught (under `kafka_reassign_rpc/`):
 
 exception                           Kafka error                               caught in
 ControllerMoved; ReloadNeeded       NOT_CONTROLLER, to all commands in the    controller/controller_loop.py
@@ -24,8 +24,6 @@ any other in a handler              UNKNOWN_SERVER_ERROR                      ap
 RemoteProtocolError                 none: the connection closes, as in        protocol/connection_state.py
                                     Kafka; UNSUPPORTED_VERSION where the
                                     version of ApiVersions is not served
-
-Source of codes and default texts: org.apache.kafka.common.protocol.Errors.
 """
 
 import re
@@ -51,8 +49,8 @@ class KafkaError(Exception):
         return str(self)
 
     def as_answer(self) -> Self:
-        """Drop the traceback: it holds everything around the place of the raise, in a cycle if the error becomes part
-        of that. An answer with many errors would stay in memory for a minute.
+        """Drops the traceback, which holds everything around the raise, in a cycle if the error becomes part of that:
+        an answer with many errors would stay in memory for a minute.
         """
         self.__traceback__ = self.__context__ = self.__cause__ = None
         return self
@@ -64,8 +62,8 @@ class KafkaError(Exception):
 
 
 def _sendable(message: str) -> str:
-    """Make the message fit every version of an answer: below 32,767 bytes, and without lone surrogates, which UTF-8
-    does not have. Names that clients and znodes choose may be in it.
+    """Fits every version of an answer: below 32,767 bytes, without lone surrogates, which UTF-8 lacks. Names that
+    clients and znodes choose may be in it.
     """
     short = shortened(message, LONGEST_MESSAGE)
     return short if short.isascii() else short.encode(errors="replace").decode()

@@ -24,10 +24,7 @@ def is_under_replicated(partition: Partition) -> bool:
 
 
 class PartitionHealth:
-    """Counts unhealthy partitions.
-
-    `now` is the last count; a topic is counted again only after one of its partitions changed, or while one is new.
-    """
+    """`now` is the last count. A topic is counted again only after a change of its partitions, or while one is new."""
 
     def __init__(self) -> None:
         self._counted: dict[str, tuple[int, UnhealthyPartitions]] = {}
@@ -35,7 +32,7 @@ class PartitionHealth:
         self.counted = False
 
     def update(self, cluster: Cluster) -> Iterator[None]:
-        """Topics in deletion are left out, as in Kafka."""
+        """Leaves out topics in deletion, as Kafka does."""
         counted: dict[str, tuple[int, UnhealthyPartitions]] = {}
         under_replicated = offline = 0
         for topic in list(cluster.topics.values()):
@@ -56,15 +53,19 @@ class PartitionHealth:
 
 
 def _is_new(partition: Partition) -> bool:
-    """Kafka's NewPartition: it has no state yet. Metadata tells no partition epoch, so a raised leader epoch says that
-    there has been a leader: with eligible leader replicas (KIP-966) the ISR may be empty after it."""
+    """Kafka's NewPartition: it has no state yet.
+
+    Metadata has no partition epoch, but a raised leader epoch shows that there has been a leader: with eligible leader
+    replicas (KIP-966) the ISR may be empty after it.
+    """
     is_known = partition.partition_epoch >= 0 or partition.leader_epoch > 0
     return not is_known and not partition.isr and partition.leader == NO_LEADER
 
 
 def _count(topic: Topic, cluster: Cluster) -> tuple[UnhealthyPartitions, bool]:
-    """Also whether there are new partitions. One of them is about to get a leader where a replica lives, so it is not
-    offline."""
+    """Also returns whether there are new partitions. One with a live replica is about to get a leader, so it is not
+    offline.
+    """
     under_replicated = offline = 0
     are_new = False
     for partition in topic.partitions.values():

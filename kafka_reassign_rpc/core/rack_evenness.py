@@ -1,4 +1,4 @@
-"""How evenly replicas are spread over racks, and whether a change makes it worse. Pure."""
+"""How evenly replicas are spread over racks, and whether a change makes it worse."""
 
 from collections.abc import Iterable, Mapping
 from itertools import accumulate
@@ -8,7 +8,7 @@ R = TypeVar("R", bound=str | None)
 
 
 def count_by_rack(replicas: Iterable[int], racks: Mapping[int, R]) -> dict[R, int]:
-    """Brokers without a known rack are skipped."""
+    """Skips brokers without a known rack."""
     found: dict[R, int] = {}
     for broker in replicas:
         if broker in racks:
@@ -18,9 +18,8 @@ def count_by_rack(replicas: Iterable[int], racks: Mapping[int, R]) -> dict[R, in
 
 
 def is_as_even(after: Iterable[int], before: Iterable[int]) -> bool:
-    """Whether `before` majorizes `after` (replicas of each rack, in any order).
-
-    So the fullest rack has no more replicas than before, nor have the two fullest together, and so on.
+    """Whether `before` majorizes `after` (replicas of each rack, in any order): the fullest rack has no more replicas
+    than before, nor have the two fullest together, and so on.
     """
     sums = zip(accumulate(sorted(after, reverse=True)), accumulate(sorted(before, reverse=True)), strict=False)
     return all(now <= then for now, then in sums)

@@ -1,8 +1,9 @@
-"""The algebra of a reassignment (KIP-455): replica sets in, replica sets out, whichever brokers are alive.
+"""The algebra of a reassignment (KIP-455, kafka.controller.ReplicaAssignment): replica sets in, replica sets out,
+whichever brokers are alive.
 
 RS  replicas    the full replica set; during a move: the target, then the replicas to be removed
 AR  adding      replicas of RS that the move adds
-RR  removing    replicas of RS that leave at completion
+RR  removing    replicas of RS that leave at completion, last and in their present order, as in ZooKeeper mode
 ORS origin      RS - AR, without the retained replicas
 TRS target      RS - RR
 
@@ -13,11 +14,6 @@ or the size of the ISR depends on them: those are retained. For example
     target [4,2,5]                RS [4,2,5,1,3]  AR [4,5]  RR [1,3]
     then target [6,2,3]           RS [6,2,3,1]    AR [6]    RR [1]    removed at once: [4,5]
     then cancelled                RS [1,2,3]                          removed at once: [6]
-
-Source: kafka.controller.ReplicaAssignment. Removing replicas come last, in their present order, as in ZooKeeper mode.
-
-Three parts: the sets of a target and of a cancel; which adding replicas of a former target stay; when a move is
-complete, and the partition after it.
 """
 
 from collections.abc import Collection, Iterable
@@ -34,10 +30,8 @@ MIN_INSYNC_REPLICAS = "min.insync.replicas"
 
 
 class Reassigned(NamedTuple):
-    """The replica sets after a decision.
-
-    removed_at_once   present replicas that are in none of the new sets
-    retained          part of `removing` (see `retained`)
+    """The replica sets after a decision. `removed_at_once` are in none of the new sets; `retained` are part of
+    `removing`.
     """
 
     replicas: Replicas
@@ -90,13 +84,11 @@ def added_for_former_target(partition: Partition, target: Replicas) -> Replicas:
 
 
 def retained(partition: Partition, target: Replicas) -> Replicas:
-    """Those of them that stay until the new target is in sync (KIP-236); the others are removed at once.
+    """The replicas of `added_for_former_target` that stay until the new target is in sync; the others leave at once.
 
-    The proposal's rule: let `top` be the size of the original assignment. The first `top` replicas of (leader, ISR,
-    out of sync) stay until the new target is in sync. The rest of the assignment is removed at once.
-
-    Two additions: original replicas and replicas of the new target always stay (KIP-455: a cancel needs the former, the
-    latter would be copied again), and they come first within the ISR.
+    KIP-236's rule: let `top` be the size of the original assignment. The first `top` replicas of (leader, ISR, out of
+    sync) stay, and the rest leave. Two additions: original replicas and replicas of the new target always stay
+    (KIP-455: a cancel needs the former, the latter would be copied again), and they come first within the ISR.
 
     original  former target  ISR, leader first  new target  removed  retained
     [1,2]     [2,3]          1,2                [2,4]       3                  the proposal's example
@@ -106,9 +98,9 @@ def retained(partition: Partition, target: Replicas) -> Replicas:
     [1]       [2,3]          2,1,3              [4]         3        2         2 leads, and one is enough
     [1,2,3]   [4,5,6]        1,4,5              [7,8,9]     6        4,5
 
-    A retained replica counts as removing. So the leader stays, and the ISR stays as large as it was, or as `top` if
-    that is less: producers with acks=all are cut off only if `top` is below min.insync.replicas. Then a new target
-    that would remove anything is refused, except the original replicas, which amount to a cancel.
+    Retained replicas count as removing. So the leader stays, and the ISR keeps its size, or `top` if that is less: only
+    if `top` is below min.insync.replicas are producers with acks=all cut off. Then a new target that removes anything
+    is refused, except the original replicas, which amount to a cancel.
     """
     leaving = added_for_former_target(partition, target)
     if not leaving:
@@ -124,7 +116,7 @@ def retained(partition: Partition, target: Replicas) -> Replicas:
 def target_refusal(
     cluster: Cluster, topic: str, index: int, partition: Partition, target: Replicas
 ) -> KafkaError | None:
-    """Why the move may not get this target: fewer original replicas than min.insync.replicas would block producers."""
+    """Refuses a target if fewer original replicas than min.insync.replicas would block producers."""
     leaving = added_for_former_target(partition, target)
     if not leaving or target == partition.target or set(target) == set(partition.origin):
         return None
@@ -149,16 +141,15 @@ def min_insync_replicas(cluster: Cluster, topic: str) -> int:
 def is_complete(cluster: Cluster, partition: Partition) -> bool:
     """Whether a move is over (KIP-455, phase B).
 
-    A move is complete when one of these rules holds, and a live replica of the target can lead (or no live replica
-    is in the ISR at all):
+    A move is complete when one of these rules holds, and a live replica of the target can lead (or no live replica is
+    in the ISR at all):
 
     - Kafka's rule in ZooKeeper mode: every target replica is in the ISR (KafkaController.isReassignmentComplete).
     - KAFKA-19975: every *adding* replica is in the ISR, and at least as many have joined the ISR as leave it now.
 
-    By the second rule a sick replica that stays does not delay the move: [1,2,3] -> [1,2,4] with 2 out of sync is
-    complete at ISR [1,3,4]. A shrink is complete at once if the removed replicas were out of sync; it waits if it
-    would take in-sync replicas away while a staying one is out of sync. Without this rule one sick broker blocks
-    every move of its partitions.
+    By the second rule one sick staying replica does not block every move of its partitions: [1,2,3] -> [1,2,4] with 2
+    out of sync is complete at ISR [1,3,4]. A shrink is complete at once if the removed replicas were out of sync; it
+    waits if it would take in-sync replicas away while a staying one is out of sync.
     """
     if not partition.is_moving:
         return False
@@ -178,11 +169,11 @@ def is_complete(cluster: Cluster, partition: Partition) -> bool:
 
 
 def completed(cluster: Cluster, partition: Partition) -> Partition | None:
-    """The partition after its move; None: it is not complete.
+    """The partition after its move, None if that is not complete.
 
-    A live leader in the target stays (G01); otherwise the first live in-sync target replica leads (G02). If there is
-    none, a leader in controlled shutdown that is in the target and the ISR stays until it is gone. (Kafka's election
-    fails then, which leaves the leader.) Removed replicas become pending deletion.
+    A live leader in the target stays (G01), else the first live in-sync target replica leads (G02). If there is none, a
+    leader in controlled shutdown stays until it is gone, if it is in the target and the ISR. (Kafka's election fails
+    then, which leaves the leader.) Removed replicas become pending deletion.
     """
     if not is_complete(cluster, partition):
         return None

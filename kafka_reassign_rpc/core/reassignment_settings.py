@@ -1,6 +1,5 @@
-"""The settings for every new move: names, defaults, and the caps in force.
-
-`core.restrictions` has the rules that they switch, `core.reassignment.in_flight_caps` the meaning of the caps.
+"""The settings for every new move: names, defaults, and the caps in force. `core.restrictions` applies the rules among
+them, `core.reassignment.in_flight_caps` the caps.
 """
 
 import msgspec
@@ -22,8 +21,9 @@ DEFAULT_ABSENCE_MS = 3_600_000
 
 
 class InFlightCaps(msgspec.Struct, frozen=True):
-    """-1: no cap. `repairs` counts moves of repairs (KIP-46) and is 0 while the brake holds. `closed`: outside of
-    windows no move starts that copies anything, but repairs."""
+    """-1 is no cap. `repairs` counts moves of repairs (KIP-46), 0 while the brake holds. `closed`: outside of windows
+    no move starts that copies anything, except repairs.
+    """
 
     per_broker: int = -1
     per_cluster: int = -1
@@ -37,11 +37,7 @@ class InFlightCaps(msgspec.Struct, frozen=True):
 
 
 class ReassignmentSettings(msgspec.Struct, frozen=True):
-    """The server's own settings.
-
-    sizes_sampled           the server asks brokers for sizes of partitions that move or wait
-    hold_after_absence_ms   see `core.absence`
-    """
+    """The server's own settings. `sizes_sampled`: it asks brokers for sizes of partitions that move or wait."""
 
     replication_factor_change_allowed: bool = True
     caps: InFlightCaps = InFlightCaps()
@@ -64,7 +60,7 @@ def cap_settings(caps: InFlightCaps) -> dict[str, int]:
 def caps_in_force(cluster: Cluster, settings: ReassignmentSettings, gone: frozenset[int] | None = None) -> InFlightCaps:
     """The caps of the window that holds, else those of all servers, else the server's own.
 
-    gone   brokers with lost replicas, as counted just now; None: as last counted
+    `gone` are the brokers with lost replicas as just counted, None for the last count.
     """
     per_broker, per_cluster, in_flight = (
         in_force(cluster, name, _cap, value) for name, value in cap_settings(settings.caps).items()

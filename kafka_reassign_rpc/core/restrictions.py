@@ -1,10 +1,9 @@
-"""Restrictions on new moves by any route: reassignments disabled (KIP-236), and changes of replication factor.
+"""Restrictions on new moves by any route: reassignments disabled (KIP-236), and changes of replication factor
+(KIP-860).
 
-Reassignments are disabled while `/admin/reassign_cancel` exists, while `partition.reassignments.enabled` of all servers
-is false, or while its value is unknown. Then clients' targets are refused with POLICY_VIOLATION, targets in znodes
-wait, and cancels go through.
-
-`partition.reassignments.replication.factor.change.allowed` holds for every target, whatever the request says (KIP-860).
+Reassignments are disabled while `/admin/reassign_cancel` exists, or while `partition.reassignments.enabled` of all
+servers is false or unknown. Then clients' targets are refused with POLICY_VIOLATION, targets in znodes wait, and
+cancels go through. `partition.reassignments.replication.factor.change.allowed` holds whatever the request says.
 """
 
 from kafka_reassign_rpc.core.config_values import flag
@@ -26,7 +25,7 @@ DISABLING_ZNODE = "/admin/reassign_cancel"
 
 
 def disabled_by(cluster: Cluster) -> str | None:
-    """None: reassignments are enabled."""
+    """None if reassignments are enabled."""
     if cluster.disabled_by_znode:
         return f"{DISABLING_ZNODE} exists"
     if cluster.settings_problem:
@@ -35,14 +34,14 @@ def disabled_by(cluster: Cluster) -> str | None:
 
 
 def switched_by(cluster: Cluster) -> Requester | None:
-    """Who has last enabled or disabled reassignments; None: unknown."""
+    """Who last enabled or disabled reassignments, None if unknown."""
     if cluster.disabled_by_znode:
         return requesters.znode(DISABLING_ZNODE)
     return set_by(cluster, ENABLED)
 
 
 def disabled_who(cluster: Cluster) -> str | None:
-    """Who has disabled reassignments, for people; None: nobody, or nobody knows."""
+    """Who has disabled reassignments, in words for people, None if nobody is known to."""
     by = None if disabled_by(cluster) is None else switched_by(cluster)
     return None if by is None else by.who
 
@@ -55,7 +54,7 @@ def reassignments_disabled(cluster: Cluster) -> KafkaError | None:
 
 
 def lease_refused(cluster: Cluster) -> KafkaError | None:
-    """Why no throttle lease is given; None: one may be."""
+    """Why no throttle lease is given, None if one may be."""
     brokers = cluster.soft.migrating
     if not brokers:
         return None
@@ -72,7 +71,7 @@ def replication_factor_may_change(cluster: Cluster, settings: ReassignmentSettin
 
 
 def with_reason(error: KafkaError | None, *, forbidden: bool) -> KafkaError | None:
-    """The same error; its text names the rule (`forbidden`) that refuses a change of replication factor."""
+    """Names the rule (`forbidden`) that refuses a change of replication factor."""
     if forbidden and isinstance(error, InvalidReplicationFactor):
         return InvalidReplicationFactor(f"{error}, which {REPLICATION_FACTOR_CHANGE_ALLOWED}=false forbids")
     return error

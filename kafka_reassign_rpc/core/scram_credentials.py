@@ -55,7 +55,7 @@ Alteration = Deletion | Upsertion
 
 
 def iterations_of(configs: Mapping[str, str]) -> dict[int, int | None]:
-    """Mechanism type -> iterations of the user's credential; None: it is unreadable."""
+    """Mechanism type -> iterations of the user's credential, None if it is unreadable."""
     return {
         kind: None if (fields := fields_of(configs[mechanism.name])) is None else fields.iterations
         for kind, mechanism in MECHANISMS.items()
@@ -73,14 +73,14 @@ class Fields(NamedTuple):
 
 
 def fields_of(credential: str) -> Fields | None:
-    """None: it is no credential."""
+    """None if it is no credential."""
     found = dict(field.partition("=")[::2] for field in credential.split(","))
     iterations = number(found["iterations"], 1, INT32) if found.keys() == set(Fields._fields) else None
     return None if iterations is None else Fields(found["salt"], found["stored_key"], found["server_key"], iterations)
 
 
 def refusals_of_names(users: Sequence[str]) -> dict[str, KafkaError]:
-    """The users that a request may not ask about, with the reason."""
+    """Why a request may not ask about these users."""
     refused: dict[str, KafkaError] = {}
     for user, count in Counter(users).items():
         if not user:
@@ -97,7 +97,7 @@ def refusals_of_names(users: Sequence[str]) -> dict[str, KafkaError]:
 
 
 def refusals(alterations: Sequence[Alteration]) -> dict[str, KafkaError]:
-    """The users whose credentials a request may not change, with the reason."""
+    """Why a request may not change the credentials of these users."""
     refused: dict[str, KafkaError] = {}
     for one in alterations:
         reason = _refusal(one)
@@ -127,7 +127,7 @@ def _refusal(one: Alteration) -> KafkaError | None:
 
 
 def altered(alterations: Sequence[Alteration], configs: Mapping[str, str]) -> dict[str, str]:
-    """All alterations are checked. Raises ResourceNotFound."""
+    """Takes checked alterations. Raises ResourceNotFound."""
     wanted = dict(configs)
     for one in alterations:
         name = MECHANISMS[one.mechanism].name
@@ -141,7 +141,7 @@ def altered(alterations: Sequence[Alteration], configs: Mapping[str, str]) -> di
 
 
 def credential_text(algorithm: str, iterations: int, salt: bytes, salted_password: bytes) -> str:
-    """The credential as a config holds it. `algorithm`: the mechanism's hash, such as sha512."""
+    """The credential as a config holds it. `algorithm` is the mechanism's hash, such as sha512."""
     stored_key = stored_key_of(algorithm, salted_password)
     server_key = server_key_of(algorithm, salted_password)
     texts = (b64encode(value).decode() for value in (salt, stored_key, server_key))
@@ -149,7 +149,7 @@ def credential_text(algorithm: str, iterations: int, salt: bytes, salted_passwor
 
 
 def stored_key_of(algorithm: str, salted_password: bytes) -> bytes:
-    """RFC 5802: what a client's proof is checked against."""
+    """RFC 5802: a client's proof is checked against it."""
     return hashlib.new(algorithm, client_key_of(algorithm, salted_password)).digest()
 
 

@@ -1,6 +1,6 @@
-"""The catalogue of the settings that all servers of a cluster share and that hold without a restart.
+"""The catalogue of the settings that all servers of a cluster share and that change without a restart.
 
-They stand in `/admin/reassignment_settings`; DescribeConfigs shows them as configs of the server's own node.
+`/admin/reassignment_settings` holds them; DescribeConfigs shows them as configs of the server's own node.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,8 +17,9 @@ from kafka_reassign_rpc.core.windows.grammar import WINDOWS
 
 
 class ServerSetting(msgspec.Struct, frozen=True):
-    """Bounds are inclusive. `rate_or_share`: `HealingThrottle` parses the text; `broker_ids`: `cordon` does;
-    `windows`: `core.windows` does."""
+    """Bounds are inclusive. `HealingThrottle` parses a `rate_or_share`, `cordon` parses `broker_ids`, `core.windows`
+    parses `windows`.
+    """
 
     name: str
     type: Literal["BOOLEAN", "INT", "LONG", "STRING", "LIST"]
@@ -185,15 +186,13 @@ def divided(configs: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]
 
 
 def telling(own: Mapping[str, str], below: Mapping[str, str]) -> dict[str, str]:
-    """Without what says nothing: an empty value that is the default, and overrides none of the layer below."""
+    """Leaves out an empty value that is the default and overrides nothing in the layer below."""
     return {name: value for name, value in own.items() if value or SERVER_SETTINGS[name].default or name in below}
 
 
 class MovedSettings(msgspec.Struct, frozen=True):
-    """What leaves the brokers' defaults, by name.
-
-    moved    values that now hold in the settings of the servers
-    dropped  values without effect: the settings of the servers had others already
+    """What leaves the brokers' defaults: `moved` now holds in the settings of the servers; `dropped` had no effect,
+    since these had other values already.
     """
 
     moved: Mapping[str, str] = {}

@@ -1,7 +1,7 @@
 """Which value of a setting counts: that of all servers, else that among the brokers' defaults, else the server's own.
 
-Up to version 0.1 the settings stood in `/config/brokers/<default>`. Brokers take unknown names there for secrets, so
-that stock tools refuse to change any default beside them. This version still reads them, and warns.
+Up to version 0.1 `/config/brokers/<default>` held the settings. Brokers take unknown names there for secrets, so that
+stock tools refuse to change any default beside them. This version still reads them, and warns.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,8 +25,9 @@ def layers(cluster: Cluster) -> tuple[Mapping[str, str], Mapping[str, str]]:
 
 
 def in_force(cluster: Cluster, name: str, parse: Callable[[str], T | None], default: T) -> T:
-    """The value of the strongest layer with a valid one. A layer without the name says nothing, also where an empty
-    text is a value."""
+    """The value of the strongest layer with a valid one. Only a layer without the name has no value; an empty text is
+    one.
+    """
     for layer in layers(cluster):
         found = parse(layer[name]) if name in layer else None
         if found is not None:
@@ -35,7 +36,7 @@ def in_force(cluster: Cluster, name: str, parse: Callable[[str], T | None], defa
 
 
 def set_by(cluster: Cluster, name: str) -> Requester | None:
-    """Who has set the value that holds for all servers, or has deleted it at last; None where that is not known."""
+    """Who set or last deleted the value that holds for all servers, None if unknown."""
     if cluster.settings_problem or (name not in cluster.settings and name in cluster.default_configs):
         return None
     return cluster.settings_by.get(name)

@@ -1,8 +1,8 @@
 """What the windows of a cluster mean now.
 
-Time passes outside of decisions: a duty tells it, and the soft state has what it means, with the text that was judged.
-Until a new text is judged, and where it cannot be parsed, no waiting move starts: a window is there to keep moves away.
-Likewise leases keep the rate that they have had from it.
+Since time passes outside of decisions, a duty reports it, and the soft state keeps the judgement with the text that was
+judged. Until a new text is judged, and if it cannot be parsed, no waiting move starts, since a window keeps moves away;
+leases keep their last rate from it.
 """
 
 from msgspec.structs import replace
@@ -22,7 +22,7 @@ def text_of(cluster: Cluster) -> str:
 
 
 def judge(cluster: Cluster, now_ms: int) -> WindowNow | None:
-    """None: there are no windows."""
+    """None without windows."""
     text = text_of(cluster)
     try:
         windows = parse_windows(text)

@@ -36,7 +36,7 @@ _ALLOWED_BY[AclOperation.DESCRIBE_CONFIGS] = _bits(AclOperation.DESCRIBE_CONFIGS
 
 
 class AclAuthorizer:
-    """Hosts are addresses as Java prints them (`java_host`), principals are such as `User:alice`."""
+    """Hosts are as Java prints them (`java_host`), principals are such as `User:alice`."""
 
     def __init__(self, super_users: Iterable[str] = (), *, allow_everyone: bool = False) -> None:
         self.super_users = frozenset(super_users)
@@ -62,7 +62,7 @@ class AclAuthorizer:
     def authorized_operations(
         self, principal: str, host: str, resource_type: ResourceType, name: str
     ) -> frozenset[AclOperation]:
-        """AuthHelper.authorizedOperations: the operations on such a resource that the principal may do."""
+        """AuthHelper.authorizedOperations."""
         supported = SUPPORTED_OPERATIONS[resource_type]
         if principal in self.super_users:
             return supported

@@ -60,7 +60,7 @@ class ResourceType(_Code):
 
 
 class PatternType(_Code):
-    """How a pattern's name is compared with a resource's. Only filters have ANY and MATCH."""
+    """Only filters have ANY and MATCH."""
 
     UNKNOWN = 0
     ANY = 1
@@ -133,7 +133,7 @@ def is_principal(text: str) -> bool:
 
 
 def parse_super_users(text: str) -> frozenset[str]:
-    """Parse `super.users`: principals separated by semicolons. Raises ValueError."""
+    """Parses `super.users`, principals separated by semicolons. Raises ValueError."""
     found = text.split(";")
     while found and not found[-1]:  # as Java splits
         found.pop()

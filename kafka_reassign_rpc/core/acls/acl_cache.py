@@ -58,14 +58,14 @@ class AclCache:
         return list(self._entries)
 
     def entries(self, pattern: ResourcePattern) -> Entries:
-        """The ACLs of a pattern; empty where they cannot be read."""
+        """Empty if they cannot be read."""
         return NO_ENTRIES if pattern in self.unreadable else self._entries.get(pattern, NO_ENTRIES)
 
     def put(self, pattern: ResourcePattern, entries: Entries | None) -> Generator[None, None, None]:
-        """Set the ACLs of a pattern. None means that they cannot be read. Yields after each item.
+        """Sets the ACLs of a pattern; None means that they cannot be read. Yields after each item.
 
-        Between two steps a request may be refused that neither the old nor the new ACLs refuse. None is admitted that
-        both refuse.
+        Between two steps a request may be refused that neither the old nor the new ACLs refuse, but none is admitted
+        that both refuse.
         """
         wanted = DENY_ALL if entries is None else entries
         before = self._entries.get(pattern, NO_ENTRIES)
@@ -126,7 +126,7 @@ class AclCache:
                     del self._names[key]
 
     def operations(self, resource_type: ResourceType, name: str, principal: str, host: str) -> tuple[int, int] | None:
-        """The operations on a resource that are denied, and those allowed; None if no ACL is about the resource."""
+        """The denied operations on a resource and the allowed ones, None if no ACL is about the resource."""
         if resource_type is not ResourceType.CLUSTER:
             return self._look_up(resource_type, name, principal, host)
         asked = name, principal, host

@@ -48,7 +48,7 @@ class AclBindingFilter(NamedTuple):
         )
 
     def patterns(self) -> tuple[ResourcePattern, ...]:
-        """The patterns to look up, at most one of each type, if the filter names them: then it needs no search
+        """At most one pattern of each type, if the filter names them and so needs no search
         (AclAuthorizer.filterToResources).
         """
         if self.name is None or self.resource_type in (ResourceType.ANY, ResourceType.UNKNOWN):

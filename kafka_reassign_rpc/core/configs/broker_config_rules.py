@@ -1,7 +1,7 @@
 """Which new cluster-wide configs a Kafka 3.9 broker accepts, as far as its configuration decides.
 
 `judge_reconfiguration` is DynamicBrokerConfig.validate: the requirements of KafkaConfig, then `validateReconfiguration`
-of each part of the broker whose configs change. Simulated brokers answer so; stock ones are asked. `later_trouble`
+of each part of the broker whose configs change. It answers for simulated brokers; stock ones are asked. `later_trouble`
 finds what stock brokers accept but cannot apply, or cannot start with.
 """
 
@@ -79,7 +79,7 @@ def applied(defaults: Props) -> dict[str, str]:
 def judge_reconfiguration(
     static: Props, standing: Props, own: Props, wanted: Props, listener: str, *, may_shrink: bool = False
 ) -> None:
-    """Check `wanted` in place of the cluster-wide configs `standing`. Raises ConfigValueError.
+    """Checks `wanted` in place of the cluster-wide configs `standing`. Raises ConfigValueError.
 
     static, own   what the broker was started with, and its own dynamic configs
     listener      name of its listener, in lower case
@@ -99,7 +99,7 @@ def judge_reconfiguration(
 
 
 def judge_standing(static: Props, standing: Props, own: Props, listener: str) -> None:
-    """Check whether a broker can apply the present cluster-wide configs. Raises ConfigValueError."""
+    """Raises ConfigValueError if a broker cannot apply the present cluster-wide configs."""
     current = in_force(static, standing, own)
     _require_kafka_config(current)
     _judge_parts(in_force(static, {}, own), current, listener, keeps_threads=False)
@@ -133,10 +133,7 @@ def _require_kafka_config(props: Props) -> None:
 def _judge_parts(
     current: Props, new: Props, listener: str, *, keeps_threads: bool = True, may_shrink: bool = False
 ) -> None:
-    """`validateReconfiguration` of each part of the broker.
-
-    `keeps_threads`: also check the changes of thread counts.
-    """
+    """`validateReconfiguration` of each part of the broker. `keeps_threads` also checks changes of thread counts."""
     changed = {name for name in current.keys() | new.keys() if current.get(name) != new.get(name)}
     prefix = f"listener.name.{listener}."
     if REPORTERS in changed:
@@ -172,7 +169,7 @@ def later_trouble(current: Props, new: Props) -> str | None:
     """Why a broker accepts `new` but would not start with it, or would lose its log cleaners; None if all is well.
 
     Source: LogConfig.validateBrokerLogConfigValues, the constructor of LogCleaner's Cleaner, and
-    DynamicMetricsReporters: nobody knows before whether a class that can be loaded also takes its configuration.
+    DynamicMetricsReporters, which cannot know whether a class that loads also takes its configuration.
     """
     shortest, longest = _whole(new, MIN_LAG), _whole(new, MAX_LAG)
     if shortest > longest:

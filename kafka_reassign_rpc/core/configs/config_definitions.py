@@ -2,7 +2,7 @@
 
 `config_definitions.json` comes from LogConfig and KafkaConfig of 3.9.1. Error texts are those of ConfigDef, LogConfig
 and DynamicBrokerConfig, because tools print them. Checks that load a class or ask the running broker (principal
-builders, key stores) are missing here.
+builders, key stores) are missing.
 """
 
 import re
@@ -38,7 +38,7 @@ class UnknownConfigError(ConfigValueError):
 
 
 class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds are inclusive. `default` is the text that Kafka shows, None where there is none."""
+    """Bounds are inclusive. `default` is the text that Kafka shows, None if there is none."""
 
     name: str
     type: ConfigType
@@ -132,7 +132,7 @@ _IGNORED_FROM = "3.0-IV1"
 
 
 def _as_topic_has_it(definition: ConfigDefinition, name: str, value: str, broker: Mapping[str, str]) -> str | None:
-    """Convert a broker's value to the topic's unit."""
+    """Converts a broker's value to the topic's unit."""
     scale = _MILLISECONDS.get(name)
     if scale is not None or definition.name == "retention.ms":
         return _scaled(value, scale or 1)
@@ -159,7 +159,7 @@ def _scaled(value: str, scale: int) -> str:
 
 
 def parse(definition: ConfigDefinition, text: str) -> Value:
-    """Parse and check a value; raises ConfigValueError with ConfigDef's text."""
+    """Raises ConfigValueError with ConfigDef's text."""
     value = _parse_type(definition, text)
     _check(definition, value)
     return value
@@ -283,7 +283,7 @@ def invalid(definition: ConfigDefinition, value: object, reason: str) -> ConfigV
 def validate_broker_configs(configs: Mapping[str, str], *, per_broker: bool) -> None:
     """DynamicBrokerConfig.validate of all dynamic configs of a broker, or of the cluster, together.
 
-    Unknown names are allowed: plug-ins bring their own.
+    Unknown names are allowed, since plug-ins bring their own.
     """
     _refuse(
         (name for name in configs if name in BROKER_CONFIGS and is_read_only(name)),

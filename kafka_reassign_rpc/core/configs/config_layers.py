@@ -14,9 +14,7 @@ _NONE: Configs = MappingProxyType({})
 
 
 class ConfigLayers(NamedTuple):
-    """The strongest layer comes first: the broker's dynamic configs, those of the cluster, and what it was started
-    with.
-    """
+    """From the strongest layer: a broker's dynamic configs, those of the cluster, and what it was started with."""
 
     own: Configs = _NONE
     defaults: Configs = _NONE

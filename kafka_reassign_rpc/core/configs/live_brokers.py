@@ -38,7 +38,7 @@ class BrokerAnswer(msgspec.Struct, frozen=True):
     """One broker's answer about `ASKED`.
 
     known      the configs that it has
-    static     what it was started with, where that is not the default
+    static     what it was started with, unless that is the default
     protocol   its inter.broker.protocol.version
     """
 
@@ -51,9 +51,9 @@ class LiveBrokers(msgspec.Struct, frozen=True):
     """What the registered brokers accept.
 
     configs          the broker configs in force, one entry for all brokers that have the same
-    tiered_storage   whether all of them have tiered storage; None: unknown
+    tiered_storage   whether all of them have tiered storage, None if unknown
     lacking          topic configs that some broker does not know, with one such broker
-    newest_format    index of the newest message format that all of them know; None: they know all
+    newest_format    index of the newest message format that all of them know, None if they know all
     """
 
     configs: tuple[Configs, ...] = ()
@@ -65,10 +65,9 @@ class LiveBrokers(msgspec.Struct, frozen=True):
 def live_brokers(
     answers: Mapping[int, BrokerAnswer | None], defaults: Configs, own: Mapping[int, Configs]
 ) -> LiveBrokers:
-    """Combine the answers of all registered brokers, None where one has not answered.
+    """Combines the answers of all registered brokers, None for one that has not answered.
 
-    defaults   the dynamic configs of the cluster
-    own        the dynamic configs of single brokers
+    `defaults` are the dynamic configs of the cluster, `own` those of single brokers.
     """
     configs: dict[tuple[tuple[str, str], ...], Configs] = {}
     lacking: dict[str, int] = {}
@@ -90,7 +89,7 @@ def live_brokers(
 def common_layers(
     answers: Mapping[int, BrokerAnswer | None], defaults: Configs, own: Mapping[int, Configs]
 ) -> ConfigLayers:
-    """The layers of a typical broker: the values that most have. Arguments as in `live_brokers`."""
+    """The layers of a typical broker: the values that most have. Arguments are as in `live_brokers`."""
     told = [{} if answer is None else answer.static for answer in answers.values()]
     return ConfigLayers(common([own.get(broker, {}) for broker in answers]), defaults, common(told))
 

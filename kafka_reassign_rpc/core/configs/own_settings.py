@@ -1,6 +1,5 @@
-"""The settings of servers as configs: a server's own node takes them, the brokers' defaults no longer do.
-
-`core.server_settings` is their catalogue. Neither simulated nor stock brokers know them.
+"""The settings of servers (`core.server_settings`) as configs: a server's own node takes them, the brokers' defaults no
+longer do. Neither simulated nor stock brokers know them.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -36,8 +35,8 @@ LONGEST_GUESSED = 100
 
 
 def in_server_form(wanted: Mapping[str, str], current: Mapping[str, str]) -> dict[str, str]:
-    """Return the configs of the server's own node with its settings in the form that `show` writes, which every reader
-    takes.
+    """The configs of the server's own node, with changed settings as `show` writes them, so that every reader takes
+    them.
 
     Raises ConfigValueError for an invalid setting that changes.
     """
@@ -50,7 +49,7 @@ def in_server_form(wanted: Mapping[str, str], current: Mapping[str, str]) -> dic
 
 
 def refuse_in_defaults(wanted: Mapping[str, str], current: Mapping[str, str], own_id: int) -> None:
-    """Raise ConfigValueError if the brokers' defaults would get a setting of servers. Existing ones may stay or go."""
+    """Raises ConfigValueError if the brokers' defaults would get a setting of servers. Existing ones may stay or go."""
     names = [name for name in own_names(wanted) if wanted[name] != current.get(name)]
     if names:
         raise ConfigValueError(
@@ -61,7 +60,7 @@ def refuse_in_defaults(wanted: Mapping[str, str], current: Mapping[str, str], ow
 
 
 def refuse_mistyped(names: Iterable[str], known: Collection[str] = tuple(sorted(SERVER_SETTINGS))) -> None:
-    """Raise ConfigValueError for a name that looks like a setting of servers. Kafka would take it without effect."""
+    """Raises ConfigValueError for a name that looks like a setting of servers: Kafka would take it without effect."""
     for name in names:
         if name.startswith(_PREFIXES) and name not in known:
             near = get_close_matches(name[:LONGEST_GUESSED], known, 1)

@@ -1,8 +1,8 @@
 """Which configs a topic may have: LogConfig.validate of Kafka 3.9 in ZooKeeper mode, and what every broker can use.
 
-A broker reads the configs of all topics when it starts, and ends if it cannot. What is accepted here and refused there
+A broker reads the configs of all topics when it starts, and ends if it cannot: what is accepted here and refused there
 takes down the whole cluster at the next restarts. So Kafka's rules apply over the values in force on each registered
-broker, and these:
+broker, if the request touches one of their configs, and these:
 
 a config that some broker does not know         is refused: it would fail each later change of the topic
 a message format that some broker does not know is refused: the broker would end at its next start
@@ -10,8 +10,6 @@ numbers of throttled replicas                   have 32 bits: Kafka accepts any 
 
 Values are stored as brokers print them: Kafka's validator accepts `0:1, 1:2` and `0:1,,1:2`, but
 TopicConfigHandler.parseThrottledPartitions, which reads them when a broker starts, does not.
-
-A rule applies only where the request touches one of its configs.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -57,11 +55,10 @@ class _Rule(NamedTuple):
 def validate_topic_configs(
     configs: Configs, brokers: LiveBrokers, touched: Collection[str] | None = None
 ) -> dict[str, str]:
-    """Check a topic's own configs together; return them as they are to be stored.
+    """Checks a topic's own configs together, and returns them as they are to be stored.
 
-    touched   the configs that the request sets or deletes; None: all
-
-    Raises UnknownConfigError, ConfigValueError.
+    `touched` are the configs that the request sets or deletes, None for all. Raises UnknownConfigError,
+    ConfigValueError.
     """
     changed = configs.keys() if touched is None else set(touched)
     _check_names([name for name in configs if name in changed], brokers)
@@ -89,7 +86,7 @@ def _check_names(names: Collection[str], brokers: LiveBrokers) -> None:
 
 
 def _check_readable(definition: ConfigDefinition, value: Value, brokers: LiveBrokers) -> None:
-    """Refuse what Kafka's validators accept and a broker cannot read."""
+    """Refuses what Kafka's validators accept and a broker cannot read."""
     if definition.throttled_replicas and isinstance(value, list):
         for item in value:
             if any(whole_number(number, 0, INT32) is None for number in item.split(":") if ":" in item):
@@ -108,7 +105,7 @@ def _as_stored(definition: ConfigDefinition, value: Value, text: str) -> str:
 
 
 def _in_force(configs: Configs, of_broker: Configs) -> dict[str, Value]:
-    """Values for the rules. Invalid ones are left out: this request does not touch them."""
+    """Leaves out invalid values, since this request does not touch them."""
     found: dict[str, Value] = {}
     for name in _JUDGED:
         definition = TOPIC_CONFIGS[name]
@@ -200,9 +197,8 @@ _JUDGED = frozenset[str]().union(*(rule.names for rule in _RULES))
 
 
 def why_brokers_end(configs: Configs, tiered_storage: bool | None) -> str | None:
-    """Why a starting 3.9 broker would end at these configs of a topic, or None.
-
-    Unknown tiered storage gives no reason.
+    """Why a starting 3.9 broker would end at these configs of a topic, or None. Unknown tiered storage gives no
+    reason.
     """
     values: dict[str, Value] = {}
     for name, definition in TOPIC_CONFIGS.items():
@@ -223,7 +219,7 @@ def why_brokers_end(configs: Configs, tiered_storage: bool | None) -> str | None
 
 def _is_readable(definition: ConfigDefinition, text: str) -> bool:
     """Whether a broker can read a valid value as it is stored: ConfigDef trims it, but TopicConfigHandler and
-    LogManager read it again without trimming.
+    LogManager do not trim it when they read it again.
     """
     if definition.name == MESSAGE_FORMAT:
         return format_version(definition, text) is not None

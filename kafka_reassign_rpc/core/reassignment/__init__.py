@@ -2,16 +2,16 @@
 
 alter.py             start, change of target and cancel of one move (AlterPartitionReassignments)
 alter_checks.py      why such a request is refused
-in_flight_caps.py    how many moves may be in flight: per broker, per cluster, in bytes
+in_flight_caps.py    caps on moves in flight: per broker, per cluster, in bytes
 progress.py          follows moves: bytes, rate, remaining time and stalls
 move_progress.py     how far one move is
-sampled_log_dirs.py  what brokers tell of their log dirs
+sampled_log_dirs.py  what brokers report of their log dirs
 stall_reason.py      why a move is stalled
-tiered_topics.py     topics in tiered storage: what a new replica copies of them
+tiered_topics.py     what a new replica copies of a topic in tiered storage
 move_sums.py         sums over moves in flight, waiting and ended, by request or plan
 copy_rates.py        how fast moves copy to and from brokers
 waiting_moves.py     the moves that wait, and what they will copy
-remaining_time.py    rate and remaining time of moves that share the links of their brokers
+remaining_time.py    rate and remaining time of moves that share brokers' links
 figure_history.py    past figures of all moves, for plots
 pending_deletion.py  brokers confirm that they deleted removed replicas
 """

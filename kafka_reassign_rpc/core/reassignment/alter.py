@@ -1,11 +1,9 @@
-"""AlterPartitionReassignments for one partition: start, change of target, cancel.
-
-The partition's present assignment as the target changes nothing. Else, once `alter_checks` has let it through:
+"""AlterPartitionReassignments for one partition, once `alter_checks` lets it through. The partition's present
+assignment as the target changes nothing. Otherwise:
 
 partition    given            result
 at rest      another order    the new order, leader epoch +1
-at rest      other replicas   adding and removing replicas, a move record, leader epoch +1; a move that is complete
-                              at once (a shrink) is completed in the same step
+at rest      other replicas   adding and removing replicas, a move record, leader epoch +1; a shrink ends at once
 moving       another target   the same, from the same origin. Adding replicas that only the former target needed
                               leave the assignment and the ISR, and are pending deletion; retained ones stay until
                               completion (`core.reassignment_algebra`)
@@ -58,9 +56,9 @@ def alter(
     """Give a partition a new target, or cancel its move (`target` None).
 
     expected          the assignment that the client expects; any other refuses the request
-    throttle          bytes/s of the move's throttle lease; 0: no lease; AS_IT_IS: as before, for a new move none
-    lifts             with a throttle: the lease takes the place of a stricter rate that stands
-    adding_must_live  refuse a target that adds a dead broker; a target from ZooKeeper waits for the broker instead
+    throttle          bytes/s of the throttle lease; 0: no lease; AS_IT_IS: keep it, and none for a new move
+    lifts             the lease of `throttle` replaces a stricter standing rate
+    adding_must_live  refuse to add a dead broker; a target from ZooKeeper waits for the broker instead
     even_uncleanly    cancel as if the topic allowed unclean election
     """
     partition = view.get(topic, index)
@@ -88,14 +86,14 @@ def alter(
 
 
 def _replica_sets(current: Partition, target: Replicas | None) -> Reassigned | None:
-    """None: there is no move to cancel."""
+    """None if there is no move to cancel."""
     if target is not None:
         return reassign(current, target, retained(current, target))
     return cancel(current) if current.is_moving else None
 
 
 def _hidden_partition(cluster: Cluster, topic: str, index: int) -> Partition | None:
-    """The partition of a topic in deletion: ZooKeeper mode checks the target before it answers that the partition is
+    """Also finds a topic in deletion: ZooKeeper mode checks the target before it answers that the partition is
     unknown.
     """
     known = cluster.topics.get(topic)
@@ -165,9 +163,8 @@ def _move_record(
 
 
 def _leader_after(cluster: Cluster, partition: Partition, replicas: Replicas, isr: Replicas) -> int:
-    """The leader stays if it can; otherwise the first live in-sync replica leads.
-
-    (Kafka's ZooKeeper mode elects none, D08.)
+    """The leader stays if it can, else the first live in-sync replica leads. (Kafka's ZooKeeper mode elects none,
+    D08.)
     """
     if partition.leader in replicas:
         return partition.leader

@@ -5,13 +5,13 @@ maybeTriggerPartitionReassignment), with these differences:
 
 - `expected` (compare-and-set) also refuses to cancel what is not in flight: then the caller withdraws a waiting move.
 - The replication factor guard (KIP-860) refuses a target.
-- A target with the id of one of our servers is refused by every route: there will never be such a broker.
+- Every route refuses a target with the id of one of our servers: there will never be such a broker.
 - A change of target is refused if the replicas that it removes at once could cut producers off (KIP-236).
 - A target or cancel that leaves the partition without a leader, although a live replica is in sync, is refused. Kafka's
   ZooKeeper mode carries it out, and the partition stays offline; KRaft refuses only the cancel. If the topic allows
   unclean election, it goes through once a live replica can lead afterwards.
 
-A partition that a request names twice comes here once, with its last target: the handler has merged them (A16).
+The handler has merged a partition that a request names twice into its last target (A16).
 """
 
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -41,11 +41,11 @@ def refusal(
     adding_must_live: bool,
     even_uncleanly: bool,
 ) -> KafkaError | None:
-    """Why the partition may not get this target (None: a cancel), or None.
+    """Why the partition may not get this target, or with `target` None its cancel; None if it may.
 
-    partition   None: commands do not find it
-    current     also a partition whose topic is in deletion (`alter._hidden_partition`)
-    to          the replica sets afterwards; None: nothing changes
+    partition   None if commands do not find it
+    current     also found if its topic is in deletion (`alter._hidden_partition`)
+    to          the replica sets afterwards; None if nothing changes
     """
     if target is not None:
         error = _invalid_target(cluster, target, current, to, adding_must_live=adding_must_live)
@@ -104,7 +104,7 @@ def _invalid_target(
 
 
 def _sequence(replicas: Replicas) -> str:
-    """As Kafka's message prints a list: scripts compare these texts."""
+    """Prints a list as Kafka's messages do, since scripts compare these texts."""
     return f"ArrayBuffer({', '.join(map(str, replicas))})"
 
 
@@ -115,7 +115,7 @@ def _set(brokers: list[int]) -> str:
 def _unclean_election(
     cluster: Cluster, topic: str, index: int, partition: Partition, to: Reassigned, *, is_cancel: bool, may: bool
 ) -> KafkaError | None:
-    """Refuse if only an unclean election could give these replicas a leader, unless `may` or the topic allows it."""
+    """Refuses what only an unclean election could give a leader, unless `may` or the topic allows one."""
     if not is_unclean(cluster, partition, among(partition.isr, to.replicas)):
         return None
     can = first_live(cluster, partition, to.replicas) is not None or not any_online(cluster, partition, partition.isr)

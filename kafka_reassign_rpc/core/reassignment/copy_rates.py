@@ -1,4 +1,4 @@
-"""How fast moves copy to and from each broker, from what they have copied up to the last samples."""
+"""How fast moves copy to and from each broker."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -8,15 +8,15 @@ from kafka_reassign_rpc.core.reassignment.remaining_time import WINDOW_S
 
 
 class _Copied(NamedTuple):
-    """Bytes that moves had copied at the time of a sample."""
-
     at: float
     into: Mapping[int, int]
     out_of: Mapping[int, int]
 
 
 class CopyRates:
-    """`sampled` takes what moves have copied so far, after each sample; rates cover `WINDOW_S` at least."""
+    """Rates cover at least `WINDOW_S`. `sampled` is called after each sample, with all bytes that moves have copied so
+    far.
+    """
 
     def __init__(self) -> None:
         self._seen: deque[_Copied] = deque()
@@ -27,14 +27,14 @@ class CopyRates:
             self._seen.popleft()
 
     def of(self, broker: int, *, moves: bool) -> tuple[int | None, int | None]:
-        """Bytes per second to this broker and from it; None: not known. `moves`: whether anything moves at all."""
+        """Bytes per second to this broker and from it, None if unknown. `moves`: whether anything moves at all."""
         return (
             self._rate(lambda copied: copied.into.get(broker, 0), moves=moves),
             self._rate(lambda copied: copied.out_of.get(broker, 0), moves=moves),
         )
 
     def of_all(self, *, moves: bool) -> int | None:
-        """Bytes per second of all moves together; None: not known."""
+        """Bytes per second of all moves together, None if unknown."""
         there = self._seen[-1].into if self._seen else {}
         return self._rate(lambda copied: sum(copied.into.get(one, 0) for one in there), moves=moves)
 

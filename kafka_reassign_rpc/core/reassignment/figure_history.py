@@ -1,7 +1,4 @@
-"""Past figures of all moves together, for plots: a bounded number, in memory.
-
-Times are counted back from now by a clock that never jumps.
-"""
+"""Past figures of all moves together, for plots: a bounded number, in memory. A monotonic clock dates them."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -13,7 +10,6 @@ from msgspec import Meta
 
 class Point(msgspec.Struct, frozen=True):
     """One point of the plots."""
-
     at: int
     in_flight: int
     waiting: int
@@ -32,11 +28,11 @@ SPANS = {"hour": Span(10.0, 360), "day": Span(300.0, 288)}
 
 
 class PastFigures(NamedTuple):
-    """The points of one span, the oldest first, from the times at which this server was the controller.
+    """The points of one span, the oldest first, while this server was the controller.
 
     at       now, ms since 1970
     step_ms  from one point to the next
-    span_ms  the whole span, whether or not it is full of points
+    span_ms  the whole span, even if points are missing
     """
 
     at: int
@@ -46,7 +42,7 @@ class PastFigures(NamedTuple):
 
 
 class FigureHistory:
-    """`record` is called every few seconds. `now` is seconds of a monotonic clock."""
+    """`record` is called every few seconds. `now` is in seconds of a monotonic clock."""
 
     def __init__(self) -> None:
         self._kept: dict[str, deque[tuple[float, Point]]] = {
@@ -60,7 +56,7 @@ class FigureHistory:
                 kept.append((now, point))
 
     def past(self, name: str, now: float, at: int) -> PastFigures:
-        """`name`: a key of `SPANS`; `at`: `now` in ms since 1970."""
+        """`name` is a key of `SPANS`; `at` is `now` in ms since 1970."""
         points = [
             msgspec.structs.replace(point, at=at - round((now - then) * 1000)) for then, point in self._kept[name]
         ]

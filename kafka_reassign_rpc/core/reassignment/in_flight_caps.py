@@ -1,16 +1,16 @@
-"""How many moves may be in flight: caps per broker, per cluster, and on the bytes to be copied (KIP-236).
+"""Caps on moves in flight: per broker, per cluster, and on the bytes to be copied (KIP-236).
 
 A move counts for each broker that it adds and for its leader, which sends. It does not count, and never waits, if
 
 - it adds no replica (a new order, a smaller replica set), or
 - all brokers that it waits for are dead: it copies nothing, and must not delay others.
 
-The bytes of a move are the partition's size times the number of adding replicas. An unknown size counts as 0; but if
-brokers are asked for sizes, a move waits for its leader's answer. A move that is larger than the whole cap, or of
-unknown size, starts when nothing else is in flight.
+The bytes of a move are the partition's size times its adding replicas. An unknown size counts as 0; but if brokers are
+asked for sizes, a move waits for its leader's answer. A move that is larger than the whole cap, or of unknown size,
+starts when nothing else is in flight.
 
-A queued move may also have a cap of its own on the moves that each of its brokers receives, and on those that its
-leader sends, by whichever route these came. Caps are checked only when a move starts: nothing stops it later.
+A queued move may have its own cap on the moves that each of its brokers receives, and on those that its leader sends,
+whichever route these took. Caps only delay the start of a move; they never stop one.
 """
 
 from collections import Counter
@@ -40,10 +40,7 @@ AHEAD = 1000
 
 
 class Weight(NamedTuple):
-    """What a move counts for: brokers (or `CLUSTER`, `REPAIRS`), and bytes.
-
-    `sender`: the one of them that sends; -1: none.
-    """
+    """What a move counts for: brokers (or `CLUSTER`, `REPAIRS`), and bytes. `sender` is the one that sends, or -1."""
 
     brokers: tuple[int, ...] = ()
     bytes: int = 0
@@ -54,12 +51,12 @@ NOTHING = Weight()
 
 
 def sending(broker: int) -> int:
-    """In place of this broker: a move with its own cap waits until the broker may send more."""
+    """Stands for this broker where a move with its own cap waits until the broker may send more."""
     return _SENDERS - broker
 
 
 def broker_of(place: int) -> int:
-    """The inverse of `sending`; other places stay."""
+    """The inverse of `sending`; keeps other places."""
     return _SENDERS - place if place <= _SENDERS else place
 
 
@@ -87,7 +84,7 @@ def makes_room(before: Partition, after: Partition) -> bool:
 
 
 def partitions_to_measure(cluster: Cluster) -> list[TopicPartition]:
-    """The next waiting moves: a cap on bytes needs their sizes, and operators want to know them."""
+    """The next waiting moves: a cap on bytes needs their sizes, and operators want to see them."""
     batch: Iterable[TopicPartition] = (
         () if cluster.batch is None or not cluster.batch.waiting else cluster.batch.entries
     )
@@ -95,7 +92,7 @@ def partitions_to_measure(cluster: Cluster) -> list[TopicPartition]:
 
 
 def _copies_more(before: Partition, after: Partition) -> bool:
-    """Whether a move that is no repair gets replicas to copy."""
+    """Whether a move that is no repair gets more replicas to copy."""
     is_repair = after.move is not None and after.move.route == HEAL
     return not is_repair and not set(after.adding) <= set(before.adding)
 
@@ -140,11 +137,11 @@ class MovesInFlight:
 
     @property
     def repairs_held_back(self) -> bool:
-        """The brake of self-healing: no waiting repair starts, nor takes over another move."""
+        """The brake of self-healing: no waiting repair starts or takes over another move."""
         return self.caps.repairs == 0
 
     def has_room(self, place: int, own: int = NO_CAP) -> bool:
-        """Whether the caps of a broker (see `waits_for`) let another move start. `own` is that move's own cap."""
+        """Whether the caps of a place (see `waits_for`) let another move start. `own` is that move's own cap."""
         broker = broker_of(place)
         if broker == WINDOW:
             return not self.caps.closed
@@ -162,9 +159,10 @@ class MovesInFlight:
         return 0 <= self.caps.per_broker <= moves or 0 <= own <= (moves - sent if place == broker else sent)
 
     def waits_for(self, name: TopicPartition, before: Partition, after: Partition, own: int = NO_CAP) -> int | None:
-        """What a partition must wait for before it may get the value `after`: a broker, `CLUSTER`, `WINDOW`, or None.
+        """The place that must have room before a partition may get the value `after`: a broker, `CLUSTER`, `WINDOW`, or
+        None.
 
-        own    the cap of the move itself. With one, the move waits for its leader as `sending` says
+        A move with its `own` cap waits for its leader under the name that `sending` gives.
         """
         if self.caps.closed and _copies_more(before, after):
             return WINDOW

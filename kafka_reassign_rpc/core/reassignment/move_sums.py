@@ -1,4 +1,4 @@
-"""Sums over moves that are in flight, that wait, and that have ended; and the moves that belong together."""
+"""Sums over moves in flight, waiting and ended, for all and for those that belong together."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ MOST_REASONS = 20
 
 
 class GroupKey(NamedTuple):
-    """Moves that came together: those of one request or plan have one route and one reason."""
+    """The moves of one request or plan share one route and one reason."""
 
     route: str
     reason: str
@@ -25,7 +25,7 @@ def group_of(move: MoveRecord | WaitingMove | None) -> GroupKey:
 
 
 class MoveBytes(msgspec.Struct, frozen=True, gc=False):
-    """What a move copies in all and has copied; None: not known. `stalled`: why it is."""
+    """Bytes in all and bytes copied, None if unknown. `stalled` says why the move is."""
 
     total: int | None
     copied: int | None
@@ -33,12 +33,12 @@ class MoveBytes(msgspec.Struct, frozen=True, gc=False):
 
 
 class Sums:
-    """Counts and bytes. A move counts in the bytes only where both its size and what it has copied are known.
+    """Counts and bytes. A move counts in the bytes only if both its size and what it has copied are known.
 
-    moves, total, copied, unknown     in flight: their number, bytes, and how many of them have no known bytes
-    waiting, waiting_bytes, unsized   that wait: their number, bytes, and how many of them have no known size
-    ended, ended_bytes, unmeasured    since there was nothing to do: their number, what they have copied, and how many
-                                      of them had ended before anybody knew that
+    moves, total, copied, unknown     in flight: number, bytes, and how many have unknown bytes
+    waiting, waiting_bytes, unsized   waiting: number, bytes, and how many have an unknown size
+    ended, ended_bytes, unmeasured    ended since there was last nothing to do: number, bytes copied, and how many ended
+                                      unmeasured
     """
 
     __slots__ = (
@@ -57,7 +57,7 @@ class Sums:
         return self.moves - self.unknown
 
     def add(self, move: MoveBytes, sign: int = 1) -> None:
-        """A move in flight; with a `sign` of -1 it is none any more."""
+        """Adds a move in flight; a `sign` of -1 takes it out."""
         self.moves += sign
         self.stalled += sign * (move.stalled is not None)
         if move.total is None or move.copied is None:
@@ -67,29 +67,29 @@ class Sums:
             self.copied += sign * move.copied
 
     def wait(self, size: int | None) -> None:
-        """A move that waits, and copies so many bytes."""
+        """Adds a waiting move that will copy `size` bytes."""
         self.waiting += 1
         self.unsized += size is None
         self.waiting_bytes += size or 0
 
     def wait_no_more(self, size: int) -> None:
-        """A move that waited has begun since, and has ended before it was seen in flight."""
+        """Takes out a waiting move that began and ended before a sample saw it in flight."""
         if self.waiting and self.waiting_bytes >= size:
             self.waiting -= 1
             self.waiting_bytes -= size
 
     def end(self, copied: int | None) -> None:
-        """A move has ended. `copied`: None where nobody knows it."""
+        """`copied` is None if unknown."""
         self.ended += 1
         self.unmeasured += copied is None
         self.ended_bytes += copied or 0
 
     def forget_ended(self) -> None:
-        """There was nothing to do: what begins now is other work."""
+        """Called when there is nothing to do: what begins afterwards is other work."""
         self.ended = self.ended_bytes = self.unmeasured = 0
 
     def keep_ended(self, before: "Sums") -> None:
-        """Moves that had ended before these were counted stay in the sum, so that no share goes back."""
+        """Keeps moves that ended before these were counted, so that no displayed share falls."""
         if self.moves or self.waiting:
             self.ended += before.ended
             self.ended_bytes += before.ended_bytes
@@ -97,7 +97,7 @@ class Sums:
 
 
 class GroupedSums:
-    """The sums of all moves, and of each group: of `MOST_GROUPS` at the most."""
+    """The sums of all moves, and of at most `MOST_GROUPS` groups."""
 
     def __init__(self) -> None:
         self.all = Sums()
@@ -106,14 +106,14 @@ class GroupedSums:
         """Moves by the reason of their stall, of `MOST_REASONS` reasons at the most."""
 
     def of(self, key: GroupKey) -> tuple[Sums, ...]:
-        """The sums that a move of this group counts in."""
+        """The sums in which a move of this group counts."""
         group = self.groups.get(key)
         if group is None and len(self.groups) < MOST_GROUPS:
             group = self.groups[key] = Sums()
         return (self.all,) if group is None else (self.all, group)
 
     def add(self, key: GroupKey, move: MoveBytes, sign: int = 1) -> None:
-        """A move of this group is in flight; with a `sign` of -1 it is so no more."""
+        """Like `Sums.add`."""
         for sums in self.of(key):
             sums.add(move, sign)
         if move.stalled is not None and (move.stalled in self.stalls or len(self.stalls) < MOST_REASONS):
@@ -131,7 +131,7 @@ class GroupedSums:
                 group.keep_ended(before.groups[key])
 
     def finished(self, now: "GroupedSums") -> Iterator[tuple[GroupKey, int]]:
-        """The groups of which moves have ended, and that have none any more by `now`: how many have ended."""
+        """The groups that have no move left in `now`, and how many of their moves have ended."""
         for key, group in self.groups.items():
             after = now.groups.get(key)
             if group.ended and (after is None or not (after.moves or after.waiting)):

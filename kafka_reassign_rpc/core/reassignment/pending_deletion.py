@@ -1,4 +1,4 @@
-"""Replicas that are pending deletion, until their brokers confirm it."""
+"""Replicas pending deletion, until their brokers confirm it."""
 
 from collections.abc import Collection
 
@@ -10,11 +10,10 @@ from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, Ro
 def confirm_stopped(
     view: RoundView, topic: str, index: int, brokers: Collection[int], *, leader_epoch: int
 ) -> list[Change]:
-    """`brokers` have deleted their replicas of the partition that were pending deletion, or are gone.
+    """`brokers` have deleted their pending replicas of the partition, or are gone.
 
-    If the partition has a newer leader epoch than the StopReplica, the confirmation does not count: the replica may
-    have been added and retired again since. The last confirmation clears the topic znode. Earlier ones need no write:
-    the next controller repeats the deletion.
+    A confirmation of a StopReplica with an older leader epoch does not count: the replica may have been added and
+    retired again since. Only the last confirmation writes the topic znode: after a failover the deletion is repeated.
     """
     partition = view.get(topic, index)
     if partition is None or leader_epoch < partition.leader_epoch:

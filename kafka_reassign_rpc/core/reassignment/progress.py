@@ -1,8 +1,7 @@
-"""Progress of moves: bytes, rate, remaining time, and whether a move is stalled.
+"""Progress of moves: bytes, rate, remaining time, and stalls.
 
-`ProgressTracker.update` takes one sample: the brokers' answers about their log dirs, and the time of any clock in
-seconds. A move advances when less is left to copy than ever before, or when another adding replica has joined the ISR.
-A move that has not advanced for a while is stalled: `stall_reason` says why.
+A move advances when less is left to copy than ever before, or when another adding replica joins the ISR. One that has
+not advanced for a while is stalled: `stall_reason` says why.
 """
 
 from collections import Counter
@@ -68,17 +67,15 @@ _Followed = dict[str, dict[int, _TrackedMove]]
 class ProgressTracker:
     """Follows the moves in flight.
 
-    stall_s              a move that has not advanced for so long is stalled
-    at_once              and any move for which a reason shows that needs no time, such as a dead target
-    samples              number of samples: figures change only with it
-    observed_throughput  observed replication throughput
-    rates                how fast moves copy, by broker and in all
-    sums                 of all moves as of the last sample; of what has ended since at once
-    remaining_ms         until the slowest move in flight ends whose remaining time is known; -1: none is known
-    untimed              moves in flight whose remaining time is not known
-    receivers            moves in flight and waiting, by each broker that does not have its replica in sync yet
+    stall_s              seconds without an advance after which a move is stalled
+    at_once              also stalls a move whose reason needs no time to show, such as a dead target
+    samples              number of samples; figures change only with it
+    sums                 all moves at the last sample; ended moves count at once
+    remaining_ms         until the slowest timed move in flight ends; -1 if none is timed
+    untimed              moves in flight without a known remaining time
+    receivers            moves in flight and waiting, by each broker that lacks its replica in the ISR
     only_removing        moves in flight that copy nothing
-    all_done_s           seconds until waiting moves are done, too, at the present rates; None: not known
+    all_done_s           seconds until waiting moves are done too, at present rates; None if unknown
     """
 
     def __init__(self, stall_s: float, *, at_once: bool = False) -> None:
@@ -113,7 +110,7 @@ class ProgressTracker:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the last sample had nothing to look at."""
+        """Whether the last sample found no move."""
         return not (self._followed or self.sums.all.waiting or self.sums.all.ended)
 
     def figures(self, topic: str, partition: int) -> MoveProgress | None:
@@ -122,10 +119,10 @@ class ProgressTracker:
         return None if followed is None else followed.figures
 
     def ended(self, events: Iterable[Event], cluster: Cluster) -> Iterator[Event]:
-        """Passes the events of a round on, and counts what its completed moves have copied. `cluster` is that after the
+        """Passes on the events of a round and counts what its completed moves have copied. `cluster` is as after the
         round.
 
-        Events of moves that have ended say what was copied, if that very move was sampled.
+        An event of an ended move gets the bytes copied if that very move was sampled.
         """
         for event in events:
             if self._was_idle and event.event == catalogue.MOVE_STARTED:
@@ -160,7 +157,7 @@ class ProgressTracker:
             yield event if copied is None else msgspec.structs.replace(event, copied=copied)
 
     def _of_id(self, name: TopicPartition, id_: int | None) -> _TrackedMove | None:
-        """That very move of the partition."""
+        """The partition's move, if it has this id."""
         for known in (self._followed, self._former):
             one = known.get(name.topic, {}).get(name.partition)
             if one is not None and one.move is not None and one.move.id == id_:
@@ -168,13 +165,13 @@ class ProgressTracker:
         return None
 
     def _count_unseen(self, end: Event, leader: int) -> None:
-        """Count a move that was over before its first sample, if its size was measured while it waited."""
+        """Counts a move that ended before its first sample, if its size was measured while it waited."""
         adding = _adding_of_end(end) if end.copied is not None else ()
         for broker in adding:
             self._count(leader, broker, (end.copied or 0) // len(adding))
 
     def _count_end(self, end: Event, name: TopicPartition, copied: int | None) -> None:
-        """The move leaves the sums of those in flight for the sum of those that have ended."""
+        """Takes the move from the sums in flight into the sum of ended ones."""
         self._ended.add(name)
         one = self._followed.get(name.topic, {}).get(name.partition)
         # An end may be told after a sample that has seen the next move of the partition.
@@ -188,7 +185,7 @@ class ProgressTracker:
 
     @staticmethod
     def _take_out_ended(ended: Iterable[TopicPartition], seen: _Followed, cluster: Cluster, sums: GroupedSums) -> None:
-        """Those that have ended while the sample was taken, after it had looked at them."""
+        """Takes out moves that ended after this sample had measured them."""
         for name in ended:
             partition, one = cluster.get(*name), seen.get(name.topic, {}).get(name.partition)
             if one is None:
@@ -199,7 +196,7 @@ class ProgressTracker:
                 one.sum = None
 
     def _count_rest(self, followed: _TrackedMove) -> None:
-        """Count what has come since the last sample."""
+        """Counts what was copied since the last sample."""
         figures = followed.figures
         for broker, held in figures.copied.items():
             rest = figures.total - held
@@ -212,7 +209,7 @@ class ProgressTracker:
         self.copied_out[leader] += size
 
     def _sample_rates(self, now: float, cluster: Cluster) -> None:
-        """Brokers that have left are forgotten. A client does not know which there are."""
+        """Forgets brokers that have left. A client does not know the brokers, and forgets none."""
         for counted in (self.copied_in, self.copied_out) if cluster.brokers else ():
             forget_others(counted, cluster.brokers.keys() | cluster.failed.keys())
         self.rates.sampled(now, self.copied_in, self.copied_out)
@@ -227,10 +224,10 @@ class ProgressTracker:
         waiting: Collection[TopicPartition] = (),
         told: Mapping[int, ToldSizes] | None = None,
     ) -> Iterator[None]:
-        """Take a sample. `now`: seconds of any clock.
+        """Takes a sample. `now` is in seconds of any clock.
 
-        told     when each broker has told its sizes: a move stays as it was until all of its brokers have told them
-                 again; None: all have told them just now
+        told     when each broker reported its sizes: a move keeps its figures until all of its brokers have reported
+                 again. None: all have just reported
         events   gets `move.stalled`, `move.resumed` and `moves.done`
         sizes    gets the changes for `SoftState.sizes`
         waiting  partitions with waiting moves, whose sizes are needed too
@@ -288,7 +285,7 @@ class ProgressTracker:
         self.observed_throughput.sampled(now, cluster, [broker for broker, answer in answers.items() if answer is None])
 
     def _finished(self, sums: GroupedSums, cluster: Cluster) -> Iterator[Event]:
-        """Requests and plans without a move. One that began while the sample was taken is in no sum yet."""
+        """Events for requests and plans without a move left, unless one began while the sample was taken."""
         if found := [one for one in self.sums.finished(sums) if one[0].route != HEAL]:
             begun = {group_of(None if one is None else one.move) for one in (cluster.get(*at) for at in self._unseen)}
             for key, count in found:
@@ -302,7 +299,7 @@ class ProgressTracker:
         fresh: Mapping[TopicPartition, int | None],
         receivers: Counter[int],
     ) -> Iterator[None]:
-        """`fresh`: sizes that this sample has told."""
+        """`fresh` has the sizes from this sample."""
         for found in waiting_moves(cluster):
             yield
             if found is None:
@@ -400,7 +397,7 @@ class ProgressTracker:
 
 
 def _is_news(followed: _TrackedMove, partition: Partition, cluster: Cluster, told: Mapping[int, ToldSizes]) -> bool:
-    """A broker that is not there tells nothing: nobody waits for it."""
+    """Nobody waits for the report of a broker that is gone."""
     since = followed.samples.last.at if followed.samples else float("-inf")
     asked = (broker for broker in (partition.leader, *partition.adding) if broker in cluster.brokers)
     return all(told.get(broker, NOT_TOLD).is_news_of(followed.name, since) for broker in asked)
@@ -411,7 +408,7 @@ def _is_idle(cluster: Cluster) -> bool:
 
 
 def _adding_of_end(end: Event) -> Collection[int]:
-    """The replicas that a move has added that is over."""
+    """The replicas that an ended move added."""
     return [broker for broker in end.target or () if broker not in (end.original or ())]
 
 
@@ -440,7 +437,6 @@ def _put_sizes(
     answers: Answers,
     sizes: dict[TopicPartition, int | None],
 ) -> None:
-    """Those of partitions with waiting moves."""
     for name in waiting:
         partition = cluster.get(*name)
         total = -1 if partition is None else leader_size(answers.get(partition.leader), name)
@@ -449,8 +445,11 @@ def _put_sizes(
 
 
 def _remaining_ms(followed: _TrackedMove, links: SharedLinks, cluster: Cluster) -> int:
-    """Milliseconds until the last copy is complete; -1: unknown. A stalled move gets nothing of a shared link. Nobody
-    knows when a dead broker comes back; a client, whose cluster has moves alone, does not know which are dead."""
+    """Milliseconds until the last copy is complete; -1 is unknown.
+
+    A stalled move gets nothing of a shared link. A dead broker may return at any time; a client, whose cluster has
+    moves alone, does not know which are dead.
+    """
     if not followed.samples:
         return -1
     if followed.samples.complete:

@@ -1,13 +1,13 @@
-"""How fast a move copies and how long it still takes while it shares its brokers' links with others.
+"""The rate of a move and its remaining time while it shares its brokers' links with others.
 
-A replica's rate over the last seconds does not predict its future: a leader's quota serves some partitions and leaves
-others out for half a minute. So the remaining time of a replica is the smaller one of two:
+A replica's recent rate does not predict its future: a leader's quota serves some partitions and leaves others out for
+half a minute. So the remaining time of a replica is the smaller of two:
 
 alone    what it lacks, at the rate at which its own gap to the leader has closed
 shared   what all moves of the link lack, at the rate at which all their gaps have closed: by then all are done
 
-If only one side copies at its quota, its link is the narrow one, and the other side needs at least what its own quota
-asks for. Otherwise nobody can tell, and the longer time counts.
+If only one side copies at its quota, its link is the narrow one, and the other side needs at least the time of its own
+quota. Otherwise nobody can say, and the longer time counts.
 """
 
 from collections import Counter, deque
@@ -28,22 +28,22 @@ Above the quota times this, the quota does not concern its moves.
 
 
 class Sample(NamedTuple):
-    """Sizes at the leader and of the adding replicas in their order (-1: unknown)."""
+    """Bytes at the leader and of the adding replicas, in their order; -1 is unknown."""
 
     at: float
     total: int
     copied: tuple[int, ...]
 
     def gap(self, place: int) -> int | None:
-        """What an adding replica lacks; None: unknown."""
+        """What an adding replica lacks, None if unknown."""
         return None if self.total < 0 or self.copied[place] < 0 else max(0, self.total - self.copied[place])
 
 
 class Samples:
     """The samples of the last `WINDOW_S`, at least two.
 
-    Two lists of numbers hold them: the garbage collector would spend more time on objects, for a hundred thousand
-    moves, than all the rest here takes.
+    Two lists of numbers hold them: objects for a hundred thousand moves would cost the garbage collector more time than
+    all the rest here.
     """
 
     __slots__ = ("_bytes", "_times")
@@ -56,7 +56,7 @@ class Samples:
         return bool(self._times)
 
     def add(self, sample: Sample) -> None:
-        """Every sample has the same number of adding replicas."""
+        """Every sample must have the same number of adding replicas."""
         self._times.append(sample.at)
         self._bytes.append(sample.total)
         self._bytes.extend(sample.copied)
@@ -65,7 +65,7 @@ class Samples:
             del self._bytes[: 1 + len(sample.copied)]
 
     def _begins_known(self) -> bool:
-        """A broker that has been silent tells again: what is known since then is compared."""
+        """After a broker's silence, only samples since its return are compared."""
         return -1 not in self.first.copied
 
     @property
@@ -80,7 +80,7 @@ class Samples:
 
     @property
     def rate(self) -> int:
-        """Bytes per second of all copies together; -1: unknown."""
+        """Bytes per second of all copies together; -1 is unknown."""
         first, last = self.first, self.last
         seconds = last.at - first.at
         if seconds <= 0 or -1 in first.copied or -1 in last.copied:
@@ -93,9 +93,9 @@ class Samples:
         return 0 <= last.total <= min(last.copied, default=-1)
 
     def alone(self) -> Iterator[float | None]:
-        """Seconds that each copy still takes at the rate at which its gap closes; None: the gap does not close.
+        """Seconds that each copy still takes at the rate at which its gap closes, None if the gap does not close.
 
-        The leader's log grows too, so the gap counts, not the size of the copy.
+        The gap counts, not the size of the copy, since the leader's log grows too.
         """
         first, last = self.first, self.last
         for place in range(len(last.copied)):
@@ -115,8 +115,8 @@ class _Seen(NamedTuple):
 
 
 class _Limit(NamedTuple):
-    """A broker's link: seconds until it is done (None: unknown), whether it is at its quota, and the seconds that the
-    quota asks for at least (0: no quota; None: the quota is 0).
+    """A broker's link: seconds until it is done (None if unknown), whether it is at its quota, and the least seconds
+    that the quota allows (0 without a quota, None if the quota is 0).
     """
 
     seconds: float | None
@@ -140,7 +140,7 @@ class _Side:
 
     @property
     def at_quota(self) -> bool:
-        """Whether all brokers of this side that copy do so at their quotas."""
+        """Whether all brokers of this side that copy are at their quotas."""
         return bool(self.limits) and all(one.at_quota for one in self.limits.values())
 
     def grown(self, broker: int, closed: int, copied: int) -> None:
@@ -169,8 +169,9 @@ class _Side:
         self.all_done_s = self._all_done_s(busy, waiting)
 
     def _all_done_s(self, left: Counter[int], waiting: Counter[int]) -> float | None:
-        """Each broker goes on at its present rate: so many moves copy at once as the caps let in. For brokers that copy
-        nothing yet, all together go on at the present rate of all."""
+        """Each broker goes on at its present rate, since caps let moves in as others end; brokers that copy nothing yet
+        share the present rate of all.
+        """
         rates = {broker: left[broker] / one.seconds for broker, one in self.limits.items() if one.seconds}
         together = sum(rates.values())
         if together <= 0:
@@ -189,7 +190,7 @@ class _Side:
 
 
 class SharedLinks:
-    """Call `grown` and `lacks` for every adding replica of a sample, and `waits` for those of waiting moves, then
+    """For each sample call `grown` and `lacks` for every adding replica and `waits` for those of waiting moves, then
     `sampled`; then `seconds` and `all_done_s` answer.
     """
 
@@ -198,7 +199,7 @@ class SharedLinks:
         self._receivers = _Side(FOLLOWER_RATE)
 
     def grown(self, leader: int, broker: int, closed: int, copied: int) -> None:
-        """A replica of `broker` has got `copied` bytes; its gap has closed by `closed`, or widened (less than 0)."""
+        """A replica of `broker` got `copied` bytes, and its gap closed by `closed`, which is negative if it widened."""
         self._leaders.grown(leader, closed, copied)
         self._receivers.grown(broker, closed, copied)
 
@@ -207,13 +208,13 @@ class SharedLinks:
         self._receivers.lacks(broker, left)
 
     def waits(self, leader: int, broker: int, size: int) -> None:
-        """A move that waits will copy so many bytes to a replica of `broker` (more than 0)."""
+        """A waiting move will copy `size` bytes (more than 0) to a replica of `broker`."""
         self._leaders.waits(leader, size)
         self._receivers.waits(broker, size)
 
     @property
     def all_done_s(self) -> float | None:
-        """Seconds by which everything is copied, what waits included; None: not known."""
+        """Seconds until all moves, also waiting ones, are copied; None if unknown."""
         out, into = self._leaders, self._receivers
         if out.at_quota != into.at_quota:
             return (out if out.at_quota else into).all_done_s
@@ -225,7 +226,7 @@ class SharedLinks:
         self._receivers.sampled(now, cluster)
 
     def seconds(self, leader: int, broker: int) -> float | None:
-        """Seconds until all copying from `leader` and to `broker` is done; None: unknown."""
+        """Seconds until all copying from `leader` and to `broker` is done, None if unknown."""
         out, into = self._leaders.limits.get(leader), self._receivers.limits.get(broker)
         if out is None or into is None:
             return None

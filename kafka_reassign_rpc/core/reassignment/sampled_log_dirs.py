@@ -1,4 +1,4 @@
-"""What brokers tell of their log dirs (DescribeLogDirs)."""
+"""What brokers report of their log dirs (DescribeLogDirs)."""
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
@@ -9,8 +9,9 @@ from kafka_reassign_rpc.core.state.cluster import TopicPartition
 
 
 class SampledLogDir(msgspec.Struct, frozen=True, gc=False):
-    """A broker's log dir: its error code (0: none), bytes of its volume (-1: unknown), sizes of its replicas, and
-    whether it is cordoned (KIP-1066; None: before Kafka 4.3 no broker tells)."""
+    """A broker's log dir: error code (0 if none), bytes of its volume (-1 if unknown), sizes of its replicas, and
+    whether it is cordoned (KIP-1066; None before Kafka 4.3, which first reports it).
+    """
 
     path: str
     error: int = 0
@@ -26,14 +27,15 @@ Answers = Mapping[int, Collection[SampledLogDir] | None]
 
 
 def takes_nothing_new(log_dirs: Collection[SampledLogDir] | None) -> bool | None:
-    """Whether each log dir of a broker that works is cordoned; None: it does not tell."""
+    """Whether all working log dirs of a broker are cordoned, None if it does not report that."""
     told = [one.cordoned for one in log_dirs or () if not one.error]
     return all(told) if told and None not in told else None
 
 
 class ToldSizes(NamedTuple):
-    """When a broker has told its sizes, by the clock of the samples, and of which partitions, by topic (None: whatever
-    it is asked for)."""
+    """When a broker reported its sizes, by the clock of the samples, and of which partitions by topic (None: of all
+    that it is asked for).
+    """
 
     at: float
     of: Mapping[str, Collection[int]] | None = None
@@ -46,12 +48,12 @@ NOT_TOLD = ToldSizes(float("-inf"))
 
 
 def leader_size(log_dirs: Collection[SampledLogDir] | None, name: TopicPartition) -> int:
-    """Bytes of the leader's replica; -1: unknown. A leader has one: whoever has none leads no longer, or not yet."""
+    """Bytes of the leader's replica; -1 if unknown. A broker without the replica leads no longer, or not yet."""
     return replica_size(log_dirs, name, absent=-1)
 
 
 def replica_size(log_dirs: Collection[SampledLogDir] | None, name: TopicPartition, *, absent: int = 0) -> int:
-    """Bytes of a broker's replica; `absent`: it has none; -1: no answer, or its log dir may have failed."""
+    """Bytes of a broker's replica; `absent` if it has none; -1 without an answer, or if its log dir may have failed."""
     if log_dirs is None:
         return -1
     for log_dir in log_dirs:

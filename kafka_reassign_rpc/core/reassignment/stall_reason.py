@@ -32,8 +32,6 @@ QUIET_S = 5.0
 
 
 class StallReason:
-    """Why one move is stalled."""
-
     def __init__(
         self,
         name: TopicPartition,
@@ -54,7 +52,6 @@ class StallReason:
         self._copied = dict(zip(partition.adding, self._last.copied, strict=True))
 
     def found(self) -> str:
-        """The first reason that holds."""
         why = _first(
             self._dead,
             self._cordoned,
@@ -70,7 +67,7 @@ class StallReason:
         return why or "no progress, for no reason that shows"
 
     def seen_at_once(self) -> str | None:
-        """The first reason that holds of those that need no time to show; None: none of them."""
+        """The first reason that needs no time to show, or None."""
         return _first(self._dead, self._cordoned, self._log_dir, self._no_leader, self._no_answer, self._sick_unchanged)
 
     def _dead(self) -> str | None:
@@ -78,7 +75,7 @@ class StallReason:
         return " and ".join(self._states(lost)) or None
 
     def _states(self, lost: Iterable[int]) -> Iterator[str]:
-        """Of brokers that are not there."""
+        """How brokers that are gone are named."""
         fenced = [broker for broker in lost if broker in self._kraft.fenced]
         dead = [broker for broker in lost if broker not in self._kraft.fenced]
         if dead:
@@ -128,7 +125,7 @@ class StallReason:
         return f"no answer from {_brokers(silent, '')}{lost}"
 
     def _lowest_throttle(self) -> tuple[int, str, int]:
-        """Its rate, the side on which it is, and the broker."""
+        """The rate, its side, and the broker."""
         leader = self._partition.leader
         index = self._name.partition
         throttles = self._throttles()
@@ -182,7 +179,7 @@ class StallReason:
         return None
 
     def _lacking(self) -> Iterator[tuple[int, tuple[int, int]]]:
-        """Late replicas that are not known to have all bytes: what they held at first, and hold now."""
+        """Late replicas that may lack bytes: what they held first, and hold now."""
         is_partial = copies_only_untiered(self._cluster, self._name.topic, self._partition.adding)
         if self._first.total < 0 and not is_partial:
             return

@@ -1,8 +1,8 @@
-"""Topics in tiered storage (KIP-405): what a new replica copies of them.
+"""What a new replica copies of a topic in tiered storage (KIP-405).
 
-Sizes that brokers tell are those of local segments, and a new replica begins where the leader's local log begins: what
-lies in tiered storage alone is not counted. With `follower.fetch.last.tiered.offset.enable` (KIP-1023, Kafka 4.3) an
-empty replica begins at what has not been tiered yet. No API tells how many bytes that is.
+Brokers report the sizes of local segments, and a new replica begins where the leader's local log begins: what is only
+in tiered storage does not count. With `follower.fetch.last.tiered.offset.enable` (KIP-1023, Kafka 4.3) an empty replica
+begins at what is not tiered yet; no API reports how many bytes that is.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ FROM_LAST_TIERED = "follower.fetch.last.tiered.offset.enable"
 
 
 def copies_only_untiered(cluster: Cluster, topic: str, followers: Iterable[int]) -> bool:
-    """Whether one of these followers leaves out what lies both in tiered storage and with the leader."""
+    """Whether one of these followers skips what is both in tiered storage and with the leader."""
     if not _is_on(cluster.topic_configs.get(topic, {}).get(TIERED)):
         return False
     for_all = cluster.default_configs.get(FROM_LAST_TIERED)

@@ -1,4 +1,4 @@
-"""The moves that wait in the queue and in the batch, and what each of them is going to copy."""
+"""The moves that wait in the queue and in the batch, and what each will copy."""
 
 from collections.abc import Collection, Iterator
 
@@ -10,9 +10,9 @@ Waiting = tuple[TopicPartition, Partition, WaitingMove]
 
 
 def waiting_moves(cluster: Cluster) -> Iterator[Waiting | None]:
-    """Those of the queue, also where another move of their partition is in flight, then those of the batch.
+    """First moves of the queue, even if another move of their partition is in flight, then those of the batch.
 
-    None: an entry that does not wait. The cluster may change between two steps.
+    Yields None for an entry that does not wait. The cluster may change between two steps.
     """
     queue, batch = cluster.queue.topics, cluster.batch
     for topic in list(queue):
@@ -30,7 +30,6 @@ def _waiting(cluster: Cluster, name: TopicPartition) -> Waiting | None:
 
 
 def waiting_move(cluster: Cluster, name: TopicPartition, partition: Partition) -> WaitingMove | None:
-    """The move of this partition that waits."""
     place = cluster.queue.place(*name)
     if place is not None:
         return place.move
@@ -40,19 +39,19 @@ def waiting_move(cluster: Cluster, name: TopicPartition, partition: Partition) -
 
 
 def origin_of(partition: Partition) -> tuple[int, ...]:
-    """The replicas from which a waiting move leads: it begins where the one in flight ends."""
+    """The replicas from which a waiting move will start: it begins where the one in flight ends."""
     return partition.target if partition.is_moving else partition.replicas
 
 
 def held_text(held: Held) -> str:
-    """By whom, since when and why: `by User:alice from 10.0.0.7 since 2026-11-24 15:42:08 UTC: disks are replaced`."""
+    """Who, when and why: `by User:alice from 10.0.0.7 since 2026-11-24 15:42:08 UTC: disks are replaced`."""
     by = f"by {held.who} " if held.who else ""
     since = f"since {utc_time(held.since)} UTC" if held.since > 0 else "since an unknown time"
     return f"{by}{since}" + (f": {held.reason}" if held.reason else "")
 
 
 def why_not_started(move: WaitingMove) -> str | None:
-    """Who keeps a waiting move from starting, for people; None: nobody does."""
+    """Who keeps a waiting move from starting, in words for people, or None."""
     if move.held is not None:
         return held_text(move.held)
     if move.unapproved is None:
@@ -62,13 +61,12 @@ def why_not_started(move: WaitingMove) -> str | None:
 
 
 def bytes_to_copy(adding: Collection[int], size: int | None) -> int | None:
-    """What a waiting move will copy, of a partition of this size; None: not known."""
+    """What a waiting move will copy of a partition of this size, None if unknown."""
     if not adding:
         return 0
     return None if size is None else size * len(adding)
 
 
 def added_by(partition: Partition, move: WaitingMove) -> tuple[int, ...]:
-    """The replicas that a waiting move will copy."""
     origin = origin_of(partition)
     return tuple([broker for broker in move.target if broker not in origin])

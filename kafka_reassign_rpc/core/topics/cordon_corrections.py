@@ -1,12 +1,11 @@
-"""New partitions that others have placed on cordoned brokers: another broker gets the replica before there is a log.
+"""Moves new replicas off cordoned brokers before they have a log.
 
-A stock broker that creates a topic by itself (auto-creation, `__consumer_offsets`), and a tool that adds partitions in
-ZooKeeper (`kafka-topics.sh --zookeeper`), write the topic's znode and know no cordon. Where a partition has never had a
-state, there is no log of it anywhere, so the server changes the assignment before it writes the first state: nothing is
-copied, and the cordoned broker never hears of the replica.
+A stock broker that creates a topic (auto-creation, `__consumer_offsets`), and a tool that adds partitions in ZooKeeper
+(`kafka-topics.sh --zookeeper`), know no cordon. A partition that never had a state has no log anywhere, so the server
+changes its assignment before it writes the first state: nothing is copied, and the cordoned broker never hears of it.
 
-Only partitions are corrected of which none can have had a state, and that were written after the settings in which the
-cordon stands: what has merely lost its state may have a log. Where no open broker is left for a replica, it stays.
+This corrects only topics without any earlier state that were written after the cordon: a partition that merely lost its
+state may have a log. A replica for which no open broker is left stays.
 """
 
 from msgspec.structs import replace

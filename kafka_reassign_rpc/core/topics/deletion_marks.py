@@ -2,8 +2,8 @@
 
 Anybody can write a mark. While `delete.topic.enable` is unknown, a marked topic stays, its partitions without a state
 get none, and no command finds them: a stock controller may have begun to delete its znodes, and a new state would bring
-a partition back. A controller of ours that accepted a DeleteTopics notes that in its mark: then clients do not see the
-topic, as they were told, but nothing is deleted yet.
+a partition back. If a controller of ours accepted a DeleteTopics, its mark says so: then clients do not see the topic,
+as they were told, but nothing is deleted yet.
 """
 
 from enum import Enum, auto
@@ -13,17 +13,16 @@ from kafka_reassign_rpc.core.state.cluster import Topic
 
 
 class DeletionMark(NamedTuple):
-    """`created`: its czxid; `accepted`: a controller of ours wrote it for a DeleteTopics."""
+    """`created` is its czxid. `accepted`: a controller of ours wrote it for a DeleteTopics."""
 
     created: int
     accepted: bool
 
 
 class Meaning(Enum):
-    """STALE: the mark goes, and the topic, if any, stays.
+    """With STALE the mark goes and the topic, if any, stays. With WAITS nothing happens until more is known.
 
-    WAITS: nothing happens until more is known. IN_DELETION: clients do not see the topic; if deletion is enabled, its
-    replicas are deleted.
+    With IN_DELETION clients do not see the topic, and its replicas are deleted if deletion is enabled.
     """
 
     STALE = auto()
@@ -32,14 +31,14 @@ class Meaning(Enum):
 
 
 def meaning(topic: Topic | None, mark: DeletionMark, enabled: bool | None) -> Meaning:
-    """`enabled`: `delete.topic.enable`; None: unknown."""
+    """`enabled` is `delete.topic.enable`, None if unknown."""
     if topic is None or enabled is False or not is_marked(topic, mark.created):
         return Meaning.STALE
     return Meaning.IN_DELETION if enabled or mark.accepted else Meaning.WAITS
 
 
 def is_marked(topic: Topic, mark: int) -> bool:
-    """Whether a mark (its czxid) is about this topic: an older one is about an earlier topic of the name.
+    """Whether a mark (its czxid) is about this topic, not about an earlier one of its name.
 
     (Kafka deletes any topic with the name.)
     """

@@ -1,13 +1,13 @@
 """Replicas on servers, which are no brokers, and replicas that are missing because no broker was free for them.
 
-A stock broker that creates a topic by itself (auto-creation, `__consumer_offsets`) takes every node of its metadata for
-a broker, this server included. It must know this server: it finds the controller among the live brokers of
-UpdateMetadata (kafka.server.MetadataCacheControllerNodeProvider). So another broker replaces the id of this or a former
-server in the topic znode, unless the replica may be a real broker's (`own_replicas`).
+A stock broker that creates a topic (auto-creation, `__consumer_offsets`) takes this server for a broker. It must know
+this server, since it looks for the controller among the live brokers of UpdateMetadata
+(kafka.server.MetadataCacheControllerNodeProvider). So another broker replaces the id of this or a former server in the
+topic znode, unless the replica may be a real broker's (`own_replicas`).
 
-If no broker is free, the replica is missing. The topic znode remembers that in a field of its own (`missing_replicas`),
-and the next free broker gets it, when a broker registers or at a controller failover. A client that moves the partition
-decides its replication factor: after the move nothing is missing.
+If no broker is free, the topic znode counts the replica as missing (field `missing_replicas`), and the next free broker
+gets it: when a broker registers, or at a controller failover. A client that moves the partition decides its replication
+factor: after the move nothing is missing.
 """
 
 from msgspec.structs import replace
@@ -29,10 +29,10 @@ def replace_missing(view: RoundView, topic: str, index: int, own_id: int) -> lis
 
 
 def place_missing(view: RoundView, topic: str, index: int, partition: Partition, own_id: int) -> tuple[Partition, int]:
-    """Replace server ids and place missing replicas, as far as brokers are free; also return how many stay missing.
+    """Replaces server ids and places missing replicas on free brokers; also returns how many stay missing.
 
-    Returns the same object if nothing changes. A moving partition waits for the end of its move. Nothing changes if the
-    topic znode cannot be written.
+    Returns the same object if nothing changes, as when the topic znode cannot be written. A moving partition first ends
+    its move.
     """
     missing = view.missing(topic, index)
     if topic in view.too_large:
@@ -54,7 +54,7 @@ def place_missing(view: RoundView, topic: str, index: int, partition: Partition,
 
 
 def without_own_id(cluster: Cluster, partition: Partition, own_id: int, index: int) -> Partition:
-    """Another broker replaces `own_id`, which holds no records; if none is free, the partition has one replica less.
+    """Another broker replaces `own_id`, which holds no records; if none is free, the partition loses the replica.
 
     A partition that had a leader keeps its other replicas and its ISR; the new replica must catch up. An only replica
     stays if no broker is free.
@@ -81,7 +81,7 @@ def free_broker(
 ) -> int | None:
     """A live broker without a replica, preferably in a rack without one; or None.
 
-    or_cordoned   where no other is free, it may be cordoned: else the partition has no replica at all
+    `or_cordoned` allows a cordoned one if no other is free: else the partition would have no replica at all.
     """
     closed = cordoned(cluster)
     taken = {own_id, *partition.replicas, *partition.pending_deletion}

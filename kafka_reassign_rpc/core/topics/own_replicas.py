@@ -1,11 +1,11 @@
-"""Whether a replica on a server's id was placed there by a stock broker, or is a real broker's.
+"""Whether a replica on a server's id was placed there by a stock broker, or belongs to a real broker.
 
-A stock broker with this id may be down: its log may be the only one with all acknowledged records. ZooKeeper does not
-name the brokers of the past, so a replica counts as a broker's unless it cannot have records:
+A real broker with this id may be down, with the only log that has all acknowledged records. ZooKeeper does not name the
+brokers of the past, so a replica counts as a broker's unless it cannot have records:
 
 no state, or the first one without a leader     nobody has ever led the partition: there are no records
 the id leads, or is in sync                     a broker's: a stock controller gives that only to registered brokers
-others are in sync, the id is not               records that count are on the others. At its start a server asks
+others are in sync, the id is not               records that count are on the others. At its start a server checks
                                                 more: see `held_by_brokers`
 """
 
@@ -27,19 +27,19 @@ def never_led(partition: Partition) -> bool:
 
 
 def is_in_use(partition: Partition, own_id: int) -> bool:
-    """Whether the state shows a broker with this id: it leads, is in sync, or nobody is."""
+    """Whether a broker with this id leads or is in sync, or nobody is in sync."""
     return not never_led(partition) and (not partition.isr or own_id in (partition.leader, *partition.isr))
 
 
 def is_of_broker(cluster: Cluster, partition: Partition, own_id: int) -> bool:
-    """Only its broker may then decide about the replica."""
+    """Then only that broker may decide about the replica."""
     return own_id in cluster.brokers or is_in_use(partition, own_id)
 
 
 def refusal(cluster: Cluster, replicas: Iterable[int], partition: Partition | None = None) -> KafkaError | None:
-    """Refuse replicas on a server's id: no broker ever comes for them.
+    """Refuses replicas on a server's id, for which no broker ever comes.
 
-    A replica that `partition` already has on a broker which is down stays possible.
+    A replica that `partition` already has on a broker that is down stays possible.
     """
     ids = sorted(
         {
@@ -60,10 +60,10 @@ def refusal(cluster: Cluster, replicas: Iterable[int], partition: Partition | No
 
 
 def held_by_brokers(topics: Iterable[Topic], own_id: int, *, is_ours: bool) -> Iterator[TopicPartition]:
-    """The partitions with a replica on this id that a broker holds, or may hold.
+    """The partitions of which a broker with this id holds a replica, or may hold one.
 
-    is_ours   a server has taken the id when no broker held replicas under it. Otherwise replicas out of sync may also
-              be those of a broker that is down
+    `is_ours`: a server took the id when no broker held replicas under it. Otherwise a replica out of sync may also
+    belong to a broker that is down.
     """
     for topic in topics:
         for index, partition in topic.partitions.items():

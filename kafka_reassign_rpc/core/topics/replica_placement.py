@@ -2,7 +2,7 @@
 
 First replicas go round the brokers from a starting point; the others follow at a shift that grows with every round.
 With racks, brokers are taken from the racks in turn, and a rack gets a second replica of a partition only when every
-rack has one. The two random numbers are arguments.
+rack has one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ def placements(
     """The replicas of `partitions` new partitions from `first_partition` on, one by one, since they may be many.
 
     start, shift    random numbers for a new topic, the same ones for all partitions of a growing topic
-    cordoned        brokers that are left out of `brokers`, for the error
+    cordoned        how many brokers are left out of `brokers`, for the error
 
     Raises InvalidPartitions, InvalidReplicationFactor, and UnknownServerError (as Kafka) if only some brokers have a
     rack.
@@ -67,7 +67,7 @@ def _placements(
 
 
 def alternated(racks: dict[int, str]) -> list[int]:
-    """Brokers (id -> rack) with the racks in turn: r1 with 0, 1 and r2 with 2, 3, 4 give 0, 2, 1, 3, 4."""
+    """Takes the racks of `racks` (broker -> rack) in turn: r1 with 0, 1 and r2 with 2, 3, 4 give 0, 2, 1, 3, 4."""
     by_rack: dict[str, list[int]] = {}
     for broker in sorted(racks):
         by_rack.setdefault(racks[broker], []).append(broker)

@@ -1,7 +1,8 @@
-"""Creation, growth and deletion of topics.
+"""Creation, growth and deletion of topics, with the checks, their order and their texts of ZooKeeper mode
+(ZkAdminManager, AdminZkClient, Topic).
 
-Checks, their order and their texts are those of ZooKeeper mode (ZkAdminManager, AdminZkClient, Topic). The functions
-raise the `KafkaError` that answers the topic. Those that create partitions are generators that return the change.
+The functions raise the `KafkaError` that answers the topic. Those that create partitions are generators that return the
+change.
 """
 
 import re
@@ -77,8 +78,8 @@ def create_topic(
 ) -> Generator[None, None, TopicCreated]:
     """A new topic with the first states of its partitions. A caller that only validates discards it.
 
-    start, shift   two random numbers (see `replica_placement`)
-    most           the number of partitions that this request may still create
+    start, shift   random numbers (see `replica_placement`)
+    most           how many partitions this request may still create
     """
     cluster = view.cluster
     existing = cluster.topics.get(name)
@@ -124,7 +125,7 @@ def _refuse_many(name: str, count: int, most: int) -> None:
 
 
 def _refuse_collision(view: RoundView, name: str) -> None:
-    """Metric names use '.' and '_' for the same: two topics that differ only there cannot both exist."""
+    """Metric names turn '.' into '_', so two topics that differ only there cannot both exist."""
     if "." not in name and "_" not in name:
         return
     unified = name.replace(".", "_")
@@ -140,7 +141,7 @@ def _refuse_collision(view: RoundView, name: str) -> None:
 
 
 def _validate_assignment(cluster: Cluster, placed: Mapping[int, Sequence[int]]) -> Iterator[None]:
-    """Unknown brokers are allowed, as in Kafka: they may come. A server never becomes a broker."""
+    """Allows unknown brokers, as Kafka does: they may come. A server never becomes a broker."""
     if len({len(replicas) for replicas in placed.values()}) != 1:
         raise InvalidReplicaAssignment("All partitions should have the same number of replicas")
     if not next(iter(placed.values())):
@@ -170,7 +171,9 @@ def create_partitions(
     *,
     most: int = MOST_PARTITIONS,
 ) -> Generator[None, None, PartitionsAdded]:
-    """Grow a topic to `count` partitions. `assignments`: the replicas of each new one; `most`: see `create_topic`."""
+    """Grows a topic to `count` partitions. `assignments` are the replicas of each new one; `most` is as in
+    `create_topic`.
+    """
     cluster = view.cluster
     topic = view.topic(name)
     if topic is None:
@@ -258,7 +261,7 @@ def _first_states(cluster: Cluster, placed: Iterable[Placed]) -> Generator[None,
 
 
 def delete_topic(view: RoundView, name: str) -> TopicDeletionStarted:
-    """Begin a deletion. A topic in deletion is not found.
+    """Begins a deletion. A topic in deletion is not found.
 
     Raises TopicDeletionDisabled if the brokers forbid it, RequestTimedOut if that is unknown.
     """
@@ -284,8 +287,8 @@ def replicas_to_delete(
     """(partition, broker) of the replicas of a topic in deletion whose brokers have not confirmed a StopReplica.
 
     When none is left, its znodes go. As in Kafka, a replica on a dead broker is waited for: its log would return with
-    the broker, and a new topic of the name would find it. One that is pending deletion is waited for only while its
-    broker is registered. One on a server has no log, unless a broker has its id (`own_replicas`).
+    the broker, and a new topic of the name would find it. One pending deletion is waited for only while its broker is
+    registered. One on a server has no log, unless a broker has its id (`own_replicas`).
     """
     topic = cluster.topics.get(name)
     if topic is None:
@@ -304,9 +307,9 @@ def replicas_to_delete(
 def possible_strays(cluster: Cluster, name: str, confirmed: Collection[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """(partition, broker) of logs that a topic in deletion may have on brokers without a replica of it now.
 
-    A broker that was away when its replica was dropped, so that it has registered since the topic's creation, still has
-    the log. Nobody waits for these: a new topic of the name is refused by such a log. If an earlier topic of the name
-    has vanished without a mark, the log may be that one's, and stays.
+    A broker that was away when its replica was dropped, and so registered after the topic's creation, still has the
+    log. A deletion does not wait for these, since such a log refuses a new topic of the name. If an earlier topic of
+    the name vanished without a mark, the log may be that one's, and stays.
     """
     topic = cluster.topics.get(name)
     returned = () if topic is None or cluster.soft.former.has_other(topic) else returned_since(cluster, topic)

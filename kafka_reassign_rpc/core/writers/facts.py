@@ -4,7 +4,7 @@ The controller's loop applies a fact once, before the decisions of the next roun
 older fact never replaces a newer one:
 
 what has a version in the cluster (topics, states, configs, the batch, parts of the queue)   the higher one stays
-all else that is read                 what was read before the cluster was (`Cluster.since`) is left out
+all else that is read                 is left out if it was read before the cluster (`Cluster.since`)
 what brokers report                   is about one registration of the broker, or the latest answer counts
 """
 
@@ -54,7 +54,7 @@ class BrokersChanged(NamedTuple):
 class BrokersRegistered(msgspec.Struct, frozen=True):
     """All registered brokers. One that left or bounced is no longer shutting down.
 
-    read_at   here and below: the last transaction that this server had seen after the read
+    `read_at`, here and below, is the last transaction that this server had seen after the read.
     """
 
     registered: Mapping[int, Broker]
@@ -104,9 +104,9 @@ class ShutdownAsked(msgspec.Struct, frozen=True):
 
 
 class ConfigsFound(msgspec.Struct, frozen=True):
-    """Dynamic configs of topics or brokers (`kind`) by name; empty: none left.
+    """Dynamic configs of topics or brokers (`kind`) by name, empty if none are left.
 
-    `versions`: czxid and zkVersion of the znodes.
+    `versions` are czxid and zkVersion of the znodes.
     """
 
     kind: str
@@ -138,7 +138,7 @@ class ConfigsFound(msgspec.Struct, frozen=True):
 class ConfigsWritten(msgspec.Struct, frozen=True):
     """This controller has written an entity's config for throttle leases, or has found nothing to write.
 
-    version   czxid and zkVersion of the znode since; None: there is none
+    `version` is the znode's czxid and zkVersion since, None if there is no znode.
     """
 
     kind: str
@@ -168,8 +168,10 @@ def _put_config(
 
 
 class SettingsFound(msgspec.Struct, frozen=True):
-    """What the znode of the settings holds, or why it cannot be read: then cordons and windows stay as last read, since
-    nobody has taken them away. Without the other settings no move and no repair starts."""
+    """What the settings znode holds, or why it cannot be read.
+
+    If it cannot, cordons and windows stay as last read, since nobody took them away; no move and no repair starts.
+    """
 
     settings: Mapping[str, str]
     problem: str
@@ -209,7 +211,7 @@ class TimeTold(msgspec.Struct, frozen=True):
 
 
 class SizesReported(msgspec.Struct, frozen=True):
-    """Sizes of partitions (None: no longer of interest). Unknown topics are skipped."""
+    """Sizes of partitions, None if no longer of interest. Unknown topics are skipped."""
 
     sizes: Mapping[TopicPartition, int | None]
 
@@ -283,7 +285,7 @@ def _stripped(cluster: Cluster, known: BatchZnode, read: BatchZnode) -> Iterator
 class QueueRootFound(msgspec.Struct, frozen=True):
     """The root znode of a queue.
 
-    If there was none (`part` None), this controller may have created it since: the known one stays.
+    If there was none (`part` None), the known one stays: this controller may have created it since.
     """
 
     root: str

@@ -10,7 +10,7 @@ offline replicas                  of brokers with the same registration, in topi
                                   answer again
 completed moves                   if the topic znode still shows them (`durable_assignment`)
 since when a topic has its id     of topics that are still the same
-the batch                         as known, unless its znode was written since
+the batch                         unless its znode was written since
 
 What queued moves wait for is found again.
 """
@@ -36,9 +36,8 @@ class Reloaded(NamedTuple):
 
 
 def take_over(cluster: Cluster, fresh: Cluster, found: Reloaded) -> Iterator[None]:
-    """Make `cluster` equal to `fresh`, which was read just now, but keep soft state.
-
-    Until the end `cluster` stays as it was.
+    """Makes `cluster` equal to `fresh`, which was just read, but keeps soft state. `cluster` changes only at the
+    end.
     """
     found.gone.extend(topic for topic in cluster.topics.values() if _is_gone(topic, fresh))
     lost = {topic.name for topic in found.gone}
@@ -121,11 +120,11 @@ def _find_changed(known: Cluster, fresh: Cluster, lost: set[str], changed: set[T
 
 
 def note_put_back(cluster: Cluster) -> Iterator[None]:
-    """Note partitions of a freshly read cluster whose states somebody has restored: each leader epoch was a write of
+    """Marks partitions of a freshly read cluster whose states somebody has restored: each leader epoch was a write of
     the state, but the znode has had fewer. Yields after each topic.
 
-    Leader epochs that rose twice in one round look the same; higher epochs do them no harm. A copy of another ZooKeeper
-    shows nothing.
+    Leader epochs that rose twice in one round look the same, and higher epochs do them no harm. A copy of another
+    ZooKeeper stays undetected.
     """
     for topic in list(cluster.topics.values()):
         cluster.soft.former.appeared(

@@ -1,10 +1,9 @@
-"""Puts a durable round into the `Cluster`: the only writer of the controller's decisions.
-
-`tests/core/writers/test_one_writer.py` holds that only `facts` and `reload` write there too.
+"""Puts a durable round into the `Cluster`: the only writer of the controller's decisions. (Besides, only `facts` and
+`reload` write: `tests/core/writers/test_one_writer.py`.)
 
 Reading ZooKeeper after a commit gives the same cluster, with two exceptions: pending deletions without a move record
 are read as removing replicas, and a completion whose topic znode is still to be written is read as a move. A controller
-failover completes such a move again. A controller that knew the cluster keeps what it knows
+failover completes such a move again; a controller that knew the cluster keeps what it knows
 (`durable_assignment.with_known_completion`).
 """
 
@@ -74,7 +73,7 @@ class PartitionTransition(NamedTuple):
 
 
 class ReplayedChanges:
-    """The changes of a replay, which the controller propagates to the brokers."""
+    """What the controller propagates to the brokers after a replay."""
 
     def __init__(self) -> None:
         self.partitions: list[PartitionTransition] = []
@@ -93,7 +92,7 @@ class ReplayedChanges:
 def replay(
     cluster: Cluster, view: RoundView, durable: Durable, controller_epoch: int, applied: ReplayedChanges
 ) -> Iterator[None]:
-    """Put a committed round into `cluster`; `applied` collects the changes.
+    """Puts a committed round into `cluster`; `applied` collects the changes.
 
     At each yield every partition is as before the round or as after it.
     """

@@ -18,15 +18,15 @@ from kafka_reassign_rpc.core.writers.topic_writes import begin_deletion, put_sta
 
 
 class StatesFound(msgspec.Struct, frozen=True):
-    """States that brokers have written by themselves.
+    """States that brokers have written themselves.
 
-    Those of another topic of the same name, or of a deleted and recreated partition, are left to the readers of topics.
+    Readers of topics handle states of another topic of the same name, or of a deleted and recreated partition.
     """
 
     states: Mapping[TopicPartition, LoadedState]
 
     def apply(self, cluster: Cluster) -> Generator[None, None, list[TopicPartition]]:
-        """Returns the partitions with a newer state than the known one."""
+        """Returns the partitions whose state is newer than the known one."""
         newer = []
         for name, state in self.states.items():
             known = cluster.get(*name)
@@ -53,10 +53,9 @@ class TopicsChanged(NamedTuple):
 class TopicsFound(msgspec.Struct, frozen=True):
     """Topics that others have created or changed. An older topic of the same name is ignored.
 
-    unreadable  topics with unreadable znodes, with the reason. The earlier state holds until the controller must write
-                it
-    configs     the configs of `found`. Those of new topics count: changes are announced, but not the first config
-                (AdminZkClient.createTopicWithAssignment)
+    unreadable  topics with unreadable znodes, and why. The earlier state holds until the controller must write it
+    configs     the configs of `found`. Only those of new topics count: every change is announced, but a first
+                config is not (AdminZkClient.createTopicWithAssignment)
     """
 
     found: Mapping[str, Topic]
@@ -117,7 +116,7 @@ def _is_newer(cluster: Cluster, topic: Topic) -> bool:
 
 
 def _newer(ours: Partition | None, read: Partition) -> Partition:
-    """The partition as read, with what is known besides: offline replicas, a complete move, a later state of ours."""
+    """The partition as read, with what we know besides: offline replicas, a complete move, a later state of ours."""
     if ours is None:
         return read
     if ours.offline:

@@ -62,7 +62,7 @@ def keep_id_since(known: Topic, fresh: Topic) -> None:
 
 
 def put_state(cluster: Cluster, name: TopicPartition, state: LoadedState) -> None:
-    """A broker has written the state by itself."""
+    """A broker has written the state itself."""
     topic = cluster.topics[name[0]]
     value = replace(
         topic.partitions[name[1]],
