@@ -1,24 +1,6 @@
-"""Every event that a controller records: name, level, fields and meaning.
-
-To add an event, add a constant and its `EventType` here and construct `Event(catalogue.NAME, …)` where it happens. The
-event log, standard error, the metrics `kafka_reassign_events_total` and `kafka_reassign_moves_total`, the client, the
-pipeline and `docs/events.md` follow this catalogue.
-
-move.*            one partition's move, from its start or its joining the queue to its end
-moves.done        the moves of one request or plan
-refusals.*        refusals beyond the limit on their rate
-entry.*           one entry of the batch or the queue, or one request znode
-batch.*           `/admin/reassign_partitions` as a whole
-reassignments.*   whether new moves may start
-config.*          dynamic configs that clients change here
-broker.*          registrations that come and go, settings that differ, failed log dirs
-heal.*            self-healing (KIP-46)
-throttle.*        leased throttle rates of brokers
-topic.*           topics that are created, grow, are deleted, or vanish from ZooKeeper
-partition.*       partitions whose znodes somebody has edited by hand
-acl.*             ACLs that clients create or delete here
-access.*          what the authorizer refuses
-controller.*      a term of this server as the controller
+"""Every event that a controller records. To add one, add a constant and its `EventType` here and construct
+`Event(catalogue.NAME, …)` where it happens. The event log, standard error, the metrics `kafka_reassign_events_total`
+and `kafka_reassign_moves_total`, the client, the pipeline and `docs/events.md` follow this catalogue.
 """
 
 from typing import NamedTuple
@@ -99,9 +81,9 @@ CONTROLLER_RESIGNED = "controller.resigned"
 class EventType(NamedTuple):
     """One kind of event.
 
-    level    as `logging` spells it, for standard error; "WARNING" where an operator may have to act
+    level    as `logging` spells it, for standard error; "WARNING" if an operator may have to act
     fields   the optional fields besides `EVERY_EVENT`
-    refusal  nothing was done. Anybody can cause such events, so they have files and a limited rate of their own
+    refusal  nothing was done. Anybody can cause such events, so they have their own files and limited rate
     """
 
     name: str

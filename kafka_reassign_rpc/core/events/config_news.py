@@ -22,7 +22,7 @@ _TOLD = {one.name for one in _OF_KAFKA if not one.sensitive} | SERVER_SETTINGS.k
 def config_changed(
     of: str, before: Mapping[str, str], after: Mapping[str, str], *, topic: str | None = None, broker: int | None = None
 ) -> Event | None:
-    """The event, without who asked; None where nothing has changed. `of`: whose configs, for people."""
+    """The event, without who asked; None if nothing has changed. `of` says for people whose configs these are."""
     changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
     if not changed:
         return None

@@ -1,7 +1,5 @@
-"""Events of decisions, with their requester, for the event log, for operators and for metrics.
-
-`RoundView.add` notes each decision about a partition's assignment, `RoundView.report` everything else. Once the round
-is durable, `events_of` makes events of both:
+"""Events of decisions, with their requester, for the event log, for operators and for metrics. `RoundView` collects the
+decisions; once the round is durable, `events_of` makes events of those about a partition's assignment:
 
 the partition before      after                                  event(s)
 at rest                   moving                                 move.started
@@ -11,9 +9,8 @@ moving                    at rest, with the target               move.completed
 moving                    at rest, with the original replicas    move.cancelled
 moving                    at rest, with others                   move.retargeted, move.completed
 
-A move that has to wait in the queue gives move.waiting; if a client cancels or replaces it there, move.withdrawn. A
-move that a stock or earlier controller has started is known by its id alone. `ClusterNews` makes events of changes that
-are read, not decided.
+A move that waits in the queue gives move.waiting; if a client cancels or replaces it there, move.withdrawn. Of a move
+that a stock or earlier controller has started only the id is known.
 """
 
 from collections import Counter, deque
@@ -68,13 +65,13 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     requested_by: str | None = None
 
     def asked_by(self, requester: Requester, former: Requester | None = None) -> "Event":
-        """`former`: who had asked for the move that he ends or changes."""
+        """`former` had asked for the move that `requester` ends or changes."""
         before = None if former is None or former.is_same(requester) else former.who
         return replace(self, **requester._asdict(), requested_by=before)
 
 
 class AssignmentDecision(NamedTuple):
-    """A partition before and after a decision. `size`: bytes of one replica as last sampled; None: unknown."""
+    """A partition before and after a decision. `size` is one replica's bytes as last sampled, None if unknown."""
 
     topic: str
     partition: int
@@ -93,7 +90,7 @@ def reassigned(before: Partition, after: Partition) -> bool:
 
 
 def events_of(notes: deque[RoundNote], moves: Mapping[TopicPartition, MoveRecord]) -> Iterator[Event]:
-    """The events of a durable round, in the order of its decisions. `moves`: the move records that it has written.
+    """The events of a durable round, in the order of its decisions. `moves` are the move records that it has written.
 
     Empties `notes` step by step: freeing a hundred thousand decisions at once takes longer than a slice may.
     """
@@ -106,7 +103,7 @@ def events_of(notes: deque[RoundNote], moves: Mapping[TopicPartition, MoveRecord
 
 
 def durable_notes(notes: Iterable[RoundNote], cluster: Cluster) -> Iterator[RoundNote]:
-    """After a lost commit that turned out durable: the notes that `cluster`, as read since, confirms.
+    """The notes that `cluster`, read after a lost commit, confirms as durable.
 
     The controller decides the rest again and notes it then, except refusals of entries that are gone.
     """
@@ -140,9 +137,8 @@ def _is_still_true(cluster: Cluster, event: Event) -> bool:
 
 
 def _is_durable(first: Partition, last: Partition, current: Partition) -> bool:
-    """Whether ZooKeeper has the result of the decisions from `first` to `last`.
-
-    One transaction writes the end of a move and of its record.
+    """Whether ZooKeeper has the result of the decisions from `first` to `last`. One transaction writes the end of a
+    move and of its record.
     """
     if first.move is not None and last.move is None:
         return current.move is None
@@ -159,7 +155,7 @@ def _as_written(partition: Partition) -> tuple[tuple[int, ...], tuple[int, ...],
 
 
 def _is_decided_again(cluster: Cluster, refused: Event) -> bool:
-    """Whether a repeated round reports this refusal again. It does so for refusals of a whole batch or queue part."""
+    """Whether a repeated round reports this refusal again, as it does for refusals of a whole batch or queue part."""
     who, topic, partition = refused.who or "", refused.topic, refused.partition
     if who.startswith(BY_REQUEST):
         return who.removeprefix(BY_REQUEST) in cluster.requests
@@ -208,7 +204,7 @@ def _events_of_decision(decision: AssignmentDecision, durable: Mapping[TopicPart
 
 
 def _event_names(before: Partition, after: Partition, back: tuple[int, ...]) -> tuple[str, ...]:
-    """`back`: the original replicas."""
+    """`back` are the original replicas."""
     if not before.is_moving:
         return (catalogue.MOVE_STARTED,) if after.is_moving else (catalogue.MOVE_STARTED, catalogue.MOVE_COMPLETED)
     if not after.is_moving and after.replicas == back:
@@ -218,7 +214,7 @@ def _event_names(before: Partition, after: Partition, back: tuple[int, ...]) -> 
 
 
 class Refusals:
-    """The refused partitions of one request: one event each for the first `REFUSALS`, one together for the others."""
+    """The refused partitions of one request: one event each for the first `REFUSALS`, and one for all others."""
 
     def __init__(self) -> None:
         self._events: list[Event] = []
@@ -235,7 +231,7 @@ class Refusals:
         self._others[error.name] += 1
 
     def events(self) -> Iterator[Event]:
-        """The events do not have a requester yet."""
+        """They have no requester yet."""
         yield from self._events
         if self._others:
             errors = ", ".join(f"{count} {name}" for name, count in self._others.most_common())
@@ -282,7 +278,7 @@ class ClusterNews:
             yield event if by is None else event.asked_by(by)
 
     def _enabled_by(self, cluster: Cluster) -> Requester | None:
-        """Who has enabled reassignments. Whoever deletes a znode leaves no name."""
+        """Whoever deletes a znode leaves no name."""
         return None if self._disabled_by_znode else restrictions.switched_by(cluster)
 
 

@@ -1,6 +1,5 @@
-"""When events were recorded if the clock of their server jumps.
-
-A log has its events in order, whatever their times say: no event is older than those before it, or later than now.
+"""When events were recorded if the clock of their server jumps: no event of a log is older than those before it, or
+later than now.
 """
 
 SKEW_MS = 600_000
@@ -14,9 +13,8 @@ class LogClock:
         self._latest: int | None = None
 
     def recorded_at(self, at: int, now: int) -> int | None:
-        """The earliest time at which an event can have been recorded, ms since 1970; None: unknown.
-
-        at    the event's own time. One far after `now`, the reader's time, does not count
+        """The earliest time at which an event can have been recorded, in ms since 1970, None if unknown. The event's
+        own time `at` does not count if it is far after `now`, the reader's.
         """
         if at <= now + SKEW_MS:
             self._latest = at if self._latest is None else max(self._latest, at)

@@ -1,7 +1,5 @@
-"""Notifications: which events a webhook tells, and how they wait for one receiver.
-
-A notification is one JSON body with the events that wait: one event in a quiet night, thousands in few bodies in a bad
-one. It stays the same, byte for byte, until the receiver takes it or its first event is too old.
+"""Which events a webhook reports, and how they wait for one receiver. A notification is one JSON body with the waiting
+events, which stays the same, byte for byte, until the receiver takes it or its first event is too old.
 """
 
 import hashlib
@@ -53,7 +51,8 @@ LINES = 10
 
 def kinds(words: Iterable[str]) -> frozenset[str]:
     """The events that `webhook.events` chooses: names, `heal.*` for all that begin so, and `default`. Raises ValueError
-    with all names."""
+    with all names.
+    """
     found: set[str] = set()
     for word in words:
         if word == DEFAULT:
@@ -82,9 +81,9 @@ class WebhookCounts(NamedTuple):
 class Sender(NamedTuple):
     """Whose notification it is.
 
-    cluster   its id; None where it is not known yet
-    server    -1: `watch`, or `notify`
-    name      what `watch` calls the cluster, where it looks at several; None
+    cluster   its id, None if not yet known
+    server    -1 stands for `watch` or `notify`
+    name      what `watch` calls the cluster if it follows several, else None
     """
 
     cluster: str | None
@@ -93,11 +92,11 @@ class Sender(NamedTuple):
 
 
 class Notice(NamedTuple):
-    """An event that is to be told.
+    """An event to be reported.
 
     seq   its number in the event log
     at    when it was recorded, ms
-    id    names it among all events of the cluster, also after a restart
+    id    identifies it among all events of the cluster, also after a restart
     text  the line for people
     item  the entry of a body, as JSON
     """
@@ -110,8 +109,9 @@ class Notice(NamedTuple):
 
 
 def notice(line: bytes, text: str, source: str) -> Notice:
-    """The notice of a line of the event log. `source`: names its event log. Raises msgspec.DecodeError, a ValueError,
-    if it is none."""
+    """The notice of a line of the event log that `source` names. Raises msgspec.DecodeError, a ValueError, if it is
+    none.
+    """
     place = place_of(line)
     id_ = f"{source}-{place.at}-{place.seq}"
     item = b'{"id":"%s","text":%s,"event":%s}' % (id_.encode(), msgspec.json.encode(text), line)
@@ -142,7 +142,7 @@ class Notification(NamedTuple):
 class Outbox:
     """What waits for one receiver.
 
-    next_seq   all events before it were told or dropped
+    next_seq   all events before it were reported or dropped
     sent       notifications that the receiver has taken
     failed     attempts that failed
     dropped    events that it did not get: too many waited, they were too old, or it refused them
@@ -170,7 +170,7 @@ class Outbox:
         return True
 
     def drop_older(self, than_ms: int) -> int:
-        """Drops events that were recorded before. Returns how many."""
+        """Returns how many events were dropped."""
         count = 0
         while self._waiting and self._waiting[0].at < than_ms:
             self._take()
@@ -194,7 +194,6 @@ class Outbox:
         return self._under_way
 
     def taken(self) -> None:
-        """The receiver has taken the notification."""
         self.sent += 1
         self._untold -= self._end().dropped
 
@@ -215,13 +214,13 @@ class Outbox:
         self.next_seq = one.seq + 1
 
     def missed(self, count: int) -> None:
-        """The receiver is not told so many events: the next notification says it."""
+        """The receiver does not get `count` events, and the next notification says so."""
         self.dropped += count
         self._untold += count
 
 
 def notification_of(notices: tuple[Notice, ...], sender: Sender, *, dropped: int = 0) -> Notification:
-    """Its id is made of those of its events and of `dropped`, so that another body has another one."""
+    """The id hashes the ids of the events and `dropped`, so that each body has its own."""
     ids = "\n".join([str(dropped), *(one.id for one in notices)])
     id_ = f"{notices[0].id}-{hashlib.sha256(ids.encode()).hexdigest()[:16]}"
     lines = [] if sender.name is None else [f"cluster {sender.name}:"]

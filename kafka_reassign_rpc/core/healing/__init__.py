@@ -1,7 +1,7 @@
 """Self-healing (KIP-46).
 
 failed_brokers.py       which failed brokers are repaired, and when
-failed_log_dirs.py      what is known of the log dirs of brokers that are there
+failed_log_dirs.py      what is known of the log dirs of registered brokers
 brake.py                why no repair may start or continue
 repair_cost.py          what a repair would cost: bytes and time
 repair_targets.py       whether a repair is still needed once brokers return or other moves come

@@ -10,8 +10,7 @@ from kafka_reassign_rpc.support.counted import counted
 def brake(gone: Collection[int], live: Collection[int], settings: HealingSettings) -> str | None:
     """Why no repair may start, or None.
 
-    gone  brokers with lost replicas that no move in flight takes away from them, and no repair that may start
-    live  registered brokers
+    `gone` are the brokers with lost replicas that no move in flight takes away, and no repair that may start.
     """
     if settings.unreadable:
         return settings.unreadable
@@ -21,7 +20,7 @@ def brake(gone: Collection[int], live: Collection[int], settings: HealingSetting
 
 
 def too_many_gone(gone: Collection[int], live: Collection[int], settings: HealingSettings) -> str | None:
-    """Why the fault is not a broker's, or None. The pause does not count here."""
+    """Why the fault is not a broker's, or None, whether or not self-healing is paused."""
     everybody = len({*gone, *live})
     how = "gone" if set(gone).isdisjoint(live) else "gone or have lost log dirs"
     if not live:
@@ -38,7 +37,7 @@ def too_many_gone(gone: Collection[int], live: Collection[int], settings: Healin
 
 
 def counting(gone: Collection[int], cluster: Cluster) -> set[int]:
-    """Those of the brokers, as last counted, that are gone by now, or have lost log dirs and are recorded for it."""
+    """The brokers of the last count that are still gone, or have recorded lost log dirs."""
     return {broker for broker in gone if broker not in cluster.brokers or broker in cluster.failed_log_dirs}
 
 

@@ -1,9 +1,9 @@
 """Which failed brokers are repaired, and when (KIP-46). A broker that only bounces never is.
 
-A broker has failed if it is gone and holds replicas; it has failed in part if it is there and has lost log dirs with
-replicas (`failed_log_dirs.py`). An adding replica counts only if its move is a repair, which is
-planned again. What a move in flight takes away is not repaired; what a waiting one would take away is, since that may
-wait for hours. ZooKeeper stores when a controller first noticed the failure, so the time survives that controller.
+A broker has failed if it is gone and holds replicas; it has failed in part if it is registered and has lost log dirs
+with replicas (`failed_log_dirs.py`). An adding replica counts only if its move is a repair, which is planned again.
+What a move in flight takes away is not repaired; what a waiting one would take away is, since that may wait for hours.
+ZooKeeper stores when a controller first noticed the failure, so the time survives that controller.
 
 gone for                              the controller
 less than the alert interval          does nothing
@@ -15,14 +15,9 @@ the default)                          durable, so the failure is forgotten. If s
 any time, and comes back              forgets the failure, and withdraws the moves of its repair that have not
                                       started
 
-No repair starts, no waiting one continues, and the reason is shown, while
-
-    self-healing is paused;
-    too many brokers are gone, in number or share: then the fault is not a broker's;
-    this controller has not watched long enough: after an outage of ZooKeeper, after its own election, and after too
-    many were gone, brokers get time to come back.
-
-An operator's order to repair a broker now skips the interval, and nothing else.
+No repair starts or continues, and the reason is shown, while self-healing is paused, while so many brokers are gone
+that the fault is not a broker's, and while brokers get time to come back: after an outage of ZooKeeper, after this
+controller's election, and after too many were gone. An operator's order to repair now skips only the interval.
 """
 
 from collections.abc import Collection, Mapping
@@ -47,11 +42,9 @@ NAMED = 20
 
 
 class RepairCounts(NamedTuple):
-    """`alerted` of the `failed` brokers have been gone for longer than the alert interval.
-
-    `waiting` and `moving` count moves of repairs, `impossible` counts partitions that repairs had to leave.
-    `held_back`: something holds all repairs back. `unapproved` counts those of `waiting` that nobody has approved.
-    `log_dirs`: registered brokers that have lost log dirs.
+    """`alerted` of the `failed` brokers have been gone for longer than the alert interval. `waiting`, of which
+    `unapproved` lack approval, and `moving` are moves of repairs; `impossible` are partitions that repairs had to
+    leave; `log_dirs` are registered brokers that have lost log dirs. `held_back`: something holds all repairs back.
     """
 
     failed: int = 0
@@ -81,7 +74,7 @@ class LostReplicas:
 
     replicas    by broker: those that no move in flight and no repair takes away (`wanted_replicas`)
     leaving     brokers with others, which a move in flight takes away
-    unapproved  brokers with others, which a repair would take away that nobody has approved
+    unapproved  brokers with others, which only an unapproved repair would take away
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -93,7 +86,7 @@ class LostReplicas:
 
     @property
     def brokers(self) -> frozenset[int]:
-        """Those that a repair would have to empty: what the brake counts."""
+        """The brokers that a repair would have to empty, which the brake counts."""
         return frozenset(broker for broker, count in self.replicas.items() if count) | self.unapproved
 
     def count(self, partition: Partition, queued: WaitingMove | None = None) -> None:
@@ -116,14 +109,13 @@ class FailureWatch(msgspec.Struct, frozen=True):
 
     failed      failed brokers: when a controller first noticed it
     in_part     brokers that have lost log dirs: when a controller first noticed it
-    lost        brokers with lost replicas: how many of these a repair would have to replace
-    live        registered brokers
+    lost        brokers with lost replicas: how many a repair would have to replace
     untold      registered brokers of whose log dirs nothing is known now
     missed      since when this controller itself has missed a broker
     ordered     brokers that an operator has ordered to repair now
     not_before  when an incomplete repair is tried again, by broker
     waiting     moves of repairs that have not started
-    braked_ms   when too many brokers were last gone; None: never so far
+    braked_ms   when too many brokers were last gone, None if never so far
     unapproved  brokers with replicas whose repair waits for approval
     """
 
@@ -144,15 +136,15 @@ class FailureWatch(msgspec.Struct, frozen=True):
 class Diagnosis(msgspec.Struct, frozen=True):
     """What the controller does about failed brokers.
 
-    record      newly failed brokers, with the time: to be made durable. A live one has failed in part
+    record      newly failed brokers, with the time, to be made durable. A live one has failed in part
     forget      failures that are over: the broker is back, or has no replicas any more
-    mended      the same of failures in part: the broker's replicas are online, or others have them now
+    mended      partial failures that are over: the replicas are online, or others have them now
     alerts      brokers that have been gone for longer than the alert interval
     heal        brokers to repair now
     prepare     brokers that are due soon: their repair may be planned
-    heal_at     when each failed broker is (or was) due, ms; None: never
-    held_back   why due brokers are not repaired and waiting repairs do not start; None: nothing holds them back
-    due_ms      when to diagnose again if nothing happens; None: never
+    heal_at     when each failed broker is (or was) due, ms; None is never
+    held_back   why due brokers are not repaired and waiting repairs do not start, or None
+    due_ms      when to diagnose again if nothing happens; None is never
     braked_ms   for the next `FailureWatch`
     """
 
@@ -209,9 +201,9 @@ def diagnose(watch: FailureWatch, settings: HealingSettings) -> Diagnosis:
 def _times(
     watch: FailureWatch, settings: HealingSettings, broker: int, since: int, lifted_ms: int | None
 ) -> tuple[int | None, int | None]:
-    """When a failed broker's alert and its repair are due, in ms; None: never.
+    """When a failed broker's alert and its repair are due, in ms; None is never.
 
-    lifted_ms  when too many brokers were last gone; None: they are now, or never were
+    `lifted_ms` is when too many brokers were last gone, None if they are now, or never were.
     """
     alert = None if settings.alert_after_ms is None else since + settings.alert_after_ms
     ordered = watch.now_ms if broker in watch.ordered else None
@@ -227,6 +219,7 @@ def _times(
 
 
 def promised_times(found: Diagnosis, settings: HealingSettings, disabled: str | None) -> Mapping[int, int | None]:
-    """When each failed broker is healed, for people; nothing while something keeps repairs from starting. `disabled`:
-    what disables reassignments."""
+    """When each failed broker is healed, for people; empty while something keeps repairs from starting, such as
+    `disabled` reassignments.
+    """
     return {} if settings.paused or found.held_back is not None or disabled is not None else found.heal_at

@@ -38,7 +38,7 @@ SHORTEST_MS = 30_000
 
 
 def short_interval(text: str) -> str | None:
-    """What a value of INTERVAL means that no operator can want; None: it is long enough, off, or no number."""
+    """Why no operator can want this value of INTERVAL; None if it is long enough, off, or no number."""
     interval = number(text, low=0, high=MAX_INTERVAL_MS)
     if interval is None or interval >= SHORTEST_MS:
         return None
@@ -59,7 +59,7 @@ class HealingSettings(msgspec.Struct, frozen=True):
     chunk               moves of repairs in flight at a time
     cancel_on_return    cancel the moves of a repair in flight when its broker comes back
     approval            one of APPROVALS: whether a repair waits until somebody has approved it
-    unreadable          why the settings of all servers cannot be read: then no repair starts; empty: they can
+    unreadable          why the settings of all servers cannot be read, so that no repair starts; empty if they can
     """
 
     interval_ms: int = OFF
@@ -75,7 +75,7 @@ class HealingSettings(msgspec.Struct, frozen=True):
 
     @property
     def alert_after_ms(self) -> int | None:
-        """No repair starts before its alert. None: never."""
+        """No repair starts before its alert. None is never."""
         if self.interval_ms < 0:
             return None if self.alert_interval_ms < 0 else self.alert_interval_ms
         return self.interval_ms // 2 if self.alert_interval_ms < 0 else min(self.alert_interval_ms, self.interval_ms)
@@ -87,11 +87,11 @@ class HealingSettings(msgspec.Struct, frozen=True):
 
 
 def settings_of(cluster: Cluster, started_with: HealingSettings) -> tuple[HealingSettings, list[str]]:
-    """Return the settings in force (those of all servers, else `started_with`), and what is wrong with them.
+    """The settings in force (those of all servers, else `started_with`), and what is wrong with them.
 
-    An invalid value is reported and ignored, so the former setting holds. One that should say whether repairs need
-    approval is taken for yes. Where repairs have no throttle, a window's rate is theirs. While brokers migrate to KRaft
-    repairs have no throttle (`restrictions.lease_refused`).
+    An invalid value is reported and ignored, except that an invalid approval counts as required. A window's rate
+    throttles repairs that have no throttle. While brokers migrate to KRaft, repairs have none
+    (`restrictions.lease_refused`).
     """
     found: dict[str, _Value] = {}
     problems = [cluster.settings_problem] if cluster.settings_problem else []
@@ -121,7 +121,7 @@ def is_paused(cluster: Cluster) -> bool:
 
 
 def paused_who(cluster: Cluster) -> str | None:
-    """Who has paused self-healing, for people; None: nobody knows."""
+    """Who has paused self-healing, in words for people, None if unknown."""
     by = set_by(cluster, PAUSED)
     return None if by is None else by.who
 
@@ -160,5 +160,5 @@ _VALUES: Mapping[str, tuple[str, Callable[[str], _Value | None], str]] = {
 
 
 def as_configs(settings: HealingSettings) -> dict[str, _Value]:
-    """The settings by name, without the pause: no server starts with it."""
+    """The settings by name, without the pause, with which no server starts."""
     return {name: getattr(settings, field) for name, (field, _, _) in _VALUES.items() if name != PAUSED}

@@ -37,15 +37,15 @@ class HealingThrottle(NamedTuple):
         return f"{self.percent}%" if self.percent else str(self.rate)
 
     def of(self, fastest: int) -> int:
-        """Bytes/s, -1 for no limit. `fastest`: the observed throughput, bytes/s; 0 before the first observation."""
+        """Bytes/s, -1 for no limit. `fastest` is the observed throughput in bytes/s, 0 before the first observation."""
         return max(1, (fastest or ASSUMED) * self.percent // 100) if self.percent else self.rate
 
     def now_of(self, present: int, fastest: int, former: Self | None) -> int:
-        """The rate of a repair that waits or moves at `present`. `former`: the throttle that repairs had from this
-        controller before; None: it has seen none.
+        """The rate of a repair that waits or moves at `present`. `former` is the throttle that repairs had from this
+        controller before, None if it has seen none.
 
-        A number holds at once. A share is worked out when a repair joins the queue, and again when the setting changes,
-        not with each observation. A controller that is new keeps what it finds: it has observed nothing yet.
+        A number holds at once. A share is computed when a repair joins the queue and when the setting changes, not with
+        each observation. A new controller keeps what it finds, since it has observed nothing yet.
         """
         if self.percent and (self == former or (former is None and present > 0)):
             return present

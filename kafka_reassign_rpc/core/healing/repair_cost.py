@@ -13,11 +13,8 @@ Rate = Callable[[int, str], float | None]
 
 
 class Copy(NamedTuple):
-    """What one partition needs.
-
-    leader     who sends
-    size       bytes of the leader's replica; None: not known
-    receivers  the brokers that get a copy; empty: one broker does, and the planner has not said which
+    """What one partition needs. `leader` sends `size` bytes (None if unknown) to `receivers`, or, while the planner has
+    not chosen and they are empty, to one broker.
     """
 
     leader: int
@@ -26,9 +23,7 @@ class Copy(NamedTuple):
 
 
 class RepairCost(NamedTuple):
-    """bytes   what is copied; None: the size of a replica is not known
-    copy_ms   how long the busiest broker takes for it; None: not known
-    """
+    """`bytes` are all that is copied, `copy_ms` is the time of the busiest broker; None if unknown."""
 
     bytes: int | None
     copy_ms: int | None
@@ -38,8 +33,6 @@ UNKNOWN_COST = RepairCost(None, None)
 
 
 class CostSum:
-    """Adds copies up, one at a time."""
-
     def __init__(self) -> None:
         self._sent: Counter[int] = Counter()
         self._received: Counter[int] = Counter()
@@ -57,7 +50,7 @@ class CostSum:
             self._anywhere += copy.size
 
     def cost(self, others: Collection[int], rate: Rate) -> RepairCost:
-        """`others`: the brokers that may get what has no receiver yet. Each is taken to get as much as the next."""
+        """`others` may get what has no receiver yet, in equal parts."""
         if not self._is_known:
             return UNKNOWN_COST
         each = self._anywhere / len(others) if others else 0.0
@@ -76,9 +69,9 @@ def _seconds(load: float, rate: float | None) -> float | None:
 
 
 def rates_of(cluster: Cluster, throttle: HealingThrottle, fastest: int) -> Rate:
-    """The rates of repairs: of `self.healing.throttle`, or of a stricter one that stands on a broker.
+    """The rates of repairs: of `self.healing.throttle`, or a stricter one that stands on a broker.
 
-    fastest  the observed throughput of a broker, bytes/s; 0: none was observed. Without a throttle it is the rate
+    Without a throttle it is `fastest`, the observed throughput of a broker in bytes/s, 0 before the first observation.
     """
     leased = throttle.of(fastest)
 

@@ -1,4 +1,4 @@
-"""The targets of repairs (KIP-46): whether they are still needed once brokers return or other moves come."""
+"""The targets of repairs (KIP-46), and whether they are still needed once brokers return or other moves come."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ def repair_reason(brokers: Collection[int], log_dirs_of: Collection[int] = ()) -
 
 
 def repaired_brokers(reason: str, target: Iterable[int]) -> set[int]:
-    """The brokers that a repair with this reason takes a replica from on its way to `target`, back or not.
+    """The brokers from which a repair with this reason takes a replica on its way to `target`, back or not.
 
     The partition does not show that: a new target loses the replicas of the former one, and a broker that comes back
     during its repair is like any other. A broker in `target` keeps its replica.
@@ -46,9 +46,9 @@ def _ids(listed_ids: str | None) -> Iterator[int]:
 def wanted_replicas(cluster: Cluster, partition: Partition, queued: WaitingMove | None) -> tuple[int, ...]:
     """The replicas that a partition will have, as far as repairs are concerned.
 
-    A waiting repair counts before a move in flight. Any other waiting move mends nothing while it waits, which may be
-    hours. A move in flight that would bring in an absent broker does not either; that broker has lost nothing, since it
-    never held the replica (KIP-46).
+    A waiting repair counts before a move in flight. Any other waiting move mends nothing for what may be hours, nor
+    does a move in flight that would bring in an absent broker; that broker has lost nothing, since it never held the
+    replica (KIP-46).
     """
     if queued is not None and queued.route == HEAL:
         return queued.target
@@ -65,9 +65,8 @@ def serves_as_repair(queued: WaitingMove | None, cluster: Cluster, partition: Pa
 
 
 def leaving(cluster: Cluster, partition: Partition, queued: WaitingMove | None, wanted: Collection[int]) -> list[int]:
-    """The lost replicas that a move in flight takes away, and that count until then.
-
-    What a repair takes away is its own concern: the failure ends when it is queued (KIP-46).
+    """The lost replicas that a move in flight takes away, and that count until then. Those of a repair do not: the
+    failure ends when the repair is queued (KIP-46).
     """
     is_repair = partition.move is not None and partition.move.route == HEAL
     if is_repair or (queued is not None and queued.route == HEAL):
@@ -76,8 +75,9 @@ def leaving(cluster: Cluster, partition: Partition, queued: WaitingMove | None, 
 
 
 def _waits_for_a_broker(cluster: Cluster, partition: Partition) -> bool:
-    """Whether the move in flight would bring in a broker that is absent, or whose log dir has failed under the new
-    replica. A repair never waits: it is planned again."""
+    """Whether the move in flight adds a replica on an absent broker or a failed log dir. A repair never waits: it is
+    planned again.
+    """
     is_repair = partition.move is not None and partition.move.route == HEAL
     return not is_repair and any(cluster.is_lost(replica, partition) for replica in partition.adding)
 
@@ -93,7 +93,7 @@ def still_to_copy(partition: Partition, wanted: Sequence[int]) -> list[int]:
 def still_needed(
     cluster: Cluster, partition: Partition | None, target: tuple[int, ...], in_part: Collection[int] = ()
 ) -> tuple[int, ...] | None:
-    """The target of a waiting repair, as far as it is still needed; None: not at all.
+    """The target of a waiting repair as far as it is still needed, None if it is not.
 
     A broker that came back keeps its replicas, unless they are then less even over racks than after the repair. One of
     `in_part`, which had lost log dirs, is back once it has answered for its replicas.

@@ -13,11 +13,10 @@ from kafka_reassign_rpc.support.human_units import utc_time
 class FailedBroker:
     """A broker that is gone while it holds replicas.
 
-    since     when the controller first missed it, ms since 1970 began (UTC)
-    heal_at   when the controller moves its replicas elsewhere; None: never, or not while something keeps repairs
-              from starting
-    replicas  how many replicas it holds that no move in flight takes away from it
-    cost      what its repair would cost; None: not known yet
+    since     when the controller first missed it, ms since 1970
+    heal_at   when the controller moves its replicas; None if never, or while something keeps repairs from starting
+    replicas  how many of its replicas no move in flight takes away
+    cost      what its repair would cost, None if not yet known
     """
 
     broker: int
@@ -31,10 +30,10 @@ class FailedBroker:
 class LogDirFailure:
     """A registered broker that has lost log dirs with replicas.
 
-    paths     the log dirs; empty: the broker has not told
+    paths     the log dirs, empty until the broker has named them
     since, heal_at  as in `FailedBroker`
-    replicas  how many of its replicas are offline, and no move in flight takes them away; None: it has yet to say
-    cost      what their repair would cost; None: not known yet
+    replicas  how many of its replicas are offline without a move that takes them away, None until it has answered
+    cost      what their repair would cost, None if not yet known
     """
 
     broker: int
@@ -51,8 +50,8 @@ class BrokerRepair:
 
     is_back     it has come back, with the log dirs that had failed; moves in flight continue unless
                 `self.healing.cancel.on.return` is set
-    unapproved  how many of those that wait start only once somebody has approved them
-    cost        what those that wait will cost; None: not known yet
+    unapproved  how many of those that wait need approval
+    cost        what those that wait will cost, None if not yet known
     """
 
     broker: int
@@ -67,13 +66,13 @@ class BrokerRepair:
 class HealingStatus:
     """The failed brokers, and how self-healing is set.
 
-    interval_ms      how long a broker must be gone before the controller heals it; None: self-healing is off
-    held_back        why the controller does not heal brokers that are due, and starts no waiting repair; or None
-    waiting, moving  moves of repairs that wait, and that are in flight
+    interval_ms      how long a broker must be gone before the controller heals it, None if self-healing is off
+    held_back        why due brokers are not healed and waiting repairs do not start, or None
+    waiting, moving  moves of repairs
     problems         configs without effect because they are invalid, unknown racks, partitions that cannot be repaired
     repairs          repairs under way, by broker
-    approval         whether new repairs wait until somebody has approved them
-    unapproved       those of `waiting` that start only then
+    approval         whether new repairs need approval
+    unapproved       those of `waiting` that do
     log_dirs         registered brokers that have lost log dirs
     """
 
@@ -90,17 +89,12 @@ class HealingStatus:
     log_dirs: Sequence[LogDirFailure] = ()
 
     def due(self, at: int) -> str:
-        """What becomes of a lost broker at its `heal_at`. Nobody knows when somebody approves its repair."""
+        """What happens to a lost broker at its `heal_at`; nobody knows when somebody approves its repair."""
         return f"{'ready for approval' if self.approval else 'healed'} at {utc_time(at)} UTC"
 
 
 class ApprovalOutcome(NamedTuple):
-    """What became of an approval.
-
-    approved  moves of repairs that may start now
-    held      those of them that somebody holds besides: they start after their release
-    brokers   those whose repairs these are
-    """
+    """`approved` moves of repairs may start now, except the `held` ones among them, which start after their release."""
 
     approved: int
     held: int
@@ -119,8 +113,8 @@ class Repair:
     """The repair of a failed broker.
 
     left_out  partitions that cannot be repaired, with the reason
-    bytes     how much the moves copy; None: unknown
-    copy_ms   how long the busiest broker takes for it at the present rates; None: unknown
+    bytes     how much the moves copy, None if unknown
+    copy_ms   how long the busiest broker takes for it at the present rates, None if unknown
     """
 
     moves: Sequence[RepairMove]

@@ -1,20 +1,17 @@
-"""What a broker's start, failure, bounce, controlled shutdown or failed log dir means for a partition.
-
-`adapt` adapts one partition to the registered brokers and can be repeated. For a failure, a start, a bounce and a
-controller failover the controller adapts every partition, in slices; for a failed log dir those that the broker has
-answered with KAFKA_STORAGE_ERROR. Such a replica counts as dead until its broker answers without an error or registers
+"""What a broker's start, failure, bounce, controlled shutdown or failed log dir means for a partition. A replica for
+which its broker answered KAFKA_STORAGE_ERROR counts as dead until the broker answers without an error or registers
 again. In the order of effects:
 
-1. A partition without a state gets its first leader and ISR.
-2. Dead replicas leave the ISR, and a live member replaces a dead leader (KafkaController.onReplicasBecomeOffline). If
+1. A partition without a state gets its first leader and ISR. 2. Dead replicas leave the ISR, and a live member replaces
+a dead leader (KafkaController.onReplicasBecomeOffline). If
    the whole ISR is dead, the ISR stays: each member has all records, and the first to return leads. (Kafka shrinks the
    ISR to the member handled last.)
 3. A partition without a leader gets one from the ISR or, if its topic allows unclean election, from all live replicas
    (PartitionStateMachine.triggerOnlinePartitionStateChange).
-4. A move that has only waited for this is completed.
-5. A replica that is pending deletion counts as deleted once its broker is gone, although its log may return with the
+4. A move that has only waited for this is completed. 5. A replica that is pending deletion counts as deleted once its
+broker is gone, although its log may return with the
    broker (as in Kafka). If the topic znode listed it until then, stock brokers would show a reassignment in progress
-   for as long as the broker stays away, which after most moves is always.
+   for as long as the broker stays away.
 """
 
 from collections.abc import Collection
@@ -31,7 +28,7 @@ UNKNOWN_BROKER_EPOCH = -1
 
 
 def adapt(view: RoundView, topic: str, index: int, *, down: Collection[int] = ()) -> list[Change]:
-    """Adapt a partition to the registered brokers.
+    """Adapts a partition to the registered brokers, as often as it is called.
 
     Brokers in `down` have bounced: they registered with a new epoch before the controller saw that they were gone.
     Adapt the partition once with them and once without.
@@ -52,7 +49,7 @@ def elect_missing_leader(view: RoundView, topic: str, index: int) -> list[Change
 
 
 def adapted(cluster: Cluster, topic: str, partition: Partition, down: Collection[int] = ()) -> Partition:
-    """The partition after `adapt`: the same object if nothing changes."""
+    """Returns the same object if nothing changes."""
     if partition.partition_epoch < 0 and not partition.isr:
         value = first_state(cluster, partition)
     else:
@@ -83,9 +80,7 @@ def log_dir_answered(view: RoundView, topic: str, index: int, broker: int, *, is
 
 
 def with_higher_leader_epoch(view: RoundView, topic: str, index: int, broker: int) -> list[Change]:
-    """Raise the leader epoch alone: with a higher one a broker takes up a replica in whatever state it is
-    (ReplicaManager).
-    """
+    """Raises the leader epoch alone: then a broker takes up a replica in whatever state it is (ReplicaManager)."""
     partition = view.get(topic, index)
     if partition is None or broker not in partition.replicas or partition.leader == NO_LEADER:
         return []
@@ -94,9 +89,8 @@ def with_higher_leader_epoch(view: RoundView, topic: str, index: int, broker: in
 
 
 def first_state(cluster: Cluster, partition: Partition) -> Partition:
-    """A new partition's first leader and ISR: the first live replica, and all live ones.
-
-    If none is live, the ISR is all replicas: each has all records, since there are none.
+    """The first live replica leads, and all live ones are the ISR; if none is live, all are, since there are no
+    records.
     """
     isr = tuple(replica for replica in partition.replicas if cluster.is_online(replica, partition))
     return replace(
@@ -121,8 +115,7 @@ def controlled_shutdown_refusal(cluster: Cluster, broker_id: int, broker_epoch: 
 
 def stops_following(view: RoundView, topic: str, index: int, broker: int) -> bool:
     """Whether a broker in controlled shutdown first stops this replica: it does not lead, and there are others
-    (KafkaController.doControlledShutdown). A follower that goes on fetching would be proposed for the ISR again and
-    again.
+    (KafkaController.doControlledShutdown). If it went on fetching, it would be proposed for the ISR again and again.
     """
     partition = view.get(topic, index)
     return (
@@ -134,7 +127,7 @@ def stops_following(view: RoundView, topic: str, index: int, broker: int) -> boo
 
 
 def controlled_shutdown(view: RoundView, topic: str, index: int, broker: int) -> tuple[bool, list[Change]]:
-    """Move leadership and ISR membership of one partition away from a broker in `SoftState.shutting_down`.
+    """Moves leadership and ISR membership of one partition away from a broker in `SoftState.shutting_down`.
 
     Returns whether the broker still leads, and so asks again. A partition with a single replica is ignored, as in Kafka
     (KafkaController.doControlledShutdown).

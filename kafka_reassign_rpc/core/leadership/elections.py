@@ -1,4 +1,5 @@
-"""Leader election: the rules, and the elections that an operator requests (ElectLeaders).
+"""Leader election: the rules (kafka.controller.PartitionLeaderElectionAlgorithms and Election), and the elections that
+an operator requests (ElectLeaders). Every election raises the leader epoch by one.
 
 rule                 candidates, in order        the leader is the first that is  ISR afterwards
 offline              replicas                    live and in the ISR              its live members
@@ -7,9 +8,8 @@ reassignment         target replicas             live and in the ISR            
 preferred            the first of the replicas   live and in the ISR              unchanged
 controlled shutdown  replicas                    live and in the ISR              without those shutting down
 
-A live replica's broker is registered and not in controlled shutdown, and its log dir has not failed. Every election
-raises the leader epoch by one. The reassignment rule is in `reassignment_algebra`, that of controlled
-shutdown in `broker_changes`. Source: kafka.controller.PartitionLeaderElectionAlgorithms and Election.
+A live replica's broker is registered and not in controlled shutdown, and its log dir has not failed. The reassignment
+rule is in `reassignment_algebra`, that of controlled shutdown in `broker_changes`.
 """
 
 from collections.abc import Collection, Iterable
@@ -74,7 +74,7 @@ def first_live(
 
 
 def allows_unclean(cluster: Cluster, topic: str) -> bool:
-    """Whether the topic allows unclean election, which may lose records."""
+    """Unclean election may lose records."""
     own = cluster.topic_configs.get(topic, {}).get(UNCLEAN_ELECTION)
     return default_allows_unclean(cluster) if own is None else flag(own) is True
 
@@ -95,9 +95,8 @@ def unclean_leader(partition: Partition, leader: int) -> Partition:
 
 
 def offline_election(cluster: Cluster, topic: str, partition: Partition, down: Collection[int] = ()) -> Partition:
-    """Apply the first two rules.
-
-    Returns the same object if nothing changes; the ISR stays if all its members are dead.
+    """Applies the first two rules. Returns the same object if nothing changes; the ISR stays if all its members are
+    dead.
     """
     brokers = cluster.brokers
     if partition.offline:

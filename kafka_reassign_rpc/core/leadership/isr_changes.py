@@ -1,12 +1,9 @@
-"""AlterPartition: a leader asks for another ISR.
+"""AlterPartition: a leader asks for another ISR. The checks are those of KafkaController.tryProcessAlterPartition, in
+order, then those of KRaft.
 
-The checks are those of KafkaController.tryProcessAlterPartition, in order, then those of KRaft. If the new ISR
-completes a move, the same write completes it; the answer shows the state before, and the LeaderAndIsr that follows
-tells the leader. A leader that believes in other replicas than the partition has is refused, and learns them under a
-higher leader epoch.
-
-The changed partition has its new partition epoch at once, so that later requests of the round are decided as after the
-write.
+If the new ISR completes a move, the same write completes it; the answer shows the state before, and LeaderAndIsr then
+informs the leader. A leader that names other replicas than the partition has is refused, and learns them under a higher
+leader epoch. The partition has its new partition epoch at once, so that later requests of the round see the write.
 """
 
 from typing import NamedTuple
@@ -65,7 +62,7 @@ class IsrAnswer(NamedTuple):
 
 
 def check_sender(cluster: Cluster, broker_id: int, broker_epoch: int) -> KafkaError | None:
-    """Refuse the whole request if the broker sends it under an earlier registration."""
+    """Refuses the whole request if the broker sends it under an earlier registration."""
     broker = cluster.brokers.get(broker_id)
     return StaleBrokerEpoch() if broker is None or broker.epoch != broker_epoch else None
 
@@ -98,7 +95,7 @@ def alter_partition(view: RoundView, broker_id: int, change: IsrChange, api_vers
 
 
 def higher_epochs(view: RoundView, change: IsrChange) -> list[Change]:
-    """Raise the epochs above the sender's if ZooKeeper has lower ones: somebody has put an older state back.
+    """Raises the epochs above the sender's if ZooKeeper has lower ones, since somebody has put an older state back.
 
     Brokers act on LeaderAndIsr only with a higher leader epoch and no lower partition epoch than they know. A stock
     broker repeats the whole request until no partition of it is answered NOT_CONTROLLER, and asks for no other ISR
@@ -113,7 +110,7 @@ def higher_epochs(view: RoundView, change: IsrChange) -> list[Change]:
 
 
 def _other_replicas(topic: str, partition: Partition, broker_id: int, change: IsrChange) -> list[Change]:
-    """Raise the leader epoch if the leader names a replica that the partition does not have.
+    """Raises the leader epoch if the leader names a replica that the partition does not have.
 
     Others have changed its replicas while there was no controller. It acts on LeaderAndIsr only with a higher epoch,
     and a stock leader does not ask again after this refusal.

@@ -1,6 +1,5 @@
-"""Automatic election of preferred leaders (KafkaController.checkAndTriggerAutoLeaderRebalance).
-
-A broker's imbalance is the share of the partitions preferring it as leader that another broker leads.
+"""Automatic election of preferred leaders (KafkaController.checkAndTriggerAutoLeaderRebalance). A broker's imbalance is
+the share of the partitions preferring it as leader that another broker leads.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,6 +1,5 @@
-"""Client quotas (KIP-546): entities, filters, and changes.
-
-Source: ZkAdminManager.describeClientQuotas and alterClientQuotas, QuotaConfigs (Kafka 3.9).
+"""Client quotas (KIP-546): entities, filters, and changes. Source: ZkAdminManager.describeClientQuotas and
+alterClientQuotas, QuotaConfigs (Kafka 3.9).
 """
 
 import math
@@ -40,7 +39,7 @@ _EPSILON = 1e-6
 
 
 class FilterComponent(NamedTuple):
-    """`name` is None except for EXACT."""
+    """Only EXACT has a `name`."""
 
     entity_type: str
     match_type: int
@@ -50,7 +49,7 @@ class FilterComponent(NamedTuple):
 class QuotaFilter(NamedTuple):
     """A checked filter.
 
-    exact     names that entities must have, by entity type; None: the default entity
+    exact     names that entities must have, by entity type; None is the default entity
     any_name  entity types that entities must have, with any name
     strict    entities may have no other types
     """
@@ -122,7 +121,7 @@ def quota_entity(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:
 
 
 def quotas_of(entity: QuotaEntity, configs: Mapping[str, str]) -> dict[str, float]:
-    """Quotas among the configs of an entity. Values that are no numbers are left out."""
+    """Leaves out values that are no numbers."""
     found: dict[str, float] = {}
     for name in _quotas(entity):
         if name in configs:
@@ -157,7 +156,7 @@ def change_quotas(entity: QuotaEntity, changes: Iterable[QuotaChange], configs: 
 
 
 def _is_ipv4(name: str) -> bool:
-    """Kafka refuses IPv6 addresses too: it looks up the quoted name."""
+    """Kafka refuses IPv6 addresses too, since it looks up the quoted name."""
     try:
         IPv4Address(name)
     except ValueError:

@@ -1,7 +1,8 @@
-"""Connection quotas (KIP-402, KIP-612): connections per second in all, by listener and by IP.
+"""Connection quotas (KIP-402, KIP-612): connections per second in all, by listener and by IP. Source:
+SocketServer.ConnectionQuotas (Kafka 3.9).
 
 A connection beyond the rate of the server or listener waits, with all behind it on that listener. One beyond the rate
-of its address is held and then closed; it counts for nobody. Source: SocketServer.ConnectionQuotas (Kafka 3.9).
+of its address is held and then closed, and counts for nobody.
 """
 
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ class ConnectionQuotas:
 
     rate          max.connection.creation.rate
     of_listeners  the same by listener
-    protected     the brokers' listener, which `rate` does not limit; "": none
+    protected     the brokers' listener, which `rate` does not limit, or ""
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class ConnectionQuotas:
         self._of_addresses: KeptUses[WindowedRate] = KeptUses(MOST_RATES)
 
     def accept_delay_ms(self, listener: str, now_ms: int) -> int:
-        """Count a connection; return how long it, and those behind it on the listener, must wait."""
+        """Counts a connection; returns how long it, and those behind it on the listener, must wait."""
         delays = [0]
         for rate, bound in self._counting(listener):
             rate.record(1, now_ms)
@@ -46,9 +47,9 @@ class ConnectionQuotas:
         return max(delays)
 
     def address_throttle_ms(self, listener: str, host: str, now_ms: int) -> int:
-        """Count an accepted connection for its address.
+        """Counts an accepted connection for its address.
 
-        If that has too many, forget it and return how long to hold it before it closes.
+        If that has too many, takes the connection back and returns how long to hold it before it closes.
         """
         bound = self._bound_of(host)
         if bound is None:

@@ -1,8 +1,8 @@
-"""Controller mutation quotas (KIP-599): how many partitions a user or client may create and delete per second.
+"""Controller mutation quotas (KIP-599): how many partitions a user or client may create and delete per second. Source:
+ControllerMutationQuotaManager, TokenBucket, ClientQuotaManager.DefaultQuotaCallback (Kafka 3.9).
 
 A token bucket holds controller.quota.window.num times controller.quota.window.size.seconds of the rate, and begins
-full. It may fall below zero once; then nothing is accepted until it is back at zero. Source:
-ControllerMutationQuotaManager, TokenBucket, ClientQuotaManager.DefaultQuotaCallback (Kafka 3.9).
+full. It may fall below zero once; then nothing is accepted until it is back at zero.
 """
 
 from collections.abc import Callable
@@ -40,9 +40,8 @@ class TokenBucket:
 
 class MutationQuota(Protocol):
     def record(self, partitions: int) -> None:
-        """Count partitions that are about to be created or deleted, once nothing else is wrong.
-
-        Raises ThrottlingQuotaExceeded.
+        """Counts partitions that are about to be created or deleted, once nothing else is wrong. Raises
+        ThrottlingQuotaExceeded.
         """
 
     def throttle_time_ms(self) -> int:
@@ -50,7 +49,7 @@ class MutationQuota(Protocol):
 
 
 class _Limited:
-    """`strict`: refuse a mutation beyond the quota; otherwise count it and ask the client to wait."""
+    """`strict` refuses a mutation beyond the quota; otherwise it counts, and the client is asked to wait."""
 
     def __init__(self, bucket: TokenBucket, rate: float, clock: Callable[[], float], *, strict: bool) -> None:
         self._bucket = bucket

@@ -39,7 +39,7 @@ def entities(user: str, client_id: str) -> list[tuple[QuotaEntity, Sharers]]:
 
 
 class QuotaTable:
-    """Whoever reads ZooKeeper fills it. `revision` rises with each change."""
+    """The readers of ZooKeeper fill it. `revision` rises with each change."""
 
     def __init__(self) -> None:
         self._quotas: dict[QuotaEntity, Mapping[str, float]] = {}
@@ -72,7 +72,7 @@ class QuotaTable:
         return self._quotas.get(entity, {}).get(quota)
 
     def limit(self, quota: str, user: str, client_id: str) -> tuple[float, Sharers] | None:
-        """The quota that holds for a client, and who shares it; None: none does."""
+        """The quota that holds for a client and who shares it, or None."""
         client = quota, user, client_id
         if client in self._found:
             return self._found[client]

@@ -1,6 +1,5 @@
-"""Request quotas (KIP-124, `request_percentage`): how much of the server's time a user or client may take.
-
-100 is all the time of one thread, as in Kafka. Use without a quota is not counted. Source: ClientRequestQuotaManager,
+"""Request quotas (KIP-124, `request_percentage`): how much of the server's time a user or client may take; 100 is all
+the time of one thread, as in Kafka. Use without a quota is not counted. Source: ClientRequestQuotaManager,
 ClientQuotaManager.recordAndGetThrottleTimeMs, recordNoThrottle (Kafka 3.9).
 """
 
@@ -14,7 +13,7 @@ _PERCENT_OF_NS = 100 / 1_000_000_000
 
 
 class RequestUse:
-    """What those use together who share a quota. Times in ms of any clock that never goes back."""
+    """The use of all who share a quota. Times are ms of any clock that never goes back."""
 
     __slots__ = ("_bound", "_rate")
 
@@ -23,27 +22,25 @@ class RequestUse:
         self._rate = rate
 
     def throttle_ms(self, busy_ns: int, now_ms: int) -> int:
-        """Counts a request that has taken `busy_ns`. Returns how long its client has to wait."""
+        """Counts a request that took `busy_ns`; returns how long its client has to wait."""
         self._rate.record(busy_ns * _PERCENT_OF_NS, now_ms)
         return self._rate.throttle_ms(self._bound, now_ms)
 
     def record(self, busy_ns: int, now_ms: int) -> None:
-        """Counts time that was taken when the client had its answer: it counts at the next request."""
+        """Counts time spent after the client had its answer, for its next request."""
         self._rate.record(busy_ns * _PERCENT_OF_NS, now_ms)
 
 
 class RequestQuotas:
-    """What users and clients have used."""
-
     def __init__(self, table: QuotaTable, windows: QuotaWindows) -> None:
         self.table = table
         self._windows = windows
         self._rates: KeptUses[WindowedRate] = KeptUses(MOST_RATES)
 
     def use(self, user: str, client_id: str) -> RequestUse | None:
-        """Where a client's requests are counted until a quota changes; None where none holds for it.
+        """Where a client's requests are counted until a quota changes, None without a quota.
 
-        To ask again now and then shows that the client is here: who is not may be forgotten (`KeptUses`).
+        Ask again now and then: `KeptUses` may forget a client that does not appear.
         """
         found = self.table.limit(PERCENTAGE, user, client_id)
         if found is None:

@@ -1,7 +1,6 @@
-"""The rate of a quantity over the last seconds, and how long a client must wait above a quota.
-
-A rate keeps one sum for each window of time, so a burst counts until its window is too old. Source: Rate, SampledStat
-and WindowedSum of Kafka 3.9, QuotaUtils.boundedThrottleTime.
+"""The rate of a quantity over the last seconds, and how long a client must wait above a quota. A rate keeps one sum for
+each window of time, so a burst counts until its window is too old. Source: Rate, SampledStat and WindowedSum of Kafka
+3.9, QuotaUtils.boundedThrottleTime.
 """
 
 import math
@@ -52,9 +51,8 @@ class WindowedRate:
         sample.last_ms = now_ms
 
     def throttle_ms(self, bound: float, now_ms: int) -> int:
-        """How long until the rate is down at `bound` per second, at most one window.
-
-        A negative bound delays nobody, as in Kafka.
+        """How long until the rate is down at `bound` per second, at most one window. A negative bound delays nobody, as
+        in Kafka.
         """
         if not self._samples:
             return 0
@@ -86,7 +84,7 @@ class WindowedRate:
         return self._samples[self._current]
 
     def _sum_up_others(self, now_ms: int) -> None:
-        """Begins windows that are too old again."""
+        """Also resets windows that are too old."""
         kept_ms = self._windows.number * self._windows.size_ms
         self._others_total, self._others_ms, self._others_until_ms = 0.0, math.inf, math.inf
         for index, sample in enumerate(self._samples):

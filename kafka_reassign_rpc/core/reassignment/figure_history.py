@@ -10,6 +10,7 @@ from msgspec import Meta
 
 class Point(msgspec.Struct, frozen=True):
     """One point of the plots."""
+
     at: int
     in_flight: int
     waiting: int

@@ -32,9 +32,8 @@ EDITED = "replicas edited in ZooKeeper, none of them in sync"
 
 
 def changed_by_others(known: Topic, read: Topic | None) -> dict[int, Partition]:
-    """Partitions that others have taken away, or have given other replicas or an older state.
-
-    read   the topic of the same name as read again; None: there is none
+    """Partitions that others have taken away, or given other replicas or an older state. `read` is the topic of the
+    same name as read again, None if it is gone.
     """
     if read is None or read.id not in (None, known.id):
         return dict(known.partitions)
@@ -61,7 +60,7 @@ def _has_older_state(known: Partition, read: Partition) -> bool:
 
 
 def with_former_state(read: Partition, former: Partition) -> Partition:
-    """Take the newer of the two states, with epochs that no broker has seen.
+    """Takes the newer of the two states, with epochs that no broker has seen.
 
     If the state is missing or older, brokers go on with what they know: its leader and ISR are the truth.
     """
@@ -83,7 +82,7 @@ def with_former_state(read: Partition, former: Partition) -> Partition:
 
 
 def with_higher_epochs(partition: Partition, leader_epoch: int, partition_epoch: int) -> Partition:
-    """Raise both epochs above their present values and those that brokers have seen.
+    """Raises both epochs above their present values and those that brokers have seen.
 
     A broker acts on LeaderAndIsr only with a higher leader epoch, and not with a lower partition epoch than it knows
     (Partition.makeLeader, makeFollower).
@@ -97,7 +96,7 @@ def with_higher_epochs(partition: Partition, leader_epoch: int, partition_epoch:
 
 
 def put_back(read: Partition) -> Partition:
-    """Raise the epochs of a state that somebody has restored and whose former value this term does not know.
+    """Raises the epochs of a state that somebody has restored and whose former value this term does not know.
 
     Otherwise the next leader would skip LeaderAndIsr, and nobody would lead or ask for an ISR.
     """
@@ -106,7 +105,7 @@ def put_back(read: Partition) -> Partition:
 
 
 def with_live_in_sync(cluster: Cluster, partition: Partition, former: Partition | None) -> Partition:
-    """Add the in-sync replicas that others have taken out, if no live one is left without them.
+    """Adds the in-sync replicas that others have taken out, if no live one is left without them.
 
     They stay as removing replicas until the target has caught up. Without `former`, the value before the change, only
     the state shows whether those replicas are good: if it names a leader, nobody has stopped them. A stock controller

@@ -11,7 +11,7 @@ DurableAssignment = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
 def durable_assignment(partition: Partition) -> DurableAssignment:
-    """Pending deletions are listed as removing."""
+    """Lists pending deletions as removing."""
     replicas, removing, pending_deletion = partition.replicas, partition.removing, partition.pending_deletion
     return (
         (replicas + pending_deletion, partition.adding, removing + pending_deletion)
@@ -31,7 +31,7 @@ def durable_in_deletion(partition: Partition, live: Container[int]) -> DurableAs
 
 
 def with_known_completion(known: Partition, read: Partition) -> Partition:
-    """Drop a move that the topic znode still shows although it is complete.
+    """Drops a move that the topic znode still shows although it is complete.
 
     The znode keeps it while replicas are pending deletion (`AssignmentWrite.LATER`). A new controller completes it
     again, since brokers may not know; this one would raise the leader epoch whenever others write the znode.

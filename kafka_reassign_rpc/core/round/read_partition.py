@@ -30,13 +30,11 @@ _NO_STATE = LoadedState(leader=NO_LEADER, leader_epoch=0, isr=(), controller_epo
 def partition_of(
     assigned: LoadedAssignment, state: LoadedState | None, move: MoveRecord | None, *, is_latest: bool = False
 ) -> Partition:
-    """Combine the znodes of a partition.
+    """Combines the znodes of a partition.
 
-    move        its move record, with the record's czxid and ctime
-    is_latest   the record is newer than the topic znode: a change of target was interrupted between the two
-
-    If the record fits the assignment, removing replicas that are neither original nor retained are pending deletion. A
-    record without a move stays; a controller failover removes it.
+    `is_latest`: the move record is newer than the topic znode, since a change of target was interrupted between the
+    two. If the record fits the assignment, removing replicas that are neither original nor retained are pending
+    deletion. A record without a move stays; a controller failover removes it.
     """
     pending_deletion: tuple[int, ...] = ()
     origin = without(assigned.replicas, assigned.adding)

@@ -1,6 +1,5 @@
-"""The cluster with the changes of the round on top: the input and the output of every decision.
-
-Decisions write here, never into the cluster (`replay` does, once they are durable).
+"""The cluster with the changes of the round on top: the input and the output of every decision. Decisions write here,
+and `replay` into the cluster once they are durable.
 """
 
 from collections.abc import Collection
@@ -33,8 +32,8 @@ class AssignmentWrite(Enum):
 class PartitionChange(NamedTuple):
     """The next value of one partition. The commit writes the difference from the present value.
 
-    missing   how many replicas the partition lacks from now on (`core.topics.missing_replicas`); None: as before, or
-              none if this change ends a client's move
+    `missing` is how many replicas the partition lacks from now on (`core.topics.missing_replicas`). None keeps the
+    number, or clears it if this change ends a client's move.
     """
 
     topic: str
@@ -47,8 +46,8 @@ class PartitionChange(NamedTuple):
 def assignment_write(view: "RoundView", topic: str, before: Partition, after: Partition) -> AssignmentWrite:
     """When to write the topic znode for a change without a request (a completion, a confirmation of StopReplica).
 
-    NOW once no replica is pending deletion: a next controller has nothing to repeat. LATER if the znode does not fit
-    into ZooKeeper: every next controller repeats the same.
+    It is NOW once no replica is pending deletion, so that a next controller has nothing to repeat, but LATER if the
+    znode does not fit into ZooKeeper: every next controller repeats the same.
     """
     if topic in view.too_large:
         return AssignmentWrite.LATER
@@ -96,9 +95,8 @@ class TopicDeleted(NamedTuple):
 
 
 class RequestEnded(NamedTuple):
-    """A decided request znode, with the zkVersion that was read.
-
-    has_children   it has children of somebody else, so the controller empties it
+    """A decided request znode, with the zkVersion that was read. If it has children of somebody else, the controller
+    empties it.
     """
 
     version: int
@@ -122,7 +120,7 @@ class RoundView:
     topic_ids     ids for topics that have none, by name
     too_large     topics whose znode would not fit into ZooKeeper: only a request may write it
     gone          brokers with lost replicas, if this round has counted them (see `SoftState`)
-    leaving       the partitions that brokers in controlled shutdown have followed, by broker: their replicas stop
+    leaving       by broker in controlled shutdown: the partitions that it has followed, whose replicas stop
     """
 
     def __init__(self, cluster: Cluster, too_large: Collection[str] = ()) -> None:
@@ -189,7 +187,7 @@ class RoundView:
         return -1 if known is None else known.partition_epoch + 1
 
     def topic(self, name: str) -> Topic | None:
-        """None: the topic does not exist, or is or will be in deletion."""
+        """None if the topic does not exist, or is or will be in deletion."""
         if isinstance(self.topics.get(name), TopicDeletionStarted | TopicDeleted):
             return None
         topic = self.cluster.topics.get(name)
@@ -230,11 +228,11 @@ class RoundView:
                 self.report(Event(catalogue.TOPIC_DELETED, change.name))
 
     def unthrottle(self, topic: str, partition: int, replicas: tuple[int, ...]) -> None:
-        """A move is cancelled: throttles that others have set for its replicas go too (KIP-236)."""
+        """A cancelled move's replicas also lose the throttles that others have set (KIP-236)."""
         self.unthrottled.setdefault(topic, {})[partition] = replicas
 
     def report(self, event: Event) -> None:
-        """Log an event once the round is durable. Without `who` it gets the requester of this decision."""
+        """Logs an event once the round is durable. Without `who` it gets the requester of this decision."""
         self.notes.append(event if event.who is not None else event.asked_by(self.by))
 
     def _note(self, before: Partition | None, change: PartitionChange) -> None:

@@ -3,7 +3,7 @@
 cluster.py                      `Cluster`, `Topic`, `Partition`, `MoveRecord`, `Broker`
 config_entities.py              kinds of entities with dynamic configs
 soft_state.py                   `SoftState`, which no znode holds
-kraft_facts.py                  what a cluster in KRaft mode tells of its brokers beside its metadata
+kraft_facts.py                  what a cluster in KRaft mode reports of its brokers beside its metadata
 failed_log_dirs.py              what is recorded of a broker that has lost log dirs
 former_partitions.py            partitions that others have taken out of ZooKeeper, as they were last known
 topic_partition.py              `TopicPartition`, the name of a partition

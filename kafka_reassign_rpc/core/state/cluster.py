@@ -1,8 +1,8 @@
 """The cluster as the controller sees it: immutable values in a few dictionaries.
 
-A decision makes the next value, and `core.writers.replay` puts it into the `Cluster` once ZooKeeper has stored it. What
-others have written or reported comes in as a fact (`core.writers.facts`) between two rounds. Nothing else writes here,
-so List and Metadata show only durable state, even during a large commit.
+`core.writers.replay` puts a decided value in once ZooKeeper has stored it, `core.writers.facts` what others have
+written or reported, between two rounds. Nothing else writes here, so List and Metadata show only durable state, even
+during a large commit.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,13 +40,13 @@ class MoveRecord(msgspec.Struct, frozen=True, gc=False):
     started     the record's ctime, ms since the epoch; -1 until the record is durable
     route       how the current target came (`RPC`, `BATCH`, …)
     reason      the words of the sender of the current target
-    throttle    rate of the move's throttle lease, bytes/s; -1: no lease (`core.state.throttle_leases`)
+    throttle    bytes/s of the move's throttle lease, -1 if it has none (`core.state.throttle_leases`)
     retained    adding replicas of a former target that the leader or the ISR still needed
                 (`core.reassignment_algebra`): they leave with the original ones, a cancel removes them
-    legacy      a request znode with `"legacy":true` has given the current target: the move counts as an entry of
+    legacy      a request znode with `"legacy":true` gave the current target: the move counts as an entry of
                 `/admin/reassign_partitions` although it has none
-    by          who asked for the current target; None: the controller itself, or a version that did not record it
-    lifts       its lease takes the place of a stricter rate that stands
+    by          who asked for the current target; None is the controller itself, or a version that did not record it
+    lifts       its lease replaces a stricter standing rate
     """
 
     target: tuple[int, ...]
@@ -69,9 +69,9 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
     pending_deletion    replicas that have left the assignment and may still have a log. The topic znode lists them as
                         removing until each broker has confirmed its StopReplica (or died), so that the next controller
                         deletes them too. List and Metadata do not show them.
-    partition_epoch     the zkVersion of the state znode; -1 before that exists. A decided ISR change has the next one
+    partition_epoch     the zkVersion of the state znode, -1 before that exists. A decided ISR change has the next one
                         before it is durable
-    created             the czxid of the state znode; -1 before that exists
+    created             the czxid of the state znode, -1 before that exists
     offline             replicas whose log dir has failed, by their brokers' answers to LeaderAndIsr (Kafka's
                         replicasOnOfflineDirs), or has the log of an earlier topic while other replicas are in sync.
                         Soft state: no znode has it, and each controller asks again
@@ -97,7 +97,7 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def target(self) -> tuple[int, ...]:
-        """The replica set after the move; at rest the replicas."""
+        """At rest these are the replicas."""
         removing = self.removing
         return tuple([r for r in self.replicas if r not in removing]) if removing else self.replicas
 
@@ -111,9 +111,9 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def original(self) -> tuple[int, ...]:
-        """The original replicas of the move, in their original order; at rest the replicas.
+        """The replicas from before the move, in their original order; at rest the replicas.
 
-        Moves of stock controllers have no record: then only `origin` is known.
+        Moves of stock controllers have no record, so only `origin` is known.
         """
         origin = self.origin
         recorded = origin if self.move is None else self.move.original
@@ -271,9 +271,8 @@ class Cluster(msgspec.Struct):
     soft: SoftState = msgspec.field(default_factory=SoftState)
 
     def get(self, topic: str, partition: int) -> Partition | None:
-        """None: it does not exist, its topic is in deletion, or its state is unreadable.
-
-        None too if it has no state while a mark of its topic waits: a former controller may have deleted the state.
+        """None if it does not exist, its topic is in deletion, or its state is unreadable; also if it has no state
+        while a mark of its topic waits, since a former controller may have deleted the state.
         """
         known = self.topics.get(topic)
         if known is None or known.deleting or partition in known.unreadable:
@@ -288,7 +287,7 @@ class Cluster(msgspec.Struct):
         return broker in self.brokers and broker not in self.soft.shutting_down
 
     def is_server(self, broker: int) -> bool:
-        """One of our servers has this id, and no broker: nobody will ever hold a replica under it."""
+        """Then nobody will ever hold a replica under this id."""
         return broker in self.servers and broker not in self.brokers
 
     def is_online(self, replica: int, partition: Partition) -> bool:

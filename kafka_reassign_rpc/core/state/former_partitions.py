@@ -38,9 +38,8 @@ class FormerPartitions:
         self._room = MOST_APPEARED
 
     def keep(self, topic: Topic, partitions: Mapping[int, Partition], *, is_reported: bool = False) -> None:
-        """Keep partitions of a topic.
-
-        A value that is kept already stays: nothing was decided since. `is_reported`: somebody has reported their loss.
+        """A value that is kept already stays, since nothing was decided. `is_reported`: somebody has reported the
+        loss.
         """
         kept = self._topics.get(topic.name)
         if kept is None or kept.id != topic.id:
@@ -81,9 +80,8 @@ class FormerPartitions:
         return kept is not None and kept.id != topic.id
 
     def unreported(self, topics: Mapping[str, Topic]) -> Iterator[tuple[str, int]]:
-        """Names of topics with losses not reported yet, and how many partitions are gone.
-
-        `topics`: the present ones.
+        """Topics with losses not reported yet, and how many of their partitions are missing in `topics`, the present
+        ones.
         """
         for name in self._unreported:
             now = topics.get(name)
@@ -93,7 +91,7 @@ class FormerPartitions:
                 yield name, gone
 
     def decided(self, topics: Mapping[str, Topic]) -> None:
-        """A durable round has decided about all partitions of these topics, which are all that exist."""
+        """A durable round has decided about all partitions of `topics`, which are all that exist."""
         self._unreported.clear()
         self._appeared.clear()
         self._room = MOST_APPEARED

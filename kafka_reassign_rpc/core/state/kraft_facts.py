@@ -1,4 +1,4 @@
-"""What a cluster in KRaft mode tells of its brokers beside its metadata."""
+"""What a cluster in KRaft mode reports of its brokers beside its metadata."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class KRaftFacts(msgspec.Struct, frozen=True):
-    """Empty where nobody tells: in ZooKeeper mode, in an older version, without the right.
+    """Empty in ZooKeeper mode, in an older version, and without the right to ask.
 
     fenced    brokers that are registered and fenced (DescribeCluster from Kafka 4.0): they lead nothing and join no ISR
     quiet_s   seconds since each broker has fetched the metadata, by the clock of the controller (DescribeQuorum)

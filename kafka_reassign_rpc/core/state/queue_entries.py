@@ -1,8 +1,8 @@
 """The queue of KIP-236: the moves that wait, as values. `core.znode_routes.queue_admission` decides which start.
 
 Znodes called parts store the moves: the znode of the queue itself, which an operator writes, and its children, which
-the controller creates. When a move leaves, the controller rewrites its part, so parts are small. `Queue.parts` is
-durable, the rest is an index.
+the controller creates. A move that leaves costs a write of its part, so parts are small. `Queue.parts` is durable, the
+rest is an index.
 """
 
 from collections import Counter
@@ -23,10 +23,8 @@ full pass over a hundred thousand names holds the event loop too long.
 
 
 class Held(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Why a move does not start until somebody releases it.
-
-    since   ms since the epoch; 0: not known
-    who     who holds it, for people
+    """Why a move does not start until somebody releases it. `since` is in ms since the epoch, 0 if unknown; `who` is
+    for people.
     """
 
     since: int = 0
@@ -39,12 +37,12 @@ class WaitingMove(msgspec.Struct, frozen=True, gc=False):
 
     moves_per_broker    its own cap on the moves in flight that each of its brokers receives and that its leader sends,
                         or NO_CAP
-    by                  the client that has queued it; None: no client, or unknown
-    held                it does not start before it is released; None: it may start
-    expected            the replicas from which it leads, once it was held: it starts from no others. None: never held
-    unapproved          since when this move of a repair waits for somebody's approval, ms since the epoch (0: not
-                        known): it does not start before. None: it needs none, or has it
-    origin              the replicas from which it led when it joined the queue; None: unknown
+    by                  the client that has queued it; None is no client, or unknown
+    held                what it waits to be released from, or None
+    expected            once it was held, the only replicas from which it starts; None if it never was
+    unapproved          since when this move of a repair waits for approval, ms since the epoch (0 if unknown); None if
+                        it needs none, or has it
+    origin              the replicas from which it led when it joined the queue, None if unknown
     """
 
     target: tuple[int, ...]
@@ -78,7 +76,8 @@ class WaitingMove(msgspec.Struct, frozen=True, gc=False):
 
     def is_on_other_terms(self, other: "WaitingMove") -> bool:
         """Whether they are the same move of the same client that differs in its lease, or in whether it is held or
-        approved."""
+        approved.
+        """
         return self.asks_for_the_same(replace(other, throttle=self.throttle, lifts=self.lifts)) and self.by == other.by
 
 
@@ -125,13 +124,13 @@ class Queue:
 
     parts                 by path, in their order
     routes                number of waiting moves by route
-    capped                number of waiting moves with a cap of their own
+    capped                number of waiting moves with their own cap
     held                  number of waiting moves that are held
-    unapproved            number of waiting moves that nobody has approved
+    unapproved            number of waiting moves that need approval
     topics                the place of each waiting move, by topic and partition
     names                 names of partitions by the numbers of their moves
     superseded            by path: entries that another part repeats
-    roots_with_children   roots that have children of somebody else: ZooKeeper does not delete them
+    roots_with_children   roots that ZooKeeper does not delete, since they have children of somebody else
     waiting               what they wait for; not durable
     """
 
@@ -160,7 +159,7 @@ class Queue:
         return self.topics.get(topic, {}).get(partition)
 
     def put(self, part: QueuePart) -> Iterator[None]:
-        """Put in a part in place of its earlier state.
+        """Replaces the earlier state of a part.
 
         New entries count as submitted after all others; an entry that gets another lease or is held keeps its place.
         Yields after each move and at the end: there are many short parts.
@@ -257,9 +256,9 @@ class QueueChanges:
     changed     with those, by path: moves that get another throttle, are held, released or approved; their place stays
     ended       last, by path: moves that started, are done or are refused
     rewrite     last: parts with invalid content, roots without content
-    made        the parts after the round; None: deleted (`controller.zookeeper_store.queue_writes`)
-    lines       what moves wait for after the round (`queue_admission`); None: as before
-    reported    see `SoftState`; None: as before
+    made        the parts after the round, None if deleted (`controller.zookeeper_store.queue_writes`)
+    lines       what moves wait for after the round (`queue_admission`), None if unchanged
+    reported    see `SoftState`; None if unchanged
     """
 
     def __init__(self) -> None:

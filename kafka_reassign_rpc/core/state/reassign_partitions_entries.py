@@ -26,7 +26,7 @@ class BatchZnode(msgspec.Struct, frozen=True):
     changed         its mzxid: the higher one is the newer reading, even if the znode was deleted and created in between
     unreadable      it stays as it is: only its author knows what it should be
     needs_rewrite   some of its content is invalid, so the controller rewrites it
-    has_children    it has children of somebody else: ZooKeeper does not delete it
+    has_children    ZooKeeper does not delete it, since it has children of somebody else
     stripped        entries whose original replicas somebody has removed during the move
     waiting         number of entries that wait because reassignments are disabled
     lacks_room      entries wait because their original replicas would not fit into the znode
@@ -46,7 +46,7 @@ class BatchZnode(msgspec.Struct, frozen=True):
 
 
 class CancelAll(msgspec.Struct, frozen=True):
-    """`/admin/cancel_reassignment_in_progress` exists. `id`: its czxid; `has_children`: it has children, and stays."""
+    """`/admin/cancel_reassignment_in_progress` exists. `id` is its czxid; with children it stays."""
 
     id: int
     has_children: bool = False
@@ -61,7 +61,7 @@ class BatchChanges:
     noted                 last: entries that stay, with a note
     rewrite               the controller writes the znode even if no entry changes, since its content is invalid
     cancelled             last of all: the cancel znode that was carried out
-    waiting, lacks_room   see `BatchZnode`; None: as before
+    waiting, lacks_room   see `BatchZnode`; None if unchanged
     """
 
     def __init__(self) -> None:

@@ -15,10 +15,7 @@ LONGEST_PRINCIPAL = 250
 
 
 class Requester(NamedTuple):
-    """`who` is for people.
-
-    A client has a principal, an address and a listener; client id and SASL mechanism are optional.
-    """
+    """A client has a principal, an address and a listener; client id and SASL mechanism are optional."""
 
     who: str
     principal: str | None = None
@@ -32,8 +29,9 @@ class Requester(NamedTuple):
         return self.principal is not None and self.address is not None
 
     def is_same(self, other: "Requester") -> bool:
-        """Whether it is the same client, znode or controller. A text for people names more of a long principal than
-        znodes keep, so clients are compared by their fields."""
+        """Whether it is the same client, znode or controller. Clients are compared by their fields: `who` has more of a
+        long principal than znodes keep.
+        """
         return self[1:] == other[1:] and (self.is_client or self.who == other.who)
 
 
@@ -54,12 +52,12 @@ _OF_ROUTES = {"batch": BY_BATCH, "queue": BY_QUEUE, "request": BY_REQUESTS, "hea
 
 
 def requester_of(route: str, by: Requester | None) -> Requester | None:
-    """Who asked for a move that came by this route; None: a client of which nothing is recorded."""
+    """Who asked for a move that came by this route, None for a client of which nothing is recorded."""
     return by or _OF_ROUTES.get(route)
 
 
 def asked_by(route: str, by: Requester | None) -> str | None:
-    """The same, for people."""
+    """`requester_of`, in words for people."""
     known = requester_of(route, by)
     return None if known is None else known.who
 

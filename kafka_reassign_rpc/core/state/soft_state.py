@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 class WindowNow(msgspec.Struct, frozen=True):
     """What `reassignment.windows` means at present.
 
-    text    of the setting from which it was judged
-    told    what holds, for people
-    until   when that changes, ms since 1970; None: not within a week
+    text    the setting from which it was judged
+    told    what holds, in words for people
+    until   when that changes, ms since 1970; None if not within a week
     """
 
     text: str
@@ -33,17 +33,16 @@ class SoftState(msgspec.Struct):
     """A new controller begins without it; `core.writers.reload` decides what outlives a reload.
 
     shutting_down     brokers in controlled shutdown: registered, but no longer live
-    unheard           registered brokers that have not yet answered for all of their replicas: whether a log dir of
-                      theirs has failed is not known
+    unheard           registered brokers that have not answered for all their replicas yet: log dirs may have failed
     gone              brokers with lost replicas that no move takes away from them, as last counted: some may be back.
                       The brake of self-healing depends on them
     sizes             bytes of the leader's replica, for partitions that move or wait; as old as the last sample
     broker_settings   see `core.broker_settings`
     former            partitions that others have removed from ZooKeeper or changed there
     cancelled         the id of the last `cancel_all` that the controller carried out, or -1
-    window            what windows mean now; None: there are none, or nobody has judged them yet
+    window            what windows mean now, None if there are none, or nobody has judged them yet
     reported          what events have reported about the queue: brokers that moves wait for, and `Queue.DISABLED`
-    migrating         brokers that were restarted for the migration to KRaft, as far as they have answered
+    migrating         brokers that say they were restarted for the migration to KRaft
     kraft             what `watch` has heard of brokers in KRaft mode
 
     Also soft, but kept with their values: `Partition.offline`, `Topic.id_since`, and what a batch waits for

@@ -11,7 +11,7 @@ NO_RATE = -1
 
 
 class Lease(NamedTuple):
-    """`rate`: bytes/s on each of its brokers. `lifts`: it takes the place of a stricter rate that stands."""
+    """`rate` is bytes/s on each of its brokers. If it `lifts`, it replaces a stricter standing rate."""
 
     rate: int
     sources: tuple[int, ...]
@@ -70,18 +70,18 @@ class Leases:
         return self._rates.keys()
 
     def follow(self, rate: int) -> None:
-        """From now on all leases have this rate in place of their own. NO_RATE: their own again."""
+        """From now on all leases have this rate, or with NO_RATE their own."""
         if rate != self.common:
             self.common = rate
             self.configs_changed(brokers=self._rates)
 
     def rate(self, broker: int) -> int:
-        """The rate of the leases on a broker: the common one, else their lowest. NO_RATE: there is no lease."""
+        """The rate of the leases on a broker: the common one, else their lowest. NO_RATE if there is no lease."""
         lowest = min((rate for rate, _ in self._rates.get(broker, ())), default=NO_RATE)
         return lowest if NO_RATE in (lowest, self.common) else self.common
 
     def lift(self, broker: int) -> bool:
-        """Whether all leases on a broker take the place of a stricter rate: one that does not keeps it."""
+        """Whether all leases on a broker lift a stricter rate: one that does not keeps it."""
         return all(lifts for _, lifts in self._rates.get(broker, ()))
 
     def get(self, topic: str, partition: int) -> Lease | None:

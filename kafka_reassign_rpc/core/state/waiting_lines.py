@@ -20,11 +20,11 @@ class WaitingLines:
     """What the last admission (`queue_admission.start_waiting_moves`) left.
 
     fresh       a heap of moves to decide next time: new ones, and those that are decided every time
-    blocked     moves that wait for a broker: cap of their own -> broker -> heap
+    blocked     moves that wait for a broker: their own cap -> broker -> heap
     down        brokers that moves wait for and that were not alive
     more        the next round has something to decide even if nothing happens
     orphans     moves whose topic was deleted
-    aside       moves that are held and stand in no line: the others that are held leave theirs when their turn comes
+    aside       held moves that stand in no line; other held moves leave theirs when their turn comes
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class WaitingLines:
         heappush(self.fresh, serial)
 
     def take_back(self, serial: int) -> None:
-        """The move was released. One that stands in a line still does not join another."""
+        """The move was released. One that still stands in a line does not join another."""
         if serial in self.aside:
             self.aside.discard(serial)
             self.join(serial)
@@ -76,14 +76,14 @@ class WaitingLines:
             self.more = True
 
     def clear(self) -> None:
-        """No move waits; the lines hold only numbers of moves that have left."""
+        """Only numbers of moves that have left are in the lines."""
         self.fresh, self.blocked, self.orphans, self.aside = [], {}, {}, set()
 
     def forget_moves_that_left(self, names: Container[int], count: int) -> Generator[None, None, None]:
-        """Remove the numbers of moves that have left, once they are the majority: clients may replace waiting moves
+        """Removes the numbers of moves that have left, once they are the majority: clients may replace waiting moves
         endlessly.
 
-        `names`, `count`: the moves that wait, and how many.
+        `names` and `count` are the moves that wait.
         """
         lines = self.lines()
         held = len(self.fresh) + sum(len(self.blocked[cap][broker]) for broker, cap in lines)

@@ -1,18 +1,18 @@
 """The status document: what a controller knows of its moves, as every screen shows it.
 
-    documents         the types of the document, of moves, partitions and events
-    broker_documents  the types of what is told about brokers
-    views             what it is made from: the cluster, the progress of its moves, who controls it
-    summary           who controls the cluster, sums, caps, self-healing
-    work              all the work: what has ended, is in flight and waits; when it is done
-    last_status       what was known last, while the present is not known
-    problems          what an operator has to look at
-    moves             each move
-    waiting           why a waiting move waits
-    brokers           each broker
-    departures        whether brokers may go
-    partitions        any partition, whether it moves or not
+documents         the types of the document, of moves, partitions and events
+broker_documents  the types of answers about brokers
+views             what it is made from: the cluster, the progress of its moves, who controls it
+summary           who controls the cluster, sums, caps, self-healing
+work              all the work: what has ended, is in flight and waits; when it is done
+last_status       what was known last, while the present is not known
+problems          what an operator must look at
+moves             each move
+waiting           why a waiting move waits
+brokers           each broker
+departures        whether brokers may go
+partitions        any partition, whether it moves or not
 
-Every number is decided here, and what is not known is None. The page, its API, the metrics, the vendor API and the
-commands show it and derive nothing. The client makes it here, too, from what a stock controller tells.
+Every number is decided here, None if unknown. The page, its API, the metrics, the vendor API and the commands show it
+and derive nothing. The client makes it here too, from the answers of a stock controller.
 """

@@ -39,7 +39,7 @@ def no_counts() -> ReplicaCounts:
 
 
 def count_replicas(cluster: Cluster, counts: ReplicaCounts) -> Iterator[None]:
-    """Fill `counts` with all partitions. Topics in deletion are left out."""
+    """Fills `counts` with all partitions except those of topics in deletion."""
     for topic in list(cluster.topics.values()):
         if topic.deleting:
             continue
@@ -68,7 +68,7 @@ def brokers_of(
     at: int,
     counted_at: int,
 ) -> Generator[None, None, Brokers]:
-    """`closed`: see TermView."""
+    """`closed` is as in `TermView`."""
     moves, by_config = bool(cluster.moving), cordoned(cluster)
     found = []
     for broker in sorted(cluster.brokers.keys() | counts.replicas.keys())[:MOST_BROKERS]:
@@ -98,7 +98,7 @@ def brokers_of(
 
 
 def with_departures(found: Brokers, answers: Answers | None) -> Generator[None, None, Brokers]:
-    """The same with the answer whether each broker and rack may go; None: nobody can tell."""
+    """Adds whether each broker and rack may go; `answers` is None if nobody knows."""
     if answers is None:
         return found
     told = []
@@ -124,7 +124,7 @@ def _error(code: int) -> str:
 
 
 def throttle_of(cluster: Cluster, broker: int, name: str) -> Throttle | None:
-    """The throttle in force on one side of a broker: FOLLOWER_RATE or LEADER_RATE."""
+    """`name` is FOLLOWER_RATE or LEADER_RATE."""
     own, leased = cluster.broker_configs.get(str(broker), {}), cluster.leases.rate(broker)
     found = rate_in_force(name, own, cluster.default_configs, leased)
     return None if found is None else Throttle(*found)

@@ -18,14 +18,14 @@ Key = int | str | None
 
 
 class Asked(NamedTuple):
-    """What was asked, and what is lost with it."""
+    """The brokers in question, and what is lost with them."""
 
     brokers: Mapping[Key, Collection[int]]
     losses: Mapping[Key, departure.Losses]
 
 
 def ask(term: TermView, away: Collection[int] | None) -> Generator[None, None, Asked]:
-    """What is lost with these brokers; None: with each broker and with each rack, as counts without names."""
+    """What is lost with these brokers, or with None, as counts without names, with each broker and with each rack."""
     cluster = term.cluster
     asked: dict[Key, Collection[int]] = {}
     if away is not None:
@@ -60,7 +60,6 @@ class Answers:
             yield RackStatus(key, sorted(self._found.brokers[key])[:MOST_BROKERS], self._may_go(key))
 
     def document(self, *, at: int, counted_at: int) -> broker_documents.Departure:
-        """The answer to a question."""
         found = self._departure(None)
         return broker_documents.Departure(
             at,

@@ -1,7 +1,5 @@
-"""What the API answers, as types. docs/status-api.md is written from them.
-
-`null` is what the server does not know, never 0. Times are ms since 1970 (UTC) by the server's clock, sizes are bytes,
-rates bytes per second, durations ms.
+"""What the API answers, as types, from which docs/status-api.md is written. `null` is what the server does not know,
+never 0. Times are ms since 1970 (UTC) by the server's clock, sizes are bytes, rates bytes per second, durations ms.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,14 +25,14 @@ Ms = Annotated[int, about("ms since 1970 (UTC)")]
 
 
 def share(copied: int | None, total: int | None) -> float | None:
-    """The share that is copied, rounded down: only what is complete has 1."""
+    """The copied share, rounded down, so that only what is complete has 1."""
     if copied is None or total is None:
         return None
     return 1.0 if copied >= total else 10_000 * copied // total / 10_000
 
 
 def known(value: int) -> int | None:
-    """What other modules give as -1 where they do not know it."""
+    """Turns the -1 of other modules into None."""
     return None if value < 0 else value
 
 

@@ -8,19 +8,19 @@ from kafka_reassign_rpc.core.status.documents import Healing, Status, StatusProb
 
 
 def newer(kept: Status | None, seen: Status | None) -> Status | None:
-    """What to keep. One that knows no moves takes the place of none."""
+    """What to keep: a status that knows no moves replaces none."""
     return kept if seen is None or seen.totals is None else replace(seen, last=None)
 
 
 def with_last(status: Status, kept: Status | None, *, full: bool) -> Status:
-    """The status with what was known last, where it does not know the moves itself."""
+    """Adds what was known last to a status that does not know the moves."""
     if status.totals is not None or kept is None:
         return status
     return replace(status, last=kept if full else _counts_of(kept))
 
 
 def _counts_of(status: Status) -> Status:
-    """Without names, reasons, people and addresses."""
+    """Leaves out names, reasons, people and addresses."""
     return replace(
         status,
         access="counts",

@@ -1,7 +1,7 @@
 """`/api/v1/moves`: moves in flight and waiting, filtered, sorted, page by page.
 
-`select_moves` walks over all moves, in slices, and gives the order and the sums. `page_of` reads the moves of one page,
-as they are now: so pages are cheap and fresh, and the walk is made as seldom as its cost asks for.
+`select_moves` walks over all moves, in slices, for the order and the sums. `page_of` reads the moves of one page as
+they are now: so pages are cheap and fresh, and the walk is as rare as its cost demands.
 """
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -42,10 +42,10 @@ SORTS: Mapping[Sort, str] = {
 
 
 class MoveFilter(NamedTuple):
-    """Which moves, in which order. `topic`: a part of the name; `broker`: one of the replicas, old or new.
+    """Which moves, in which order: `topic` is a part of the name, `broker` one of the replicas, old or new.
 
     sort   `topic`: by name; `left`: most bytes first; `remaining`: longest first; `rate`: slowest first; `since`:
-           oldest first; `stalled`: stalled ones first. What is not known comes last
+           oldest first; `stalled`: stalled ones first. What is unknown comes last
     """
 
     topic: str | None = None
@@ -60,7 +60,7 @@ _LAST = float("inf")
 
 
 class Selection(NamedTuple):
-    """The moves that a filter leaves: keys in their order, in lists that follow one another; their number; sums."""
+    """The moves that a filter leaves: keys in their order, in consecutive lists; their number; sums."""
 
     keys: list[list[_Key]]
     size: int
@@ -116,7 +116,7 @@ def select_moves(term: TermView, wanted: MoveFilter) -> Generator[None, None, Se
 
 
 def free(selection: Selection) -> Generator[None, None, None]:
-    """Free the keys list by list."""
+    """Frees the keys list by list."""
     while selection.keys:
         selection.keys.pop()
         yield
@@ -171,7 +171,7 @@ def _sort_value(sort: Sort, partition: Partition, progress: MoveProgress) -> flo
 
 
 def page_of(term: TermView, selection: Selection, *, offset: int, limit: int, at: int, listed_at: int) -> Moves:
-    """One page. Moves that are over by now are left out of it."""
+    """Leaves out moves that are over by now."""
     found = []
     keys = selection.page(offset, limit)
     moving = {(topic, index) for _, topic, index, waits in keys if not waits}
@@ -259,7 +259,7 @@ def _waiting_document(
 
 
 def _in_flight_waits_for(cluster: Cluster, partition: Partition, joining: Sequence[int]) -> str | None:
-    """`joining`: the replicas that have copied all and are not in the ISR yet."""
+    """`joining` are the replicas that have copied all and are not in the ISR yet."""
     lacking = [broker for broker in partition.target if broker not in partition.isr]
     dead = next((broker for broker in lacking if broker not in cluster.brokers), None)
     if dead is not None:
@@ -270,7 +270,7 @@ def _in_flight_waits_for(cluster: Cluster, partition: Partition, joining: Sequen
 
 
 def back_in_isr(replicas: Sequence[int]) -> str:
-    """What a move waits for that only removes replicas: those that stay were in the ISR before."""
+    """What a move that only removes replicas waits for: those that stay were in the ISR before."""
     return f"{'replica' if len(replicas) == 1 else 'replicas'} {', '.join(map(str, replicas))} to be in the ISR again"
 
 

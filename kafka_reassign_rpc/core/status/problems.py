@@ -1,4 +1,4 @@
-"""What an operator has to look at: one list, the worst first. The page, `--status` and the API begin with it."""
+"""What an operator must look at: one list, the worst first. The page, `--status` and the API begin with it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -30,12 +30,12 @@ MOST_UNSEEN = 20
 
 
 def problems_of(view: ServerView, totals: Totals | None, *, full: bool) -> list[StatusProblem]:
-    """`full`: reasons of stalls, and who has switched something off, may be told."""
+    """`full`: reasons of stalls, and who has switched something off, may be shown."""
     return list(_problems(view, totals, full=full))
 
 
 def reason_of(view: ServerView, *, full: bool) -> str:
-    """Why this process has no role. What `watch` cannot see has addresses and users: they are told only in full."""
+    """Why this process has no role. What `watch` cannot see has addresses and users, which are shown only in full."""
     return UNSEEN_CLUSTER if view.reason and view.server < 0 and not full else view.reason
 
 
@@ -103,7 +103,7 @@ def _silent(since: int) -> str:
 
 
 def _no_broker(term: TermView | None) -> StatusProblem:
-    """A server that is not the controller does not know the topics."""
+    """Only the controller knows the topics."""
     if term is None or not term.cluster.topics:
         return StatusProblem("no_brokers", "wrong", EMPTY_PLACE if term else UNSEEN_PLACE, None)
     count = len(term.cluster.topics)
@@ -182,7 +182,7 @@ def _by(who: str | None) -> str:
 
 
 def _needlessly_throttled(term: TermView) -> list[int]:
-    """Brokers with a rate of their own. One for all brokers may be there for good."""
+    """Brokers with a rate of their own. One for all brokers may be permanent."""
     throttled = [
         whole_number(name, 0, INT32)
         for name, configs in term.cluster.broker_configs.items()

@@ -1,5 +1,6 @@
-"""`/api/v1/status`: who controls the cluster, sums over all moves, caps, self-healing. It costs nothing that grows with
-the number of partitions."""
+"""`/api/v1/status`: who controls the cluster, sums over all moves, caps, self-healing. Its cost does not grow with the
+number of partitions.
+"""
 
 from kafka_reassign_rpc.core import reassignment_settings, restrictions
 from kafka_reassign_rpc.core.healing import healing_settings
@@ -28,7 +29,7 @@ MOST_LISTED = 100
 
 
 def status_of(view: ServerView, *, at: int, version: str, full: bool) -> Status:
-    """`full`: names and addresses may be told."""
+    """`full`: names and addresses may be shown."""
     term = view.term
     rules = None if view.role == "watch" else term
     """What only the controller itself knows of how moves start."""
@@ -75,7 +76,7 @@ def _caps(term: TermView) -> Caps:
 
 
 def totals_of(term: TermView) -> Totals:
-    """All moves together. Of moves that have begun since the last sample nothing is known."""
+    """Sums of all moves; those that began since the last sample are unknown."""
     cluster, sums = term.cluster, term.progress.sums.all
     in_flight = sum(map(len, cluster.moving.values()))
     waiting = {route: count for route, count in cluster.queue.routes.items() if count}

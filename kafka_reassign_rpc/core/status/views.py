@@ -13,15 +13,15 @@ UNKNOWN = -1
 
 
 def _nobody_is_asked() -> None:
-    """A view whose brokers tell no disks."""
+    """For a view whose brokers report no disks."""
 
 
 class BrokerDisk(NamedTuple):
-    """What a broker has said about its log dirs, in bytes; -1: unknown.
+    """What a broker has reported of its log dirs, in bytes; -1 if unknown.
 
     at        when, ms since 1970
     replicas  of all its replicas
-    capacity  of the volumes of the log dirs that work, and what of it is free
+    capacity  of the volumes of the log dirs that work, of which `free` is left
     failed    path and error code of the other log dirs
     """
 
@@ -36,16 +36,15 @@ class TermView(NamedTuple):
     """What only the controller knows.
 
     cluster    as of the last durable round; it changes between two turns of the event loop
-    progress   of its moves
     unhealthy  None until it was counted
     healing    as last diagnosed; None until then
     disks      of the brokers that have answered
-    look       somebody looks at the brokers: they are asked for their disks
-    silent     brokers whose throttles are not known
+    look       is called when somebody looks at the brokers, so that they are asked for their disks
+    silent     brokers whose throttles are unknown
     knows_configs
-               the configs of all topics are known: `watch` reads only those of moving ones
-    closed     of whoever only looks: whether brokers take no new replica, as far as they tell; None: a controller, who
-               knows that, which brokers shut down, and what waits
+               whether the configs of all topics are known: `watch` reads only those of moving ones
+    closed     for `watch`: whether brokers take no new replica, if they report it. None for a controller, who knows
+               that, which brokers shut down, and what waits
     """
 
     cluster: Cluster
@@ -63,17 +62,17 @@ class TermView(NamedTuple):
 class ServerView(NamedTuple):
     """A server, or `watch`.
 
-    server      its broker id; -1: `watch` has none
+    server      its broker id, -1 for `watch`
     role        "controller", "standby", "watch", or "" while it is none of them: then `reason` says why
-    controller  the controller's id as far as this server knows, -1: there is none
-    epoch       the controller's epoch where this server is the controller, else -1
-    since       when the controller was elected, ms; -1: not known
+    controller  the controller's id as far as this server knows, or -1
+    epoch       the controller's epoch if this server is the controller, else -1
+    since       when the controller was elected, ms; -1 if unknown
     brokers     those that are registered
     pages       the addresses of status pages, by server
-    term        None where it does not know the moves
+    term        None if it does not know the moves
     unseen      what cannot be seen, and why: one line each
     silent_since
-                since when the cluster has not told `watch` which moves there are, ms since 1970; None: it tells
+                since when the cluster has not reported the moves to `watch`, ms since 1970, or None
     """
 
     server: int

@@ -17,14 +17,14 @@ ITS_TURN = "its turn"
 
 
 class _Line(NamedTuple):
-    """Where a move waits: a broker or what stands in its place, and a cap of the move's own."""
+    """Where a move waits: a broker or what stands in its place, and the move's own cap."""
 
     place: int
     cap: int
 
 
 class WaitingReasons:
-    """Looks once at the queue, for the moves of one page."""
+    """Reads the queue once, for the moves of one page."""
 
     def __init__(self, term: TermView, names: Collection[TopicPartition]) -> None:
         self._term = term
@@ -42,7 +42,7 @@ class WaitingReasons:
         self._disabled = restrictions.disabled_by(term.cluster)
 
     def place(self, name: TopicPartition) -> int | None:
-        """From 1; None: it is not in the queue."""
+        """From 1; None outside of the queue."""
         serial = self._serials.get(name)
         return None if serial is None else self._ranks.get(serial)
 
@@ -92,12 +92,12 @@ class WaitingReasons:
 
 
 def dead_broker(broker: int) -> str:
-    """What a move waits for that needs it."""
+    """What a move waits for that needs this broker."""
     return f"broker {broker}, which is dead"
 
 
 def _ranks(serials: Collection[int], wanted: set[int]) -> Iterator[tuple[int, int]]:
-    """The places of some moves; `serials`: all of them, in their order."""
+    """The places of the `wanted` moves among all `serials`, which are in order."""
     left = len(wanted)
     for rank, serial in enumerate(serials, 1):
         if not left:

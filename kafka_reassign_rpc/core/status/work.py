@@ -53,7 +53,8 @@ def _bytes(sums: Sums) -> tuple[int, int]:
 
 def _done_ms(term: TermView, totals: Totals) -> int | None:
     """The slowest move in flight has its own estimate; waiting moves follow at the pace of the brokers. So do those
-    that waited at the last sample: they have no estimate of their own yet."""
+    that waited at the last sample, since they have no estimate yet.
+    """
     slowest = term.progress.remaining_ms
     if not totals.waiting and not term.progress.sums.all.waiting:
         return None if slowest < 0 or term.progress.untimed else slowest
@@ -62,7 +63,7 @@ def _done_ms(term: TermView, totals: Totals) -> int | None:
 
 
 def _no_estimate(term: TermView, totals: Totals, unsized: int, left: int | None) -> str | None:
-    """Why nobody can say when all is done; None: somebody may."""
+    """Why nobody can say when all is done, or None."""
     waiting = sum(totals.waiting.values())
     disabled = restrictions.disabled_by(term.cluster)
     if waiting and disabled is not None:
@@ -93,7 +94,7 @@ def _no_estimate(term: TermView, totals: Totals, unsized: int, left: int | None)
 
 
 def _dead_receivers(term: TermView) -> str | None:
-    """Moves to a broker that is dead: nobody knows when it comes back."""
+    """Nobody knows when a dead broker comes back."""
     receivers = term.progress.receivers
     dead = sorted(broker for broker in receivers if broker not in term.cluster.brokers)
     if not dead:

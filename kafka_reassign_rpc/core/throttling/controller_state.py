@@ -10,18 +10,15 @@ MOST_BROKERS = 5_000
 
 
 class BrokerState(NamedTuple):
-    """`leased_rate`: bytes/s that throttle leases ask for; None: the broker has none."""
+    """`leased_rate` is the bytes/s of throttle leases, None without one."""
 
     leased_rate: int | None = None
     is_shutting_down: bool = False
 
 
 class ControllerState(NamedTuple):
-    """What the controller answers about itself and about brokers.
-
-    version  of the controller, which has this `epoch`
-    since    when it was elected, ms since 1970
-    brokers  those with a throttle lease or in controlled shutdown, by id
+    """`version` is that of the controller, which was elected at `since`, ms since 1970. `brokers` are those with a
+    throttle lease or in controlled shutdown.
     """
 
     version: str

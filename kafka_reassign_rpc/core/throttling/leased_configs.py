@@ -36,16 +36,15 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
 
 
 class ListMemory(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One list of a topic: its value before our first entry (None: unset), and our entries, comma-separated."""
+    """One list of a topic: its value before our first entry (None if unset), and our entries, comma-separated."""
 
     ours: str
     before: str | None = None
 
 
 class RateMemory(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One rate of a broker: before ours, as we know it now, and the lease that it results from.
-
-    lifts   ours holds even where it is the higher one
+    """One rate of a broker: before ours, as we know it now, and the lease that it results from. If it `lifts`, ours
+    holds even if it is the higher one.
     """
 
     set: str
@@ -103,7 +102,7 @@ def topic_after(
 def _list_after(
     configs: dict[str, str], name: str, memory: ListMemory | None, wanted: Collection[str]
 ) -> ListMemory | None:
-    """Put the list into `configs`; return what to remember."""
+    """Puts the list into `configs`; returns what to remember."""
     current = configs.get(name)
     if current is not None and names_all(current):
         return None
@@ -148,7 +147,7 @@ def broker_after(
     lifts: bool = False,
     needed: bool = False,
 ) -> BrokerAfter:
-    """`lease`: the lowest rate of the broker's leases, or NO_RATE; `lifts`: it takes the place of a stricter rate;
+    """`lease` is the lowest rate of the broker's leases, or NO_RATE; if it `lifts`, it replaces a stricter rate.
     `needed`: moves without a lease need the present rate.
     """
     after = dict(configs)
@@ -166,7 +165,7 @@ def _rate_after(
     lifts: bool,
     needed: bool,
 ) -> RateMemory | None:
-    """Put the rate into `configs`; return what to remember."""
+    """Puts the rate into `configs`; returns what to remember."""
     current = configs.get(name)
     before = current
     is_same_lease = memory is not None and (lease, lifts) == (memory.lease, memory.lifts)
@@ -214,7 +213,7 @@ def without_cancelled(configs: Configs, cancelled: Cancelled) -> dict[str, str]:
 
 
 def brokers_named(configs: Configs) -> set[str] | None:
-    """Ids (as text) of brokers whose replicas a topic's lists name; None: all."""
+    """Ids (as text) of brokers whose replicas a topic's lists name, None for all."""
     found: set[str] = set()
     for name in (LEADER_REPLICAS, FOLLOWER_REPLICAS):
         for entry in _entries(configs.get(name)):

@@ -1,4 +1,5 @@
-"""Observed replication throughput: what a throttle of self-healing may be a share of (`core.healing.healing_throttle`).
+"""Observed replication throughput, of which a throttle of self-healing may be a share
+(`core.healing.healing_throttle`).
 
 It is how fast all moves together grow on a broker between two samples. A sample counts if it measures the network link:
 the broker copied during the whole interval (one of its moves was incomplete at the end), answered in time, and had no
@@ -18,7 +19,7 @@ LATE = 2
 
 
 class ObservedThroughput:
-    """`fastest`: the highest observed rate, bytes/s; 0 before the first one."""
+    """`fastest` is the highest observed rate in bytes/s, 0 before the first one."""
 
     def __init__(self) -> None:
         self.fastest = 0
@@ -28,7 +29,9 @@ class ObservedThroughput:
         self._late: dict[int, int] = {}
 
     def grown(self, brokers: Sequence[int], before: Sequence[int], after: Sequence[int], total: int) -> None:
-        """Bytes of one move on its adding brokers at the last sample and now (-1: unknown); `total`: the full size."""
+        """Bytes of one move on its adding brokers at the last sample and now (-1 if unknown); `total` is the full
+        size.
+        """
         for broker, had, has in zip(brokers, before, after, strict=True):
             if 0 <= had <= has:
                 self._received[broker] = self._received.get(broker, 0) + has - had

@@ -1,8 +1,6 @@
-"""Replication throttles, as topic and broker configs set them (KIP-73).
-
-A throttle applies if the topic's list names the replica (`0:101,1:102`, `*` for all) *and* its broker, or all brokers
-(`<default>`), have a rate. Sources: kafka.server.TopicConfigHandler.parseThrottledPartitions, BrokerConfigHandler,
-ReplicationQuotaManager.
+"""Replication throttles, as topic and broker configs set them (KIP-73). A throttle applies if the topic's list names
+the replica (`0:101,1:102`, `*` for all) *and* its broker, or all brokers (`<default>`), have a rate. Sources:
+kafka.server.TopicConfigHandler.parseThrottledPartitions, BrokerConfigHandler, ReplicationQuotaManager.
 """
 
 from collections.abc import Mapping
@@ -33,7 +31,7 @@ def names_all(value: str) -> bool:
 
 
 def named_replicas(value: str | None) -> Named:
-    """Skips invalid entries: Kafka's validator refuses them."""
+    """Skips invalid entries, which Kafka's validator refuses."""
     text = value or ""
     if names_all(text):
         return None
@@ -67,10 +65,10 @@ class RateInForce(NamedTuple):
 
 
 def rate_in_force(name: str, own: Configs, default: Configs, leased: int | None) -> RateInForce | None:
-    """The rate that holds; None: there is no limit. What stands in a broker's server.properties has no effect: Kafka
-    reads these rates from dynamic configs alone (BrokerConfigHandler).
+    """The rate that holds, or None. A broker's server.properties has no effect: Kafka reads these rates from dynamic
+    configs alone (BrokerConfigHandler).
 
-    leased   the rate of the leases on the broker: while they last, the lower one of it and of what stood before holds
+    `leased` is the rate of the leases on the broker: while they last, the lower one of it and of the former one holds.
     """
     for_broker, for_all = rate_of(name, own, {}), rate_of(name, {}, default)
     if for_broker is None:

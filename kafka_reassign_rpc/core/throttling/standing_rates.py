@@ -1,7 +1,5 @@
-"""The rates that hold while moves have a throttle lease: a stricter one that stands on a broker goes on.
-
-Kafka's own `--throttle` replaces what stands. A lease relaxes no limit that somebody else has set: on each broker the
-lower one of the two holds (`leased_configs`), unless the lease lifts it.
+"""The rates that hold while moves have a throttle lease. Kafka's own `--throttle` replaces what stands; a lease relaxes
+no limit that somebody else has set: on each broker the lower one holds (`leased_configs`), unless the lease lifts it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -15,8 +13,9 @@ SIDES: Mapping[str, str] = {LEADER_RATE: "to send", FOLLOWER_RATE: "to receive"}
 
 
 class StandingRates(NamedTuple):
-    """What stands on brokers before a lease: by broker and side. Of brokers in `unknown` it is not known, with why.
-    `leased`: bytes/s that the leases of other moves ask for, by broker."""
+    """The rates before a lease, by broker and side; `unknown` says why they are not known on a broker. `leased` are the
+    bytes/s of the leases of other moves, by broker.
+    """
 
     rates: Mapping[int, Mapping[str, RateInForce | None]]
     unknown: Mapping[int, str]
@@ -31,17 +30,17 @@ class StandingRates(NamedTuple):
         return {broker: sides for broker, sides in found.items() if sides}
 
     def held(self, lease: int, *, lifts: bool = False) -> dict[int, dict[str, RateInForce]]:
-        """Those on which it goes on. A lease that lifts leaves it where other moves have a lease."""
+        """The `stricter` rates that go on. A lease that lifts leaves them where other moves have a lease."""
         return {broker: sides for broker, sides in self.stricter(lease).items() if not lifts or broker in self.leased}
 
     def lowest(self, broker: int, name: str, lease: int, *, lifts: bool = False) -> int:
-        """Bytes/s that hold on one side of a broker under the lease, as far as it is known."""
+        """Bytes/s that hold on one side of a broker under the lease, as far as known."""
         found = self.held(lease, lifts=lifts).get(broker, {}).get(name)
         return lease if found is None else found.rate
 
 
 def lease_lines(lease: int, standing: StandingRates, brokers: Collection[int], *, lifts: bool = False) -> Iterator[str]:
-    """Which limit holds, for whom and why. `brokers`: those of the moves. `lifts`: see `LiftStricter`."""
+    """Which limit holds, for whom and why. `brokers` are those of the moves; for `lifts` see `LiftStricter`."""
     held = standing.held(lease, lifts=lifts)
     free = sorted(set(brokers) - held.keys() - standing.unknown.keys())
     if free or not held:
@@ -64,7 +63,7 @@ def lease_lines(lease: int, standing: StandingRates, brokers: Collection[int], *
 
 
 def stricter_document(lease: int, standing: StandingRates, *, lifts: bool = False) -> list[dict[str, object]]:
-    """The stricter rates that go on, for programs. `by`: see `RateInForce`; null is what is not known."""
+    """The stricter rates that go on, for programs. `by` is as in `RateInForce`, and null is unknown."""
     documents: list[dict[str, object]] = [
         {"broker": broker, "side": SIDES[name].removeprefix("to "), "rate": rate.rate, "by": rate.by}
         for broker, sides in sorted(standing.held(lease, lifts=lifts).items())
@@ -85,7 +84,7 @@ def limit_texts(held: Mapping[int, Sides]) -> Iterator[str]:
 
 
 def _alike(held: Mapping[int, Sides]) -> Iterator[tuple[list[int], Sides]]:
-    """Brokers with the same limits together."""
+    """Groups brokers with the same limits."""
     alike: dict[tuple[tuple[str, RateInForce], ...], list[int]] = {}
     for broker, sides in sorted(held.items()):
         alike.setdefault(tuple(sides.items()), []).append(broker)

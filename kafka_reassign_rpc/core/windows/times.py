@@ -1,8 +1,8 @@
 """Which window holds at a time, and when that changes.
 
-A window has a begin and an end on the time line, from the clocks of its zone. Where clocks go back, a time that comes
-twice counts when it comes first; where they go forward, a time that is left out is the moment of the jump. So a window
-begins and ends once on each of its days, and is empty where it lies in the gap.
+A window begins and ends once on each of its days, by the clocks of its zone: if these go back, a time that comes twice
+counts when it comes first; if they go forward, a skipped time is the moment of the jump, and a window within the gap is
+empty.
 """
 
 from bisect import bisect_left
@@ -19,9 +19,7 @@ AHEAD_DAYS = 8
 
 
 class Found(NamedTuple):
-    """window    None: outside of all
-    until     ms since 1970; None: nothing changes within a week
-    """
+    """`window` is None outside of all; `until` is in ms since 1970, None if nothing changes within a week."""
 
     window: Window | None
     until: int | None

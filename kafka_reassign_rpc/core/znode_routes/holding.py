@@ -1,11 +1,9 @@
 """Moves of the queue that are held: they start only once somebody has released them.
 
-A hold concerns the moves that wait in the queue when it is decided. Moves in flight go on: brokers cannot pause a copy
-and keep what they have got. A held move keeps its place. It remembers the replicas from which it led, and does not
-start from others (`queue_admission.decide_waiting_move`).
-
-After an absence (`core.absence`) entries of `/admin/reassign_partitions` and targets of request znodes that have not
-started join the queue as held, and leave their znode.
+A hold concerns the moves that wait when it is decided: brokers cannot pause a copy and keep what they have got. A held
+move keeps its place, and starts only from the replicas from which it led (`queue_admission.decide_waiting_move`). After
+an absence (`core.absence`) entries of `/admin/reassign_partitions` and targets of request znodes that have not started
+join the queue as held, and leave their znode.
 """
 
 from collections.abc import Iterator
@@ -29,7 +27,7 @@ LONGEST_WHO = 500
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Which moves: those that all of these name. None: any.
+    """Which moves: those that all of these name; None is any.
 
     topics    their topics
     brokers   one of these is among the replicas, old or new
@@ -50,11 +48,8 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 class HoldOutcome(NamedTuple):
-    """What became of the selected moves.
-
-    changed     moves that were held, or released
-    unchanged   moves that were so already
-    in_flight   moves that a hold does not stop
+    """How many selected moves were `changed`, were so already (`unchanged`), or are `in_flight`, where a hold does not
+    stop them.
     """
 
     changed: int
@@ -63,7 +58,7 @@ class HoldOutcome(NamedTuple):
 
 
 def hold_all(view: RoundView, held: Held) -> Iterator[None]:
-    """Hold all moves of the queue after an absence: each starts only from the replicas that it was queued at."""
+    """Holds all moves of the queue after an absence: each starts only from the replicas that it was queued at."""
     for stored in list(view.cluster.queue.names.values()):
         yield
         name = TopicPartition(*stored)
@@ -75,9 +70,9 @@ def hold_all(view: RoundView, held: Held) -> Iterator[None]:
 def hold(
     view: RoundView, name: TopicPartition, place: QueuePlace, held: Held, expected: tuple[int, ...] | None = None
 ) -> bool:
-    """Hold one move. False: it is held already, and remains so since then and by whom it was.
+    """Holds one move. False if it is held already: since when and by whom stays.
 
-    `expected`: the replicas from which alone it starts; None: those from which it leads now.
+    `expected` are the only replicas from which it starts, None for those from which it leads now.
     """
     move, partition = view.queue.now(name, place), view.get(*name)
     if move.held is not None:
@@ -97,9 +92,9 @@ def join_held(
     held: Held,
     expected: tuple[int, ...] | None = None,
 ) -> KafkaError | None:
-    """Queue a target that has not waited in the queue, as held. Returns why it cannot be queued.
+    """Queues a target that has not waited in the queue, as held. Returns why it cannot be queued.
 
-    `expected`: the replicas from which alone it starts; None: those from which it leads now.
+    `expected` is as in `hold`.
     """
     partition = view.get(*name)
     if expected is None and partition is not None:
@@ -111,7 +106,7 @@ def join_held(
 
 
 def release(view: RoundView, name: TopicPartition, place: QueuePlace) -> bool:
-    """Let one move start when it is its turn. False: it may already."""
+    """Lets one move start when it is its turn. False if it may already."""
     move = view.queue.now(name, place)
     if move.held is None:
         return False
@@ -122,6 +117,6 @@ def release(view: RoundView, name: TopicPartition, place: QueuePlace) -> bool:
 
 
 def approve(view: RoundView, name: TopicPartition, place: QueuePlace) -> None:
-    """Let a move of a repair start that needed approval. A hold is another matter: it goes on."""
+    """Lets a move of a repair start that needed approval. A hold on it goes on."""
     move = replace(view.queue.now(name, place), unapproved=None)
     view.queue.changed.setdefault(place.path, {})[name] = move

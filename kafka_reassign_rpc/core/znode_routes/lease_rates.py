@@ -1,7 +1,5 @@
-"""Another rate for throttle leases: of moves in flight, and of moves that wait.
-
-A move keeps all else: its target, its id, its requester, and its place in the queue. The configs of topics and brokers
-follow the leases (`core.throttling.leased_configs`).
+"""Another rate for throttle leases of moves in flight and of moves that wait. A move keeps all else: its target, id,
+requester and place in the queue. The configs follow the leases (`core.throttling.leased_configs`).
 """
 
 from collections.abc import Collection, Generator, Iterator, Mapping
@@ -27,8 +25,8 @@ class ThrottledMoves(NamedTuple):
 
 
 def change_rates(view: RoundView, wanted: Wanted, rate: int) -> Generator[None, None, ThrottledMoves]:
-    """Give the moves of these partitions a lease with this rate, bytes/s; 0 ends their lease. One that lifts stricter
-    rates goes on to do so, until it ends.
+    """Gives the moves of these partitions a lease with this rate in bytes/s; 0 ends their lease. One that lifts
+    stricter rates goes on to do so.
 
     Repairs are passed over: their rate follows `self.healing.throttle`. Entries of `/admin/reassign_partitions` and
     request znodes that wait have no lease before they start. Yields after each move.

@@ -1,7 +1,5 @@
-"""The queue of KIP-236: what happens to each waiting move.
-
-The controller decides a move when it joins the queue, and again whenever it may start. The decision depends only on the
-present state of the cluster, so repeating it is safe.
+"""The queue of KIP-236: what happens to each waiting move. The controller decides a move when it joins the queue, and
+again whenever it may start; that is safe, since only the present state of the cluster counts.
 
 partition                          the waiting move
 does not exist                     leaves, with a report
@@ -71,11 +69,7 @@ FRESH = (-4, NO_CAP)
 
 
 class QueueOutcome(NamedTuple):
-    """`report` is text for the sender.
-
-    `waits_for` is a broker (`MovesInFlight.waits_for`), `CLUSTER`, `WINDOW`, `REPAIRS` or
-    `LATER`.
-    """
+    """`report` is text for the sender; `waits_for` is a place of `MovesInFlight.waits_for`, `REPAIRS` or `LATER`."""
 
     leaves: bool
     changes: Sequence[PartitionChange] = ()
@@ -86,7 +80,7 @@ class QueueOutcome(NamedTuple):
 def decide_waiting_move(
     view: RoundView, name: TopicPartition, move: WaitingMove, settings: ReassignmentSettings, in_flight: MovesInFlight
 ) -> QueueOutcome:
-    """Decide one waiting move while reassignments are enabled."""
+    """Decides one waiting move while reassignments are enabled."""
     partition = view.get(*name)
     if partition is None:
         return QueueOutcome(leaves=True, report=NO_PARTITION)
@@ -162,7 +156,7 @@ def find(view: RoundView, name: TopicPartition) -> WaitingMove | None:
 
 
 def change_rate(view: RoundView, name: TopicPartition, move: WaitingMove) -> None:
-    """Give a waiting move another throttle; it keeps its place and who has queued it."""
+    """Gives a waiting move another throttle; it keeps its place and who has queued it."""
     if name in view.queue.appended:
         view.queue.appended[name] = move
         return
@@ -171,10 +165,10 @@ def change_rate(view: RoundView, name: TopicPartition, move: WaitingMove) -> Non
 
 
 def append(view: RoundView, name: TopicPartition, move: WaitingMove) -> KafkaError | None:
-    """Queue a move in place of a waiting move of the same partition. Returns why it cannot be queued.
+    """Queues a move in place of a waiting move of the same partition. Returns why it cannot be queued.
 
-    It gets the requester of this decision. An equal move that waits already keeps its requester and place, also where
-    it gets another lease.
+    It gets the requester of this decision. An equal waiting move keeps its requester and place, even if its lease
+    changes.
     """
     if len(name[0]) + len(move.reason) + 12 * len(move.target) > MAX_MOVE_CHARACTERS:
         return PolicyViolation("The target is too long to wait in the queue.")
@@ -194,7 +188,7 @@ def append(view: RoundView, name: TopicPartition, move: WaitingMove) -> KafkaErr
 
 
 def withdraw(view: RoundView, name: TopicPartition) -> bool:
-    """Remove the waiting move for a newer request. Returns whether there was one."""
+    """Removes the waiting move for a newer request. Returns whether there was one."""
     move = find(view, name)
     if move is None:
         return False
@@ -208,7 +202,7 @@ def withdraw(view: RoundView, name: TopicPartition) -> bool:
 
 
 def withdraw_for_client(view: RoundView, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
-    """Remove the waiting move: a client has set or cancelled the target, and `error` would answer it.
+    """Removes the waiting move if a client has set or cancelled the target, which `error` would answer.
 
     Returns the final answer: cancelling a waiting move succeeds although nothing was in flight.
     """
@@ -246,9 +240,8 @@ def start_waiting_moves(
     refused: Mapping[str, KafkaError],
     most: int = MAX_STARTS,
 ) -> Iterator[None]:
-    """Start up to `most` waiting moves in order.
-
-    refused  topics that no change can be made to, with the reason
+    """Starts up to `most` waiting moves in order. No change can be made to the `refused` topics, for the given
+    reason.
     """
     queue, changes, lines = view.cluster.queue, view.queue, lines_of(view)
     lines.more = False
@@ -309,8 +302,8 @@ def _leave(view: RoundView, name: TopicPartition, place: QueuePlace, report: str
 
 
 def _renew_lines_of_lost_brokers(lines: WaitingLines, cluster: Cluster) -> None:
-    """Decide again the moves that wait for a broker that has died, since their partitions have another leader, or whose
-    id a server has taken.
+    """Decides again the moves that wait for a broker that has died, since their partitions have another leader, or
+    whose id a server has taken.
     """
     waited_for = lines.lines()
     brokers = {broker_of(place) for place, _ in waited_for}
@@ -337,7 +330,7 @@ class _Line:
         self._taken: list[int] = []
 
     def open(self) -> Iterator[None]:
-        """Find the first move of each line."""
+        """Finds the first move of each line."""
         self._show(FRESH)
         for source in self._lines.lines():
             self._show(source)
@@ -356,7 +349,7 @@ class _Line:
         return source == FRESH or self._in_flight.has_room(*source)
 
     def next(self) -> int | None:
-        """The number of the next move, for `back` or `WaitingLines.wait`; None: there is none."""
+        """The number of the next move, for `back` or `WaitingLines.wait`, or None."""
         while self._heads:
             _, source = heappop(self._heads)
             if not self._may_start(source):
@@ -371,7 +364,7 @@ class _Line:
         return None
 
     def back(self, serial: int) -> None:
-        """Decide it again next time, if it is still in the queue."""
+        """Decides it again next time, if it is still in the queue."""
         self._taken.append(serial)
 
     def done(self) -> None:

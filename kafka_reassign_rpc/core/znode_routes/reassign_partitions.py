@@ -1,7 +1,6 @@
-"""`/admin/reassign_partitions` and its cancel (KIP-236): what happens to each entry.
-
-The controller decides an entry whenever its situation may have changed: the znode, reassignments enabled or disabled, a
-controller failover. The decision depends only on the present state of the cluster, so repeating it is safe.
+"""`/admin/reassign_partitions` and its cancel (KIP-236): what happens to each entry. The controller decides an entry
+whenever its situation may have changed (the znode, reassignments enabled or disabled, a controller failover); that is
+safe, since only the present state of the cluster counts.
 
 partition                          the entry
 does not exist                     leaves, with a report
@@ -18,7 +17,7 @@ With a cancel of the whole batch:
 partition                          the entry
 at rest, or moving elsewhere       leaves: the batch moves nothing here (a completed move stays completed)
 moving by a request znode          leaves: the move is not the batch's
-moving to the target               is rolled back and leaves; or stays, with the reason, where
+moving to the target               is rolled back and leaves; or stays, with the reason, if
 
     its original replicas are missing in the znode;
     no original replica is in the ISR while an adding one is alive;
@@ -45,9 +44,8 @@ from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, liste
 
 
 class BatchEntryOutcome(NamedTuple):
-    """`entry` is the entry afterwards; None: it leaves.
-
-    `report` is text for its author. `waits`: reassignments are disabled.
+    """`entry` is the entry afterwards, None if it leaves. `report` is text for its author. `waits`: reassignments are
+    disabled.
     """
 
     entry: BatchEntry | None
@@ -90,7 +88,7 @@ def decide_entry(
 
 
 def roll_back(view: RoundView, name: TopicPartition, entry: BatchEntry) -> BatchEntryOutcome:
-    """Decide an entry of a cancelled batch."""
+    """Decides an entry of a cancelled batch."""
     partition = view.get(*name)
     if partition is None or not partition.is_moving or partition.target != entry.target:
         return BatchEntryOutcome(None)
@@ -140,7 +138,7 @@ class Contents(NamedTuple):
 
 
 def contents(cluster: Cluster, view: RoundView) -> Contents | None:
-    """None: the round does not change the batch."""
+    """None if the round does not change the batch."""
     batch = cluster.batch
     changes = view.batch
     if batch is None or (batch.unreadable and not changes.rewrite):
@@ -160,7 +158,7 @@ def contents(cluster: Cluster, view: RoundView) -> Contents | None:
 
 
 class BatchWritten(NamedTuple):
-    """What the last write of a round has made of the znode; the defaults: there was none."""
+    """What the last write of a round has made of the znode; the defaults say that there was none."""
 
     version: int = -1
     changed: int = -1
@@ -183,7 +181,7 @@ def _completed_entries(batch: BatchZnode, view: RoundView) -> dict[TopicPartitio
 
 
 def withdraw_for_client(view: RoundView, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
-    """Remove the partition's entry: a client has set or cancelled the target, and `error` would answer it.
+    """Removes the partition's entry if a client has set or cancelled the target, which `error` would answer.
 
     Returns the final answer: cancelling an entry that has not started succeeds although nothing was in flight.
     """

@@ -35,7 +35,7 @@ class ReassignmentRequest(msgspec.Struct, frozen=True):
 
 
 class RequestOutcome(NamedTuple):
-    """`report`: text for its author."""
+    """`report` is text for its author."""
 
     changes: Sequence[PartitionChange] = ()
     report: str | None = None
@@ -44,7 +44,7 @@ class RequestOutcome(NamedTuple):
 def decide_target(
     view: RoundView, name: TopicPartition, target: tuple[int, ...], route: str, settings: ReassignmentSettings
 ) -> RequestOutcome:
-    """Decide one target while reassignments are enabled."""
+    """Decides one target while reassignments are enabled."""
     partition = view.get(*name)
     if partition is None:
         return RequestOutcome(report=NO_PARTITION)

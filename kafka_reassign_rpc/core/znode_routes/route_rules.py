@@ -40,7 +40,7 @@ def waiting_route_conflict(route: str, target: Iterable[int]) -> str | None:
 
 
 class Started(NamedTuple):
-    """`error`: why nothing starts; `report`: what the move waits for."""
+    """`error` says why nothing starts, `report` what the move waits for."""
 
     error: KafkaError | None
     changes: Sequence[PartitionChange] = ()
@@ -60,9 +60,8 @@ def start(
     lifts: bool = False,
     legacy: bool = False,
 ) -> Started:
-    """Give a partition a target as for a client, except that the move waits for dead brokers.
-
-    `legacy`: see `MoveRecord`.
+    """Gives a partition a target as for a client, except that the move waits for dead brokers. For `legacy` see
+    `MoveRecord`.
     """
     may_change = restrictions.replication_factor_may_change(view.cluster, settings)
     error, changes = alter(
