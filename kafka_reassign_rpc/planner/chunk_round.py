@@ -1,7 +1,6 @@
-"""One round on one chunk of topics: propose, apply what was accepted; after the last round collect the moves.
-
-A proposal depends on its topic and the round's parameters alone, acceptance on sums over all chunks. So the plan is the
-same however topics are divided into chunks.
+"""One round on one chunk of topics: propose, apply what was accepted; after the last round collect the moves. A
+proposal depends only on its topic and the round's parameters, acceptance only on sums over all chunks: so the plan is
+the same however topics are divided into chunks.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,7 +40,7 @@ SHOWN = 900
 
 
 def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
-    """The chunk's proposals. Yields None now and then, so that an event loop can run others."""
+    """Yields None now and then, so that an event loop can run others."""
     if params.withdrawn:
         yield from _shown_to_withdraw(chunk, params)
         return
@@ -86,7 +85,7 @@ def _shown(position: tuple[int, int], topic: str, one: PlannerPartition, params:
 
 
 def _shown_to_search(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
-    """The partitions that the search may change, as proposals that change nothing yet."""
+    """Like `_shown`, for the partitions that the search may change."""
     for at, topic in enumerate(chunk):
         if not params.concerns(topic.name):
             continue
@@ -168,7 +167,7 @@ def _return_proposal(
 
 
 def accept(proposal: ChangeProposal, thresholds: Thresholds) -> ChangeProposal | None:
-    """The accepted proposal, with the brokers that the coordinator has chosen; or None."""
+    """The accepted proposal, with the brokers that the coordinator has chosen, or None."""
     if proposal.searched is not None:
         return proposal.found((thresholds.searched or {}).get(proposal.name)) if proposal.name else None
     if thresholds.placed is None:
@@ -209,7 +208,7 @@ def apply_accepted(chunk: list[PlannerTopic], accepted: Iterable[ChangeProposal]
 
 
 def collect_moves(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[PlannedMove | LeftOut | None]:
-    """The chunk's moves and the partitions left out, after the last round; None now and then."""
+    """Called after the last round. Yields None now and then."""
     for topic in chunk:
         if not params.concerns(topic.name):
             continue

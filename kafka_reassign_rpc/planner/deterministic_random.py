@@ -1,4 +1,4 @@
-"""Random numbers that depend on the partition, the seed and the round alone, so that every process gets the same."""
+"""Random numbers that depend only on the partition, the seed and the round, so that every process gets the same."""
 
 from zlib import crc32
 

@@ -12,7 +12,7 @@ _OPENS = "`kafka-reassign cordon` opens them"
 
 
 def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOptions) -> None:
-    """Raises PlanError, which says what to change. `brokers`: by id."""
+    """Raises PlanError, which says what to change."""
     live = frozenset(broker.id for broker in brokers.values() if broker.live)
     if not live:
         raise PlanError("no broker is live")
@@ -38,7 +38,7 @@ def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOp
 
 
 def check_lost(goal: Goal, known: Collection[int]) -> None:
-    """Raises PlanError. `known`: brokers that are listed or hold replicas; lost ones need not be listed."""
+    """Raises PlanError. `known` are brokers that are listed or hold replicas; lost ones need not be listed."""
     _require_known(GoalKind.HEAL, goal.brokers_of(GoalKind.HEAL) or (), known)
 
 

@@ -23,15 +23,15 @@ class GoalKind(StrEnum):
 
 
 class Goal(msgspec.Struct, frozen=True):
-    """What the caller wants. Other modules ask for what the goal does, and not for its kind, where several kinds do it.
+    """What the caller wants. If several kinds share an effect, other modules ask for the effect, not for the kind.
 
     brokers    HEAL: the lost brokers to heal (empty: every broker that is not live); DRAIN: the brokers to empty;
                EXPAND: the new brokers
-    parts      COMBINE: the brokers of HEAL, DRAIN and EXPAND, those of them that it combines
+    parts      COMBINE: the brokers of HEAL, DRAIN and EXPAND, as far as it combines them
     factor     SET_FACTOR: the replication factor
     topics     plan only these topics (empty: all)
     racks      REBALANCE: first mend all rack violations, as RACKS does
-    to         HEAL, DRAIN, SET_FACTOR: new replicas go to these brokers alone (empty: to any)
+    to         HEAL, DRAIN, SET_FACTOR: new replicas go only to these brokers (empty: to any)
     """
 
     kind: GoalKind
@@ -43,7 +43,9 @@ class Goal(msgspec.Struct, frozen=True):
     parts: Mapping[GoalKind, tuple[int, ...]] = {}
 
     def brokers_of(self, kind: GoalKind) -> tuple[int, ...] | None:
-        """Those that the goal names for HEAL (empty: all that are lost), DRAIN or EXPAND; None: it does not do that."""
+        """The brokers that the goal names for HEAL (empty: all lost ones), DRAIN or EXPAND; None if it does not do
+        that.
+        """
         if self.kind is GoalKind.COMBINE:
             return self.parts.get(kind)
         return self.brokers if self.kind is kind else None
@@ -54,7 +56,7 @@ class Goal(msgspec.Struct, frozen=True):
 
     @property
     def joining(self) -> tuple[int, ...]:
-        """The new brokers: they alone get replicas for balance, and keep them."""
+        """The new brokers: only they get replicas for balance, and keep them."""
         return self.brokers_of(GoalKind.EXPAND) or ()
 
     @property
@@ -68,7 +70,7 @@ class Goal(msgspec.Struct, frozen=True):
         return bool(self.drained) or self.brokers_of(GoalKind.HEAL) is not None
 
     def leaving(self, held: Iterable[int], live: frozenset[int]) -> frozenset[int]:
-        """The brokers whose replicas must leave. `held`: the brokers that have some."""
+        """The brokers whose replicas must leave, among `held`, the brokers that have some."""
         lost = self.brokers_of(GoalKind.HEAL)
         if lost is not None and not lost:
             lost = tuple(broker for broker in held if broker not in live)
@@ -92,7 +94,7 @@ class Goal(msgspec.Struct, frozen=True):
 
 class GoalWeights(msgspec.Struct, frozen=True):
     """How much each soft goal counts; 0 disables it. `topic` and `time` start no move of their own. The others even out
-    what `broker_load.Load` explains.
+    the measures of `broker_load.Load`.
 
     topic_replicas, topic_leaders    REBALANCE: above 0, replicas and leaders of each topic are spread first
     topic    replicas of one topic on one broker: influences destinations
@@ -133,7 +135,7 @@ class PlanOptions(msgspec.Struct, frozen=True):
     max_bytes    EXPAND and REBALANCE copy no more than this (-1: no limit)
     network      slow brokers get and send less, and so do leaders of busy partitions
     lead_first   another in-sync replica leads before the copy if a broker would send too much (no byte is copied)
-    rounds       EXPAND and REBALANCE end after this number of rounds at the latest
+    rounds       the most rounds of EXPAND and REBALANCE
 
     broker_weights    by broker and measure: how much it should hold beside the others (`broker_shares.py`)
     """

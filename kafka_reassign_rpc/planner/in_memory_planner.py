@@ -17,9 +17,7 @@ from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator, surve
 class InMemoryPlanner:
     """Makes one plan: iterate over `steps()` to the end, then read `plan`.
 
-    planner = InMemoryPlanner(cluster, Goal(GoalKind.HEAL, (3,)))
-    await pace.through(planner.steps())
-    planner.plan.moves
+    planner = InMemoryPlanner(cluster, Goal(GoalKind.HEAL, (3,))) await pace.through(planner.steps()) planner.plan.moves
     """
 
     plan: Plan

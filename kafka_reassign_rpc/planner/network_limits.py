@@ -6,8 +6,8 @@ import msgspec
 
 
 class NetworkLimits(msgspec.Struct, frozen=True):
-    """What a broker sends for moves and what it receives is limited: to `bandwidth` bytes/s each way (`by_broker` for
-    those that differ), and to `throttle` bytes/s of moves each way (-1: none).
+    """`bandwidth` bytes/s each way for a broker (`by_broker` for those that differ), of which moves get at most
+    `throttle` bytes/s (-1: no limit).
     """
 
     bandwidth: int

@@ -11,8 +11,8 @@ class PlannedMove(NamedTuple):
     """A partition that moves.
 
     bytes           copied over all its new replicas (an estimate if the size is unknown)
-    first_leader    the in-sync replica that leads before the copy begins, and so sends; -1: the leader stays. If it is
-                    in the target, it leads after the move too, until an election of the preferred leader, target[0]
+    first_leader    the in-sync replica that leads before the copy begins, and so sends; -1 if the leader stays. If it
+                    is in the target, it leads after the move too, until an election of the preferred leader, target[0]
     """
 
     topic: str
@@ -28,12 +28,12 @@ class PlannedMove(NamedTuple):
 
     @property
     def sender(self) -> int:
-        """-1: none."""
+        """-1 if there is none."""
         return self.leader if self.first_leader < 0 else self.first_leader
 
 
 def sender_and_receivers(move: PlannedMove) -> tuple[int, tuple[int, ...], int]:
-    """The sender (-1: none), the brokers that receive a replica, and the bytes that each of these gets."""
+    """The sender (-1 if there is none), the brokers that receive a replica, and the bytes that each of these gets."""
     receivers = tuple(broker for broker in move.target if broker not in move.original)
     return move.sender, receivers, move.bytes // len(receivers) if receivers else 0
 

@@ -20,10 +20,10 @@ class PlannerBroker(msgspec.Struct, frozen=True):
     capacity, free      bytes over all its volumes
     arriving            bytes that moves, in flight and waiting, will bring beyond what `free` shows; if only the
                         capacity is known, beyond what its replicas show
-    arriving_unknown    the number of such replicas of unknown size
+    arriving_unknown    how many arriving replicas have an unknown size
     volumes             its volumes, if known one by one
     cordoned            it keeps its replicas and gets no new one (KIP-1066)
-    failed_log_dirs     that is so since log dirs of it have failed, whatever operators have cordoned
+    failed_log_dirs     it is cordoned since log dirs of it have failed, whatever operators have cordoned
     """
 
     id: int
@@ -41,16 +41,16 @@ class PlannerBroker(msgspec.Struct, frozen=True):
 class PlannerPartition(msgspec.Struct, array_like=True, gc=False):
     """One partition, and what the planner has decided about it so far.
 
-    replicas         once a round has accepted a proposal: the target; the preferred leader comes first
+    replicas         the target once a round has accepted a proposal; the preferred leader comes first
     moving           its reassignment is in flight: the planner leaves it alone
     bytes            of one replica, or UNKNOWN; produce, fetch: bytes per second;
                      messages: produced per second; cpu: microseconds of its leader's CPU, per second
     original         its replicas before the plan; () until a round accepts a proposal
     priority         0 starts first
-    first_leader     the replica that leads before the copy; -1: the leader stays
+    first_leader     the replica that leads before the copy; -1 if the leader stays
     reason, rule     why it moves, for people; the hard rule or the soft goal that moves it
-    destination      of one that is moving: the replicas that it will have, in any order; () where that is not known
-    fault            why it stays as it is: the cluster shows something of it that no change could begin with
+    destination      if it is moving: the replicas that it will have, in any order; () if unknown
+    fault            why it stays: the cluster shows something of it that no change could begin with
     """
 
     index: int
@@ -74,7 +74,7 @@ class PlannerPartition(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def client_sends(self) -> int:
-        """Bytes/s that the leader always sends: to consumers and to followers."""
+        """Bytes/s that the leader always sends, to consumers and to followers."""
         return self.fetch + self.produce * (len(self.replicas) - 1)
 
 

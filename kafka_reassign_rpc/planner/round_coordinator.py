@@ -8,7 +8,7 @@
         coordinator.take(accepted)                 # the sums of the proposals that the thresholds accept
     coordinator.round_parameters()                 # for collect_moves
 
-The coordinator sees sums only: its memory and time depend on the number of brokers, not of partitions.
+The coordinator sees only sums: its memory and time depend on the number of brokers, not of partitions.
 """
 
 import math
@@ -61,7 +61,7 @@ may leave it.
 
 
 def surveyed_racks(goal: Goal, brokers: Iterable[PlannerBroker]) -> dict[int, str] | None:
-    """For `Survey`: only a rebalance wants to know what racks allow."""
+    """For `Survey`: only a rebalance needs to know what racks allow."""
     return live_racks(brokers) if goal.kind is GoalKind.REBALANCE else None
 
 
@@ -161,8 +161,9 @@ class RoundCoordinator:
         return BrokerTargets.of(loads, self._shares, self._weights)
 
     def _targets_before(self) -> BrokerTargets:
-        """What the brokers that stay should have held before, of what they held: the load of those that are emptied is
-        none of theirs yet."""
+        """What the staying brokers should have held before, of what they held: the load of emptied brokers is not
+        theirs yet.
+        """
         return self._make_targets({broker: load for broker, load in self.before.items() if broker not in self._leaving})
 
     def _most_forced(self) -> int:
@@ -194,7 +195,7 @@ class RoundCoordinator:
     # -- every round -----------------------------------------------------------------------------------------------
 
     def next_round(self) -> RoundParameters | None:
-        """None: the plan is complete."""
+        """None if the plan is complete."""
         self._ended = not self._goes_on()
         return None if self._ended else self.round_parameters()
 
@@ -367,7 +368,7 @@ class RoundCoordinator:
         self._last_cost = min(cost, self._last_cost)
 
     def withdraw(self, moves: Collection[PlannedMove], reason: str) -> None:
-        """Of a complete plan: one more round takes these back, and leaves their partitions out with the reason."""
+        """One more round takes these moves of a complete plan back, and leaves their partitions out with the reason."""
         self._withdrawal, self._over = Withdrawal.of([move[:2] for move in moves], reason), not moves
         if self._spread is not None:
             self._spread.is_measured = not moves
@@ -420,7 +421,7 @@ class RoundCoordinator:
         return Thresholds(thresholds, total_copied, self._both_sides)
 
     def _searched_part(self) -> int:
-        """Of how many partitions the search sees one; 0: it is not worth its time."""
+        """The search sees one partition in so many, or none if it is 0, since it is not worth its time."""
         if not self._balances or self.goal.kind is not GoalKind.REBALANCE or self._spread is not None:
             return 0
         partitions = self._survey.partitions

@@ -26,7 +26,7 @@ class WeightedBrokers(msgspec.Struct, frozen=True):
         return [after - before for before, after in zip((0.0, *self.sums), self.sums, strict=False)]
 
     def draw(self, chance: int) -> int:
-        """`chance`: 0 … RANDOM_RANGE - 1."""
+        """`chance` is 0 … RANDOM_RANGE - 1."""
         place = bisect_right(self.sums, chance / RANDOM_RANGE * self.sums[-1])
         return self.brokers[min(place, len(self.brokers) - 1)]
 
@@ -61,8 +61,8 @@ class BrokerChoice(msgspec.Struct, frozen=True):
         return self.free_bytes.get(broker, 0) >= size
 
     def racks_to_gain(self, others: Mapping[str, int], source: str, size: int) -> list[str]:
-        """The racks with the fewest other replicas of the partition, if it becomes more even without the one in
-        `source`. `others`: replicas by rack.
+        """The racks with the fewest other replicas of the partition (`others`, by rack), if it becomes more even
+        without the one in `source`.
         """
         most = others.get(source, 0)
         gaining = [rack for rack, room in self.rack_room.items() if room >= size and others.get(rack, 0) < most]
@@ -70,7 +70,7 @@ class BrokerChoice(msgspec.Struct, frozen=True):
         return [rack for rack in gaining if others.get(rack, 0) == least]
 
     def choose(self, kept: Sequence[int], size: int, key: int) -> int | None:
-        """The broker for one more replica beside `kept`; None: no broker has room."""
+        """The broker for one more replica beside `kept`, None if no broker has room."""
         if len(self.rack_names) == 1:
             return self._choose_in_rack(self.rack_names[0], kept, size, key)
         held = self.rack_rule.counts(kept)
@@ -101,7 +101,7 @@ class BrokerChoice(msgspec.Struct, frozen=True):
         return part is None or random_bits(key, 300 + self.rack_names.index(rack)) < part * RANDOM_RANGE
 
     def _choose_in_rack(self, rack: str, kept: Sequence[int], size: int, key: int) -> int | None:
-        """Draw by weight; if the drawn brokers do not fit, take the heaviest that does."""
+        """Draws by weight; if the drawn brokers do not fit, takes the heaviest that does."""
         candidates = self.by_rack[rack]
         for draw in range(_DRAWS):
             broker = candidates.draw(random_bits(key, 100 + draw))

@@ -45,7 +45,7 @@ LEADER_MEASURES = ("leaders", "fetch", "bytes_in", "messages_in", "cpu")
 
 
 def replica_load(partition: PlannerPartition, size: int, *, leads: bool) -> Load:
-    """`size`: its bytes, estimated if unknown."""
+    """`size` is in bytes, estimated if unknown."""
     produce, fetch = partition.produce, partition.fetch
     if leads:
         return Load(size, 1, 1, produce, fetch, produce, fetch, partition.messages, partition.cpu)
@@ -53,7 +53,7 @@ def replica_load(partition: PlannerPartition, size: int, *, leads: bool) -> Load
 
 
 def leadership_load(partition: PlannerPartition) -> Load:
-    """What comes to a broker that has a replica already, and leads now."""
+    """What comes to a broker that already has a replica when it begins to lead."""
     rates = partition.messages, partition.cpu
     return Load(0, 0, 1, 0, partition.fetch, partition.produce, 0, *rates)
 

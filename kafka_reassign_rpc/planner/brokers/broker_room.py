@@ -1,8 +1,7 @@
-"""How many bytes of replicas still fit on a broker, and how many it can hold.
-
-A broker places a whole replica on one volume (`LogManager.nextLogDirs`). So what certainly fits is what fits on the
-roomiest volume, whichever volumes the replicas before went to: at least the mean of all remaining room, and at least
-what the roomiest volume had less all that arrived.
+"""How many bytes of replicas still fit on a broker, and how many it can hold. A broker places a whole replica on one
+volume (`LogManager.nextLogDirs`), so what certainly fits is what fits on the roomiest one, whichever volumes took the
+replicas before: at least the mean of all remaining room, and at least what the roomiest volume had less all that
+arrived.
 """
 
 import msgspec
@@ -14,10 +13,8 @@ UNBOUNDED = 2**62
 
 
 class BrokerRoom(msgspec.Struct, frozen=True):
-    """Bytes of room before the plan, without the headroom.
-
-    free       on all its volumes together
-    roomiest   on the volume with the most
+    """Bytes of room before the plan, without the headroom: `free` on all its volumes, `roomiest` on the one with the
+    most.
     """
 
     free: int
@@ -30,9 +27,10 @@ class BrokerRoom(msgspec.Struct, frozen=True):
 
 
 def room_of(broker: PlannerBroker, held: int, typical_size: int, headroom: float) -> BrokerRoom:
-    """`held`: bytes of its replicas, in full if they are on their way; `headroom`: the share of a volume left free.
+    """`held` are the bytes of its replicas, in full if they are on their way; `headroom` is the share of a volume left
+    free.
 
-    What moves have yet to bring is taken off, since no broker does that.
+    What moves have yet to bring is subtracted, since no broker does that.
     """
     coming = bytes_on_their_way(broker, typical_size)
     if broker.free == UNKNOWN:
@@ -47,7 +45,7 @@ def room_of(broker: PlannerBroker, held: int, typical_size: int, headroom: float
 
 
 def holdable_bytes(broker: PlannerBroker, held: int, typical_size: int) -> int:
-    """UNKNOWN if it is not known. Other data on the broker's disks makes them smaller."""
+    """Other data on the broker's disks makes them smaller. UNKNOWN if not known."""
     if broker.free == UNKNOWN:
         return broker.capacity
     return max(0, broker.free + held - bytes_on_their_way(broker, typical_size))

@@ -10,9 +10,9 @@ from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
 def broker_shares(
     brokers: Collection[PlannerBroker], holdable: Mapping[int, int], given: Mapping[int, Mapping[str, float]]
 ) -> BrokerShares:
-    """Of the brokers that may hold replicas.
+    """Only of the brokers that may hold replicas.
 
-    holdable    bytes that each can hold; UNKNOWN: not known
+    holdable    bytes that each can hold, or UNKNOWN
     given       weights by broker and measure; a measure that one of the brokers lacks follows the disks: bytes what
                 they can hold, all others their size, equally if that is not known of all
     """
@@ -29,5 +29,5 @@ def broker_shares(
 
 
 def without_size(brokers: Collection[PlannerBroker]) -> list[int]:
-    """Those that do not tell the size of their disks."""
+    """Those that do not report the size of their disks."""
     return sorted(one.id for one in brokers if one.capacity <= 0)

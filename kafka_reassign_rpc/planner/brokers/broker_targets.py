@@ -1,7 +1,5 @@
-"""What every broker should hold: its share of the cluster's load, by measure.
-
-A share follows what the machine is: bytes what its disks can hold, every other measure their size. An operator who
-knows better gives weights.
+"""What every broker should hold: its share of the cluster's load, by measure. The share of bytes follows what its disks
+can hold, every other share their size, unless an operator gives weights.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,9 +17,8 @@ ALIKE = 1e-9
 
 
 class BrokerTargets(msgspec.Struct, frozen=True):
-    """By broker and measure; 0.0 if there is no load to share.
-
-    A plan reports how far brokers are from these. What racks keep out of reach is `reachable_targets.py`.
+    """By broker and measure; 0.0 if there is no load to share. A plan reports how far brokers are from these.
+    `reachable_targets.py` has what racks allow.
     """
 
     targets: dict[int, tuple[float, ...]]
@@ -56,8 +53,9 @@ class BrokerTargets(msgspec.Struct, frozen=True):
         return sum([factor * value for factor, value in zip(self.fullness_factors(broker), load, strict=True)])
 
     def furthest(self, loads: Mapping[int, Load]) -> dict[str, tuple[float, int]]:
-        """By measure: how far the worst broker is from its target, as a share of the target, and which one that is. It
-        leaves out measures by which all are at their targets."""
+        """By measure: how far the worst broker is from its target, as a share of the target, and which one that is.
+        Measures by which all are at their targets are left out.
+        """
         worst: dict[str, tuple[float, int]] = {}
         for broker in sorted(self.targets):
             for name, share in zip(MEASURES, self.shares(broker, loads[broker]), strict=True):

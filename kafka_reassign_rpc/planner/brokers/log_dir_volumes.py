@@ -19,7 +19,7 @@ Pair = tuple[str, str]
 
 
 class LogDirSpace(NamedTuple):
-    """An online log dir. `size`, `free`: bytes of its volume, UNKNOWN from brokers before Kafka 3.3."""
+    """An online log dir. `size` and `free` are the bytes of its volume, UNKNOWN from brokers before Kafka 3.3."""
 
     path: str
     size: int = UNKNOWN
@@ -43,7 +43,7 @@ def known_apart(brokers: Iterable[Sequence[LogDirSpace]]) -> set[Pair]:
 
 
 def by_volume(dirs: Sequence[LogDirSpace], apart: Collection[Pair] = ()) -> list[list[LogDirSpace]]:
-    """`apart`: pairs of paths that share no volume (`known_apart`)."""
+    """`apart` are pairs of paths that share no volume (`known_apart`)."""
     found: list[list[LogDirSpace]] = []
     for run in _look_alike(dirs):
         first = len(found)
@@ -62,7 +62,7 @@ def by_volume(dirs: Sequence[LogDirSpace], apart: Collection[Pair] = ()) -> list
 
 
 def volumes(dirs: Sequence[LogDirSpace], apart: Collection[Pair] = ()) -> tuple[Volume, ...] | None:
-    """None: no log dir is known, or one has no size."""
+    """None if no log dir is known, or one has no size."""
     if not dirs or any(one.size < 0 or one.free < 0 for one in dirs):
         return None
     return tuple(Volume(held[0].size, min(one.free for one in held)) for held in by_volume(dirs, apart))

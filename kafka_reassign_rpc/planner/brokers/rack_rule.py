@@ -7,8 +7,7 @@ can stay, and the others as evenly as the racks allow.
 
 The racks are those of the remaining live brokers; a cordoned one counts for the partitions that have a replica there.
 If no live broker has a rack, all are in one, and the rule never refuses. If only some have one, the others count as one
-more rack, since nobody knows what they share. A lost broker of unknown rack counts in the fullest: a partition cannot
-be asked to keep an unknown rack.
+more rack, since nobody knows what they share. A lost broker of unknown rack counts in the fullest.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -23,9 +22,8 @@ NO_RACK = ""
 
 
 def spread_over_racks(counts: Mapping[str, int], sizes: Mapping[str, int], more: int) -> dict[str, int]:
-    """Put `more` replicas, one by one, into the racks with the fewest; the number of brokers limits a rack.
-
-    With a negative `more`, so many leave the racks with the most.
+    """Puts `more` replicas, one by one, into the racks with the fewest; the number of brokers limits a rack. If `more`
+    is negative, so many leave the racks with the most.
     """
     found = {rack: min(counts.get(rack, 0), size) for rack, size in sizes.items()}
     for _ in range(more):
@@ -48,7 +46,7 @@ def _in_all(counts: Mapping[str, int], replicas: int) -> list[int]:
 class RackRule(msgspec.Struct, frozen=True):
     """What the rule knows of the cluster.
 
-    racks       by broker; no entry: a lost broker whose rack is unknown
+    racks       by broker, without lost brokers whose rack is unknown
     sizes       by rack, NO_RACK among them: how many live brokers remain that are not cordoned
     cordoned    live brokers that remain and get nothing new
     failed      those of them with failed log dirs
@@ -70,9 +68,8 @@ class RackRule(msgspec.Struct, frozen=True):
         return {rack: self.sizes.get(rack, 0) + kept.get(rack, 0) for rack in sorted({*self.sizes, *kept})}
 
     def bound(self, before: Sequence[int], factor: int) -> list[int]:
-        """The least even counts by rack that `factor` replicas in place of `before` may have.
-
-        Those that a larger factor adds may be in any rack: which have room is not known here.
+        """The least even counts by rack that `factor` replicas in place of `before` may have. Replicas that a larger
+        factor adds may be in any rack: which have room is not known here.
         """
         counts, places = self.counts(before), self.places(before)
         unknown = len(before) - sum(counts.values())
@@ -92,9 +89,8 @@ class RackRule(msgspec.Struct, frozen=True):
         return is_as_even(full.values(), bound)
 
     def copies_lacking(self, replicas: Sequence[int]) -> int:
-        """How many replicas must be copied to other racks until they are spread as widely as possible.
-
-        0 if one is on a broker without a rack: nobody knows what it shares.
+        """How many replicas must be copied to other racks until they are spread as widely as possible. 0 if one is on a
+        broker without a rack, since nobody knows what it shares.
         """
         held = self.counts(replicas)
         if NO_RACK in held or sum(held.values()) < len(replicas):
@@ -117,7 +113,6 @@ def racks_by_broker(brokers: Iterable[PlannerBroker], live: Collection[int]) -> 
 
 
 def live_racks(brokers: Iterable[PlannerBroker]) -> dict[int, str]:
-    """Those of the live brokers alone."""
     listed = list(brokers)
     live = [one.id for one in listed if one.live]
     racks, _ = racks_by_broker(listed, live)

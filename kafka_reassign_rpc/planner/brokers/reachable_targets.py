@@ -1,9 +1,9 @@
 """Targets that racks allow: what balancing aims at.
 
-A partition with three replicas keeps one in each of three racks, so each rack holds a third of them, whatever its
-brokers are. A change keeps the counts of a partition by rack, or makes them more even: so each rack holds at least the
-least, and at most the most of these. A rack that cannot have its share gets the nearest that it can have, and the
-others the rest, in proportion to their shares. A broker holds at most one replica of a partition.
+A change keeps the counts of a partition by rack, or makes them more even: so each rack holds at least the least, and at
+most the most of these. (With three replicas in three racks, each rack holds a third, whatever its brokers are.) A rack
+that cannot have its share gets the nearest that it can have, and the others the rest, in proportion to their shares. A
+broker holds at most one replica of a partition.
 """
 
 from collections.abc import Mapping
@@ -20,10 +20,8 @@ K = TypeVar("K", int, str)
 def reachable_targets(
     targets: BrokerTargets, racks: Mapping[int, str], spreads: Mapping[tuple[int, int], Load]
 ) -> BrokerTargets:
-    """The same targets where racks allow them.
-
-    racks      of the brokers that have targets
-    spreads    by (least, most) replicas that a rack has of a partition: one replica of each such partition, summed
+    """The same targets as far as racks allow them. `racks` are those of the brokers that have targets; for `spreads`
+    see `Survey`.
     """
     inside: dict[str, list[int]] = {}
     for broker in targets.targets:

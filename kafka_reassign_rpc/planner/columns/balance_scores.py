@@ -1,7 +1,6 @@
-"""The best change of each partition for a more even cluster: `balance_proposals.best_change` of many at once.
-
-Both compute every number in the same order, and so choose the same changes. Partitions that can gain a rack are few:
-`best_change` itself takes them.
+"""The best change of each partition for a more even cluster: `balance_proposals.best_change` of many at once. Both
+compute every number in the same order, and so choose the same changes. `best_change` itself takes the few partitions
+that can gain a rack.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,8 +22,8 @@ _REPLICAS = MEASURES.index("replicas")
 
 
 class ScoredRows(NamedTuple):
-    """Rows that a round considers. `pieces`: topics in `TopicCounts`; `sizes`: known or estimated; the rest is as
-    in `PartitionColumns`.
+    """Rows that a round considers. `pieces` are topics in `TopicCounts`, `sizes` known or estimated; the rest is as in
+    `PartitionColumns`.
     """
 
     keys: Numbers
@@ -39,8 +38,8 @@ class ScoredRows(NamedTuple):
 
 
 class BestChanges(NamedTuple):
-    """By row. source: NOBODY: no change is worth it. `at`: the replica that gives its load; it leaves, if `copies`,
-    else the partition's first replica and it change places. `gains_rack`: `best_change` has to decide.
+    """By row. `source` is NOBODY if no change is worth it. `at` is the replica that gives its load: it leaves if
+    `copies`, else it and the partition's first replica change places. `gains_rack`: `best_change` must decide.
     """
 
     source: Numbers
@@ -80,7 +79,7 @@ class BalanceScores:
         return np.array([self._places[broker] for broker in brokers.brokers]), np.array(brokers.sums)
 
     def best(self, rows: ScoredRows, sampled: Numbers) -> BestChanges:
-        """`sampled`: which replicas the round considers."""
+        """`sampled` says which replicas the round considers."""
         found = _Best(len(rows.keys))
         self._change_leaders(found, rows, sampled[:, 0])
         racks = np.where(rows.replicas == NOBODY, -1, self._racks[rows.replicas])
@@ -141,7 +140,7 @@ class BalanceScores:
         return can
 
     def _destinations(self, rack: Numbers, keys: Numbers) -> Iterator[Numbers]:
-        """NOBODY where a row has none."""
+        """NOBODY for a row without one."""
         for draw in range(DRAWS):
             yield _drawn(self._draws, random_columns(keys, draw))
         if len(self._in_rack) > 1:

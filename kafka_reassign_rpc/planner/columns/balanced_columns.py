@@ -1,7 +1,6 @@
-"""Partitions that a balancing plan changes, from round to round.
-
-Rounds that balance work on columns. The others see few partitions: those that have changed, those that are shown to the
-search, and those uneven over racks where these are mended. They work on these one by one, as `chunk_round` does.
+"""Partitions that a balancing plan changes, from round to round. Rounds that balance work on columns. The others see
+few partitions (changed, shown to the search, or to be mended over racks), and work on them one by one, as
+`chunk_round`.
 """
 
 from collections.abc import Mapping
@@ -30,7 +29,7 @@ _UNCHANGED = -1
 class BalancedColumns:
     """columns    partitions that may move
     pieces     by row, the number of its topic, or of a piece of it
-    others     the pieces and the places of the replicas of partitions of the same topics that may not move
+    others     pieces and places of the replicas of partitions of the same topics that may not move
     """
 
     def __init__(self, columns: PartitionColumns, pieces: Numbers, others: tuple[Numbers, Numbers]) -> None:
@@ -55,7 +54,7 @@ class BalancedColumns:
         return len(self._pieces)
 
     def propose(self, params: RoundParameters) -> ProposedSums:
-        """Apply what the last thresholds accepted, then propose."""
+        """Applies what the last thresholds accepted, then proposes."""
         self.apply()
         if _balances(params):
             self._scored = self._score(params)
@@ -82,7 +81,7 @@ class BalancedColumns:
         return sums
 
     def apply(self) -> None:
-        """Apply what was accepted."""
+        """Applies what was accepted."""
         if self._accepted_scored is not None:
             self._apply_scored(self._accepted_scored)
         elif self._accepted_single:
@@ -91,7 +90,7 @@ class BalancedColumns:
         self._accepted_scored, self._accepted_single, self._single = None, [], []
 
     def changed(self, params: RoundParameters) -> list[PlannerTopic]:
-        """After the last round: the partitions of which it has something to tell."""
+        """The partitions to report after the last round."""
         changed = self._why != _UNCHANGED
         return self._topics_of(np.flatnonzero(changed | self._uneven(params) if params.goal.mends_racks else changed))
 
@@ -216,7 +215,7 @@ class BalancedColumns:
         return np.flatnonzero(self._uneven(params))
 
     def _uneven(self, params: RoundParameters) -> Numbers:
-        """Where two replicas share a rack: no other partition can become more even."""
+        """Rows with two replicas in one rack: no other partition can become more even."""
         names, racks = sorted(params.choice.rack_rule.sizes), params.choice.rack_rule.racks
         codes = {name: code for code, name in enumerate(names)}
         of_broker = np.array([codes.get(racks.get(broker, ""), len(names)) for broker in self._ids])
@@ -246,7 +245,7 @@ class BalancedColumns:
         return topics
 
     def _put_back(self) -> None:
-        """What `_take_out` took, changed."""
+        """Puts back what `_take_out` took, changed."""
         places = {broker: place for place, broker in enumerate(self._ids)}
         partitions = (one for topic in self._chunk for one in topic.partitions)
         rows, before = self._chunk_rows, self._now[self._chunk_rows]

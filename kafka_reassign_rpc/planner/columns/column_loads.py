@@ -10,7 +10,7 @@ Loads = Sequence[Numbers | int]
 
 
 def replica_loads(rows: Any, sizes: Numbers, *, leads: bool) -> Loads:
-    """`rows`: has the rates of a `PlannerPartition` as columns."""
+    """`rows` has the rates of a `PlannerPartition` as columns."""
     return replica_load(rows, sizes, leads=leads)  # type: ignore[arg-type]
 
 

@@ -23,7 +23,7 @@ class ColumnProposals(NamedTuple):
 
     rows       of the partitions
     source, destination    places of brokers
-    at         which replica gives its load; it leaves, if `copies`, else the partition's first one and it change places
+    at         which replica gives its load: it leaves if `copies`, else it and the partition's first one change places
     gain       the cost that the change saves, in GAIN_UNIT: whole floats
     size, and rates    of the partition
     """
@@ -82,7 +82,7 @@ class ColumnProposals(NamedTuple):
         return self.chosen(allowed & needed & (bucket < thresholds.total_copied))
 
     def sums(self, brokers: Sequence[int]) -> AcceptedSums:
-        """Of proposals that are accepted."""
+        """Of accepted proposals."""
         found = AcceptedSums()
         found.accepted = len(self.rows)
         loads = self.loads()

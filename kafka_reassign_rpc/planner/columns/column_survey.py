@@ -1,4 +1,4 @@
-"""The survey of columns: what `Survey.add` sums up for one partition after the other."""
+"""The survey of columns, as `Survey.add` sums up partitions one by one."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ _UNKNOWN_RACK = -1
 
 
 def column_survey(found: PartitionColumns, racks: Mapping[int, str] | None) -> Survey:
-    """`racks`: as in `Survey`."""
+    """`racks` are as in `Survey`."""
     survey, count = Survey(racks), len(found.brokers)
     unknown = found.bytes == UNKNOWN
     sizes = np.where(unknown, 0, found.bytes)

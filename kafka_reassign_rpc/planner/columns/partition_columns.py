@@ -19,7 +19,7 @@ _OF_TOPICS = 3
 
 
 def random_columns(keys: Numbers, salt: int, more: Numbers | None = None) -> Numbers:
-    """`deterministic_random.random_bits` of each key. `more`: added to the salt, by key."""
+    """`deterministic_random.random_bits` of each key. `more` is added to the salt, by key."""
     mixed = keys * _MULTIPLIER + np.uint64(salt * _SALT & _MASK)
     if more is not None:
         mixed = mixed + more.astype(np.uint64) * np.uint64(_SALT)
@@ -34,7 +34,7 @@ class PartitionColumns(NamedTuple):
     brokers            ids, ascending: replicas and ISR are places in it
     names, min_isrs    of the topics; `topic` has places in them
     replicas, isr      by row and place, the preferred leader first; NOBODY fills the rows
-    leader             an id; -1: none
+    leader             an id, or -1
     bytes              of a replica, or UNKNOWN; the others are rates, as in `PlannerPartition`
     """
 
@@ -53,7 +53,7 @@ class PartitionColumns(NamedTuple):
     cpu: Numbers
 
     def rows(self, chosen: Numbers) -> "PartitionColumns":
-        """`chosen`: row numbers, or a mask."""
+        """`chosen` are row numbers, or a mask."""
         columns = (column[chosen] for column in self._columns())
         return PartitionColumns(self.brokers, self.names, self.min_isrs, *columns)
 
@@ -68,7 +68,7 @@ class PartitionColumns(NamedTuple):
         return keys
 
     def partitions(self, rows: Numbers, replicas: Numbers) -> Iterator[tuple[str, PlannerPartition]]:
-        """Rows with the names of their topics. `replicas`: those of the rows now."""
+        """Rows with the names of their topics. `replicas` are those of the rows now."""
         ids, names, min_isrs = self.brokers, self.names, self.min_isrs
         lists = [column[rows].tolist() for column in self._columns()]
         now = np.where(replicas == NOBODY, NOBODY, ids[replicas]).tolist()

@@ -6,7 +6,9 @@ from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
 
 
 class TopicCounts:
-    """`topics` and `places`: of each replica, the number of its topic and the place of its broker, below `brokers`."""
+    """`topics` and `places` have, for each replica, the number of its topic and the place of its broker, below
+    `brokers`.
+    """
 
     def __init__(self, topics: Numbers, places: Numbers, brokers: int) -> None:
         self._brokers = brokers
@@ -19,7 +21,7 @@ class TopicCounts:
         return counts
 
     def by_place(self, topic: int) -> dict[int, int]:
-        """Of one topic."""
+        """For one topic."""
         first, end = np.searchsorted(self._keys, [topic * self._brokers, (topic + 1) * self._brokers]).tolist()
         places = self._keys[first:end] - topic * self._brokers
         return dict(zip(places.tolist(), self._counts[first:end].tolist(), strict=True))

@@ -1,6 +1,5 @@
-"""The plan of one broker: which of its replicas go to another of its log dirs. Pure.
-
-The same disks and goal give the same plan. A replica moves once at the most.
+"""The plan of one broker: which of its replicas go to another of its log dirs, each at most once. The same disks and
+goal give the same plan.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -20,7 +19,7 @@ from kafka_reassign_rpc.planner.goals_and_options import PlanError
 
 
 def plan_disks(broker: int, disks: BrokerDisks, goal: DiskGoal) -> DiskPlan:
-    """Raises PlanError where the goal names a log dir that the broker does not have, or leaves it none."""
+    """Raises PlanError if the goal names a log dir that the broker does not have, or leaves it none."""
     volumes = open_volumes(disks, goal)
     if not goal.empty:
         return _even(disks, goal, volumes)
@@ -78,9 +77,8 @@ class _Movable:
 
 
 class _Standings:
-    """The volumes in the order of their excess, the fullest first, and how far they are from their targets.
-
-    A move changes two places: with thousands of volumes all of them are not sorted again.
+    """The volumes in the order of their excess, the fullest first, and how far they are from their targets. A move
+    changes two places, so that thousands of volumes are not sorted again.
     """
 
     def __init__(self, volumes: list[Volume]) -> None:
@@ -148,7 +146,8 @@ def _even_moves(standings: _Standings, movable: list[_Movable], goal: DiskGoal) 
 
 def _best_move(standings: _Standings, movable: list[_Movable], budget: float) -> tuple[DiskReplica, int, int] | None:
     """From the fullest volume to the emptiest that it helps. No volume gets further from its target than the one that
-    is furthest."""
+    is furthest.
+    """
     volumes, worst = standings.volumes, standings.furthest
     most_lack = standings.receivers[-1][0] if standings.receivers else 0.0
     for fullness, source in standings.by_excess:

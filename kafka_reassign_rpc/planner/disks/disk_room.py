@@ -1,4 +1,4 @@
-"""The volumes of a broker while a plan is made: what they hold, should hold and have room for."""
+"""The volumes of a broker during a plan: what they hold, should hold and have room for."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,9 +10,9 @@ from kafka_reassign_rpc.planner.disks.disk_values import BrokerDisks, DiskDir, D
 
 @dataclass
 class Volume:
-    """One volume, or a log dir of which no volume is known.
+    """One volume, or a log dir of unknown volume.
 
-    room     bytes that may still come; None: not known. What leaves makes none: its log stays until its copy is done
+    room     bytes that may still come, None if unknown. What leaves makes none: its log stays until its copy is done
     held     bytes of its replicas
     replicas by log dir, how many are there before any comes
     """
@@ -38,7 +38,7 @@ class Volume:
         return self.room is None or self.room >= size
 
     def take(self, size: int) -> str:
-        """The log dir of it with the fewest replicas gets one more."""
+        """Gives its log dir with the fewest replicas one more."""
         if not self._fewest:
             self._fewest = sorted((count, path) for path, count in self.replicas.items())
         count, path = self._fewest[0]
@@ -53,7 +53,7 @@ class Volume:
 
 
 def open_volumes(disks: BrokerDisks, goal: DiskGoal) -> list[Volume]:
-    """Those that may get replicas; their `replicas` count by log dir, of those log dirs that may."""
+    """Those that may get replicas; their `replicas` count only log dirs that may."""
     usable = [
         one
         for one in sorted(disks.dirs, key=lambda one: one.path)
@@ -77,7 +77,7 @@ def open_volumes(disks: BrokerDisks, goal: DiskGoal) -> list[Volume]:
 
 
 def weights(volumes: Iterable[Volume]) -> list[int]:
-    """In proportion to the sizes of the volumes, or the same for all where one has no known size."""
+    """In proportion to the sizes of the volumes, or equal if one size is unknown."""
     sizes = [one.dirs[0].size for one in volumes]
     return sizes if all(size > 0 for size in sizes) else [1] * len(sizes)
 

@@ -12,7 +12,7 @@ NOT_ASKED = "its topic is not among those asked for"
 class DiskDir(NamedTuple):
     """A log dir of the broker.
 
-    volume      log dirs with the same number share one; None: unknown, so the log dir counts as a volume of its own
+    volume      log dirs with the same number share one; None if unknown: the log dir counts as its own volume
     size, free  of the volume, or UNKNOWN
     cordoned    it gets no new replica (KIP-1066)
     """
@@ -26,7 +26,7 @@ class DiskDir(NamedTuple):
 
 
 class DiskReplica(NamedTuple):
-    """A replica in a log dir. `stays`: why it cannot move now; "" if it can."""
+    """A replica in a log dir. `stays` says why it cannot move now, "" if it can."""
 
     topic: str
     partition: int
@@ -47,7 +47,7 @@ class DiskGoal(NamedTuple):
     empty       the log dirs to be emptied; without any the plan evens out
     tolerance   how far a volume may be from its target, as a share of it
     headroom    the share of each volume that the plan leaves free
-    max_bytes   the most bytes that an even plan copies; UNKNOWN: no limit
+    max_bytes   the most bytes that an even plan copies, UNKNOWN for no limit
     arriving    bytes that moves from other brokers will bring, to whichever log dir
     """
 
@@ -59,7 +59,7 @@ class DiskGoal(NamedTuple):
 
 
 class BrokerDisks(NamedTuple):
-    """`copying`: by log dir, the bytes that copies between log dirs that run have yet to bring there."""
+    """`copying` has, by log dir, the bytes that running copies between log dirs have yet to bring."""
 
     dirs: tuple[DiskDir, ...]
     replicas: tuple[DiskReplica, ...]
@@ -67,8 +67,8 @@ class BrokerDisks(NamedTuple):
 
 
 class DiskPlan(NamedTuple):
-    """`left_out`: replicas that the goal would move, with the reason. `furthest_…`: the distance of the volume that is
-    furthest from its target, as a share of the target.
+    """`left_out` are replicas that the goal would move, with the reason. `furthest_…` is the distance of the volume
+    that is furthest from its target, as a share of the target.
     """
 
     moves: list[DiskMove]

@@ -8,7 +8,7 @@ rack_weights.py           how often each rack is drawn
 broker_speeds.py          the relative speeds of brokers
 placing.py                places large replicas, and the few that are left, one by one
 spare_loads.py            what brokers can lose or get, so that copies can be taken back
-balance_round.py          what a balancing round lets chunks know of brokers
+balance_round.py          what a balancing round tells chunks about brokers
 spread_rounds.py          the rounds in which topics are spread
 search_round.py           the last round of a rebalance, in which the coordinator sees partitions
 searched_placement.py     where replicas lie while that search tries changes: cost and hard rules

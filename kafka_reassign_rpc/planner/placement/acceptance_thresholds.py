@@ -1,6 +1,5 @@
-"""How many of the proposals for a broker are accepted: all below a certain bucket.
-
-Buckets come in ascending order; each threshold adds them up until a limit is reached.
+"""How many of the proposals for a broker are accepted: all below a certain bucket. Buckets come in ascending order;
+each threshold adds them up until a limit is reached.
 """
 
 from collections.abc import Callable, Sequence

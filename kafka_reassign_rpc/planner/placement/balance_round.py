@@ -1,4 +1,4 @@
-"""A balancing round: what chunks get to know of brokers, and how many of their proposals each broker accepts."""
+"""A balancing round: what chunks learn of brokers, and how many of their proposals each broker accepts."""
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
@@ -22,7 +22,7 @@ class BalancedBrokers(NamedTuple):
     """Who gives and gets load.
 
     eligible    they may get replicas
-    new         EXPAND: the brokers that get replicas, and give only `to_give`; None: all give and get
+    new         EXPAND: the brokers that get replicas, and give only `to_give`; None if all give and get
     to_give     measures by which a broker above its target gives load away
     """
 
@@ -39,7 +39,7 @@ def balance_parameters(
     band: tuple[float, float],
     idle: int,
 ) -> BalanceParameters:
-    """`live`: loads of live brokers; `idle`: rounds without progress so far."""
+    """`live` has the loads of live brokers; `idle` counts rounds without progress so far."""
     (low, high), weights = band, targets.weights.by_measure()
     shares = {broker: targets.shares(broker, load) for broker, load in live.items()}
     inverse_targets = {broker: targets.inverse(broker) for broker in live}
@@ -73,9 +73,8 @@ def balance_thresholds(
     room: Callable[[int], int],
     new: Collection[int] | None,
 ) -> dict[tuple[int, int], tuple[int, int]]:
-    """By broker and side: where its cost is least.
-
-    new    EXPAND: no broker but these has to give a replica away; None: any may have to
+    """By broker and side: where its cost is least. With EXPAND only the `new` brokers have to give a replica away; None
+    is any.
     """
     thresholds = {}
     for (broker, side), sums in buckets.items():

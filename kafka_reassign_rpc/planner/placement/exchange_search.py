@@ -1,11 +1,11 @@
-"""The least that must be copied until every broker is within the tolerance: a search over single partitions.
+"""The least that must be copied until every broker is within the tolerance: a search over single partitions (simulated
+annealing).
 
-Rounds see sums, so they stop where no change of one partition helps, and where brokers hold few replicas they stop
-early. This search sees every partition: it moves a replica, exchanges two replicas of two brokers, lets another replica
-lead, and takes copies back, also where that makes things worse for a while (simulated annealing). Where all loads are
-near the edge of the tolerance almost every single change leaves it, so most steps change two things that weigh about
-as much. What the search finds depends on the partitions and on what the rounds have made of them, not on the order in
-which they arrive.
+Rounds see sums, so they stop where no change of one partition helps; if brokers hold few replicas, that is early. This
+search sees every partition: it moves a replica, exchanges two replicas of two brokers, lets another replica lead, and
+takes copies back, even if that makes things worse for a while. Near the edge of the tolerance almost every single
+change leaves it, so most steps change two things of about the same weight. The result depends on the partitions and the
+rounds before, not on the order in which partitions arrive.
 """
 
 import math
@@ -25,8 +25,9 @@ _SLICE = 100
 
 
 class _Schedule(NamedTuple):
-    """Of a pass. Temperatures are parts of what the copy of a mean replica costs; `outside`: what a load outside of the
-    tolerance costs, as a multiple of as many copied bytes, in the first and in the last step."""
+    """The schedule of a pass. Temperatures are parts of the cost of copying a mean replica; `outside` is the cost of a
+    load outside of the tolerance, as a multiple of as many copied bytes, in the first and in the last step.
+    """
 
     hottest: float
     coldest: float
@@ -39,12 +40,12 @@ _INSIDE_FIRST = _Schedule(20.0, 0.1, (40.0, 40.0))
 
 
 class ExchangeSearch(SearchedPlacement):
-    """The search that `finding` makes from the placement that it is given."""
-
     def finding(self, steps: int, passes: int) -> Generator[None, None, list[tuple[int, ...]]]:
-        """The replicas of each partition; in slices. `steps`: of a pass. Each pass finds another optimum, and they
-        differ most where partitions are few. The best of all passes counts. One more follows a single pass that has
-        left a broker outside."""
+        """The replicas of each partition; in slices. `steps` are those of one pass.
+
+        Each pass finds another optimum, and they differ most where partitions are few. The best of all passes counts.
+        One more follows a single pass that has left a broker outside.
+        """
         idle = 0
         for turn in range(max(passes, 2)):
             is_outside = turn > 0 and self._best_outside > 0.0
@@ -109,7 +110,7 @@ class ExchangeSearch(SearchedPlacement):
             self._carry(before, after, load)
 
     def _exchange_leaders(self, place: int, at: int, start: int) -> None:
-        """Two partitions that both lie on two brokers: each of these leads the other one of them."""
+        """Two brokers that both hold two partitions exchange their leaderships."""
         replicas, now = self._now[place], self._now
         former, leader = replicas[0], replicas[at]
         if not at or not self._may_lead(place, leader):
@@ -142,7 +143,7 @@ class ExchangeSearch(SearchedPlacement):
             self._carry(source, to, load)
 
     def _move_leader(self, place: int, at: int, to: int) -> None:
-        """The leader's replica goes to another broker, and one that is there already leads."""
+        """The leader's replica goes to another broker, and an existing replica leads."""
         replicas = self._now[place]
         if not at or to in replicas:
             return
@@ -162,8 +163,9 @@ class ExchangeSearch(SearchedPlacement):
             self._carry(former, to, load)
 
     def _copy_another(self, place: int, at: int, start: int) -> None:
-        """A replica that is copied goes back, and another one of the broker that it came from is copied in its place.
-        The first such pair from `place` and `start` on."""
+        """Takes a copy back and copies another replica of its source instead: the first such pair from `place` and
+        `start` on.
+        """
         now, stood, count = self._now, self._stood, len(self._now)
         for turn in range(place, place + min(count, _LOOKED_AT)):
             found = turn % count
@@ -201,8 +203,9 @@ class ExchangeSearch(SearchedPlacement):
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def _take_back(self) -> Generator[None, None, None]:
-        """What needs no copy costs the search nothing, so it also makes such changes that help no broker. One that goes
-        back may make another needless."""
+        """Changes without a copy cost the search nothing, so it also makes some that help no broker. Taking one back
+        may make another needless.
+        """
         rule, goes_on = self._limits.rack_rule, True
         while goes_on:
             goes_on = False

@@ -1,4 +1,4 @@
-"""How full brokers become while replicas are distributed over them: levels, as of water poured into tanks."""
+"""How full brokers become while replicas are distributed over them: levels, as of water in tanks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -37,7 +37,7 @@ def proposed_arrivals(buckets: Mapping[tuple[int, int], BucketSums], racks: Mapp
 
 
 def fill_level(arrivals: Load, filling: Sequence[FillingBroker]) -> float:
-    """The height that the brokers reach when `arrivals` is poured over them, the emptiest first."""
+    """The height that the brokers reach when `arrivals` fills them, the emptiest first."""
     rises = [(one.height, one.rise(arrivals)) for one in filling]
     low = min(height for height, _ in rises)
     high = max(height for height, _ in rises) + max(rise for _, rise in rises)

@@ -1,12 +1,10 @@
-"""Which replica leads before a copy begins, so that no broker sends much more than others.
-
-A follower fetches from its leader, so a broker that leads much of what the plan copies sends all of it. Leadership
-moves without copying: any live in-sync replica can lead first, and send.
+"""Which replica leads before a copy begins, so that no broker sends much more than others. A follower fetches from its
+leader, and leadership moves without copying: any live in-sync replica can lead first, and send.
 
 These rounds come after the last placement. The first only measures what brokers send and get. In the next ones the
-coordinator chooses the senders of all moves, a random part of them in each if there are many. A leader goes on sending
-while it stays below the level: what the busiest receiver gets, or what brokers send on average, by the time that each
-takes for it. What it sends to followers and consumers while the plan takes counts too.
+coordinator chooses the senders of all moves, of a random part in each if there are many. A leader goes on sending while
+it stays below the level: what the busiest receiver gets, or what brokers send on average, by the time that each takes
+for it. What it sends meanwhile to followers and consumers counts too.
 """
 
 from collections import defaultdict
@@ -35,7 +33,7 @@ def propose_leaders(
 ) -> Iterator[ChangeProposal | None]:
     """The chunk's proposals of a round; None now and then. If the coordinator collects none, it measures.
 
-    seconds    how long the copies take, as far as known: a leader sends to clients meanwhile
+    `seconds` is how long the copies take, as far as known: a leader sends to clients meanwhile.
     """
     for at, topic in enumerate(chunk):
         yield None
@@ -82,7 +80,7 @@ def _proposal(
 
 class LeaderRounds:
     def __init__(self, client_sends: Mapping[int, int], live: Iterable[int], network: NetworkLimits, seed: int) -> None:
-        """`client_sends`: bytes/s that each leader sends anyway."""
+        """`client_sends` are the bytes/s that each leader sends anyway."""
         self._live = sorted(live)
         self._client_sends = client_sends
         self._network = network

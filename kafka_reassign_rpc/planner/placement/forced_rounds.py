@@ -1,12 +1,11 @@
 """How a goal that forces changes places replicas: so that the copying ends soon, then so that brokers are even.
 
 Each broker has a height (`filling_broker.py`): what it holds, as a share of what it should hold, plus what this plan
-brings to it, as a share of what it brings to a broker of this speed at best, times `GoalWeights.time`.
-
-The coordinator places few partitions one by one (`placing.py`). If there are many, the first round finds what they
-bring, and the second places the large ones so. The small ones are distributed over the brokers: a rack is drawn in
-proportion to what its brokers get (`rack_weights.py`), and brokers accept up to the level that all would have, then up
-to that of their rack, then as long as they have room. The last few are placed one by one.
+brings to it, as a share of what it brings to a broker of this speed at best, times `GoalWeights.time`. The coordinator
+places few partitions one by one (`placing.py`). If there are many, the first round finds what they bring, and the
+second places the large ones so. The small ones are distributed over the brokers: a rack is drawn in proportion to what
+its brokers get (`rack_weights.py`), and brokers accept up to the common level of all, then up to that of their rack,
+then as long as they have room. The last few are placed one by one.
 """
 
 import math
@@ -61,12 +60,10 @@ class ForcedRounds:
         most: int,
         seed: int,
     ) -> None:
-        """What the rounds begin with.
-
-        by_rack    the brokers that may get a replica
+        """by_rack    the brokers that may get a replica
         racks      of all brokers, as far as known
         leaving    rack and load of each broker to be emptied
-        most       at most so many partitions must change
+        most       how many partitions must change at most
         """
         self.by_rack = dict(sorted(by_rack.items()))
         self._all_racks = racks
@@ -92,7 +89,7 @@ class ForcedRounds:
         return (whole.bytes or whole.replicas) / len(self._racks)
 
     def collects(self) -> Collects | None:
-        """The proposals of the next round that `deciding` is to see."""
+        """The proposals of the next round that `deciding` must see."""
         if self._stage is Stage.MEASURE:
             return Collects(one_in=self._one_in)
         if self._stage is Stage.LARGE:
@@ -113,7 +110,7 @@ class ForcedRounds:
     def deciding(
         self, buckets: Buckets, proposed: ProposedSums, loads: Mapping[int, Load], room: Callable[[int, int], int]
     ) -> Generator[None, None, Thresholds]:
-        """`room`: the bytes that fit on a broker after it got that many more."""
+        """`room` gives the bytes that fit on a broker after it got so many more."""
         if self._stage is not Stage.LARGE:
             self._proposals = proposed.proposals
             self._arrivals = fill_levels.proposed_arrivals(buckets, self._racks)
@@ -129,7 +126,7 @@ class ForcedRounds:
         return Thresholds(placed=placing.placed)
 
     def _measure(self, proposed: ProposedSums, loads: Mapping[int, Load]) -> Generator[None, None, None]:
-        """Weigh the racks, from a sample of the partitions."""
+        """Weighs the racks, from a sample of the partitions."""
         self._measured += 1
         if proposed.proposals <= FEW:
             self._stage = Stage.LAST

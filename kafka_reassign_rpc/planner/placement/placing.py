@@ -43,11 +43,9 @@ class Placing:
         filling: Mapping[int, FillingBroker],
         room: Callable[[int, int], int],
     ) -> None:
-        """The parts of a placement.
-
-        by_rack    the brokers that may get a replica, those of one speed together
+        """by_rack    the brokers that may get a replica, those of one speed together
         racks      of all brokers, as far as known
-        room       the bytes that fit on a broker after it got that many more
+        room       gives the bytes that fit on a broker after it got so many more
         """
         self._by_rack = by_rack
         self._racks = racks

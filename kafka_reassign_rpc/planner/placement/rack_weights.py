@@ -1,6 +1,5 @@
-"""How often each rack is drawn, so that the brokers of all racks become equally full, as far as possible.
-
-Some partitions have no choice of the rack, so a rack weighs more or less than its share.
+"""How often each rack is drawn, so that the brokers of all racks become equally full, as far as possible. Some
+partitions have no choice of the rack, so a rack weighs more or less than its share.
 """
 
 import math
@@ -28,7 +27,7 @@ Demand = dict[tuple[frozenset[tuple[str, int]], int], Load]
 
 
 def add_demand(demand: Demand, replicas: Sequence[int], copies: Sequence[Copy], racks: Mapping[int, str]) -> None:
-    """Add a partition. `replicas` include the copies; `racks`: by broker, as far as known."""
+    """`replicas` include the copies; `racks` are by broker, as far as known."""
     absent = {copy.place for copy in copies}
     kept = count_by_rack([one for place, one in enumerate(replicas) if place not in absent], racks)
     key = frozenset(kept.items()), len(copies)
@@ -36,7 +35,7 @@ def add_demand(demand: Demand, replicas: Sequence[int], copies: Sequence[Copy], 
 
 
 def scaled(demand: Demand, to: Load) -> Demand:
-    """Scale the demand of a sample to all that is copied."""
+    """Scales the demand of a sample to all that is copied."""
     whole = total(demand.values())
     times = [value / max(1, part) for value, part in zip(to, whole, strict=True)]
     return {
@@ -75,12 +74,12 @@ def _parts(weights: Weights, kept: Mapping[str, int], copies: int) -> dict[str, 
 
 
 def floored(parts: Weights) -> dict[str, float]:
-    """No rack weighs nothing: some partitions have no other."""
+    """No rack weighs nothing, since some partitions have no other."""
     return {rack: max(part, _LEAST_PART) for rack, part in parts.items()}
 
 
 def fit(weights: Weights, demand: Demand, by_rack: Mapping[str, Sequence[FillingBroker]]) -> Iterator[dict[str, float]]:
-    """Better and better weights. `by_rack`: the brokers of each rack."""
+    """Better and better weights."""
     common = fill_levels.fill_level(total(demand.values()), [one for brokers in by_rack.values() for one in brokers])
     for _ in range(_ROUNDS):
         weights = adjusted(weights, arrivals_by_rack(demand, weights), by_rack, common)
@@ -90,7 +89,7 @@ def fit(weights: Weights, demand: Demand, by_rack: Mapping[str, Sequence[Filling
 def adjusted(
     weights: Weights, arrivals: Mapping[str, Load], by_rack: Mapping[str, Sequence[FillingBroker]], common: float
 ) -> dict[str, float]:
-    """Raise the weights of racks that would stay below the common level, lower those of racks above it."""
+    """Raises the weights of racks that would stay below the common level, lowers those of racks above it."""
     wanted = {}
     for rack, weight in weights.items():
         level = fill_levels.fill_level(arrivals.get(rack, Load()), by_rack[rack])

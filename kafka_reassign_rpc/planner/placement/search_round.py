@@ -1,5 +1,4 @@
 """The last round of a rebalance: the coordinator sees partitions, and searches for what rounds over sums do not find.
-
 It sees all of a small cluster, and a random part of a large one in which a broker is still outside of the tolerance.
 """
 
@@ -19,7 +18,7 @@ _MOST_PASSES, _WORK = 8, 160_000_000
 
 
 class SearchRound:
-    """`one_in`: of so many partitions the search sees one. `tried`: how many changes."""
+    """The search sees one partition of `one_in`; `tried` counts the changes that it tried."""
 
     def __init__(self, one_in: int) -> None:
         self.one_in = one_in
@@ -32,7 +31,7 @@ class SearchRound:
         loads: Mapping[int, Load],
         before: Mapping[int, Load],
     ) -> Generator[None, None, Thresholds]:
-        """In slices. `loads` and `before`: of all brokers now, and before the plan."""
+        """In slices. `loads` and `before` are those of all brokers now, and before the plan."""
         ordered = sorted(shown, key=lambda one: one.name or ("", 0))
         partitions = [one.searched for one in ordered if one.searched is not None]
         if not partitions:

@@ -21,14 +21,14 @@ Parts = tuple[tuple[int, int], ...]
 
 
 class SearchLimits(msgspec.Struct, frozen=True):
-    """What the search has to keep. By broker, and by measure in the order of `MEASURES`:
+    """What the search must keep. By broker, and by measure in the order of `MEASURES`:
 
     least, most    the band in which a broker costs nothing
-    scale          what a unit outside of the band costs; 0.0: the measure does not count
+    scale          what a unit outside of the band costs; 0.0 if the measure does not count
     rooms          of the brokers that may get replicas
     byte_cost      what a copied byte costs
-    max_bytes      the search copies no more than this; -1: no limit
-    copied         what the plan copies in all, at most; None: the search sees all of it
+    max_bytes      the most that the search copies, -1 for no limit
+    copied         the most that the plan copies in all, None if the search sees all of it
     arrived        the same by broker
     keeps_mended   a partition that has become more even over racks stays so
     """
@@ -48,7 +48,9 @@ class SearchLimits(msgspec.Struct, frozen=True):
     def of(
         cls, targets: Mapping[int, Sequence[float]], weights: Sequence[float], tolerance: float, **others: Any
     ) -> "SearchLimits":
-        """`targets` of brokers and `weights` by measure; `others` are the fields that do not follow from them."""
+        """`targets` are by broker and measure, `weights` by measure; `others` are the fields that do not follow from
+        them.
+        """
         low, high = 1 - tolerance * EDGE, 1 + tolerance * EDGE
         return cls(
             least={broker: tuple(low * one for one in wanted) for broker, wanted in targets.items()},
@@ -95,7 +97,7 @@ class SearchedPlacement:
         return self._limits.max_bytes < 0 or more <= 0 or self._copied + more <= self._limits.max_bytes
 
     def _may_lead(self, place: int, broker: int) -> bool:
-        """A replica that is copied leads once it is in sync, one that is there only if it is in sync now."""
+        """A replica that is copied leads once it is in sync, an existing one only if it is in sync now."""
         return broker in self._partitions[place].isr or broker not in self._stood[place]
 
     def _may_hold(self, place: int, at: int, to: int) -> bool:
@@ -110,7 +112,9 @@ class SearchedPlacement:
         return self._keeps_evenness(place, at, to)
 
     def _keeps_evenness(self, place: int, at: int, to: int) -> bool:
-        """As even over racks as before; a copy that is made anyway makes a partition more even that can be."""
+        """Keeps a partition as even over racks as before; a copy that is made anyway must make it more even if it
+        can.
+        """
         rule, one, stood = self._limits.rack_rule, self._partitions[place], self._stood[place]
         target = [*self._now[place]]
         target[at] = to
@@ -129,8 +133,9 @@ class SearchedPlacement:
     # -- cost ---------------------------------------------------------------------------------------------------------
 
     def _shift(self, source: int, to: int, load: Parts) -> float:
-        """By how much more is outside of the band if `load` goes from `source` to `to`. The search spends most of its
-        time here."""
+        """How much more is outside of the band if `load` goes from `source` to `to`. The search spends most of its time
+        here.
+        """
         limits, cost = self._limits, 0.0
         for broker, sign in ((source, -1), (to, 1)):
             held, least, most = self._loads[broker], limits.least[broker], limits.most[broker]
@@ -163,7 +168,7 @@ class SearchedPlacement:
         return cost
 
     def _before_change(self, outside: float, more: int) -> None:
-        """The best result is kept before something worse follows."""
+        """Keeps the best result before something worse follows."""
         cost = self._cost(outside, more)
         if cost > 0 and self._improved:
             self._keep_if_best()
@@ -171,7 +176,7 @@ class SearchedPlacement:
         self._outside += outside
 
     def _keep_if_best(self) -> None:
-        """The running sum is near enough to tell what cannot be the best: to add up all brokers takes long."""
+        """The running sum is near enough to rule out most results: adding up all brokers takes long."""
         if self._cost_at_last(self._outside) < self._best_cost:
             self._outside = self._outside_of(self._loads)
             if self._cost_at_last(self._outside) < self._best_cost:

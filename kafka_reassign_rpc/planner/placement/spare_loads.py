@@ -1,7 +1,6 @@
-"""What brokers can lose or get at the end of a balancing plan, so that copies can be taken back.
-
-A broker stays within the edge of each measure: where the plan's worst broker is, or a limit if that is nearer to the
-targets. So no measure becomes worse than the plan has made it.
+"""What brokers can lose or get at the end of a balancing plan, so that copies can be taken back. A broker stays within
+the edge of each measure (where the plan's worst broker is, or a limit nearer to the targets): so no measure becomes
+worse.
 """
 
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from kafka_reassign_rpc.planner.proposals.round_sums import TOTAL_COPIED, Thresh
 def spare_loads(targets: BrokerTargets, loads: Mapping[int, Load], widest: float) -> dict[tuple[int, int], Load]:
     """By broker and side (OUT, IN). A measure without weight sets no limit.
 
-    widest    how far from its target the edge is at most, as a share of the target
+    `widest` is how far from its target the edge is at most, as a share of the target.
     """
     worst, weights = targets.imbalance(loads), targets.weights.by_measure()
     edges = [min(worst[name], widest) for name in MEASURES]
@@ -34,6 +33,6 @@ def spare_loads(targets: BrokerTargets, loads: Mapping[int, Load], widest: float
 def thresholds_of_returns(
     buckets: Mapping[tuple[int, int], BucketSums], spare: Mapping[tuple[int, int], Load]
 ) -> Thresholds:
-    """Takes back the copies that brokers can spare. `buckets`: proposals by broker and side."""
+    """Takes back the copies that brokers can spare. `buckets` are proposals by broker and side."""
     limits = {key: threshold_within(sums, spare[key]) for key, sums in buckets.items() if key != TOTAL_COPIED}
     return Thresholds({key: (limit, limit) for key, limit in limits.items()})

@@ -17,7 +17,7 @@ Buckets = Mapping[tuple[int, int], Sequence[tuple[int, Load, int]]]
 
 
 class SpreadRounds:
-    """`before`, `after`: replicas and leaders of topics that are more than even on their brokers."""
+    """`before` and `after`: replicas and leaders of topics that are more than even on their brokers."""
 
     before = after = Load()
 
@@ -35,7 +35,7 @@ class SpreadRounds:
         return SpreadParameters(self._replicas, self._leaders, now, balances and not self.is_measured)
 
     def decide(self, buckets: Buckets, room: Callable[[int], int], left_to_copy: int) -> Thresholds:
-        """`left_to_copy`: bytes; -1: no limit."""
+        """`left_to_copy` are bytes, -1 for no limit."""
         found = buckets.get(TOPIC_EXCESS, ())
         excess = found[0][1] if found else Load()
         if not self.has_begun:

@@ -1,4 +1,4 @@
-"""The last round of a plan with a time limit: changes that do not fit into it are taken back."""
+"""The last round of a plan with a time limit takes back changes that do not fit into it."""
 
 from collections.abc import Collection
 
@@ -12,7 +12,7 @@ WITHDRAWN = "within"
 
 
 class Withdrawal(msgspec.Struct, frozen=True):
-    """`reason`: why the partitions stay as they are."""
+    """`reason` says why the partitions stay as they are."""
 
     names: frozenset[PartitionName]
     reason: str

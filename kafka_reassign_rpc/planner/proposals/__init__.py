@@ -1,4 +1,4 @@
-"""What chunks propose, and what they and the coordinator tell each other.
+"""What chunks propose, and the messages between them and the coordinator.
 
 change_proposal.py    a proposal, and the loads that it moves between brokers
 forced_proposals.py   hard rules: replicas must leave a broker, a replication factor or racks must change

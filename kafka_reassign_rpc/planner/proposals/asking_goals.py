@@ -7,10 +7,9 @@ from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameter
 
 
 def with_goals(reason: str, original: Sequence[int], copies: int, params: RoundParameters) -> str:
-    """`drain: broker 3 is to be drained`. The reason alone where the goal combines no others.
+    """`drain: broker 3 is to be drained`. Only the reason if the goal combines no others.
 
-    original    the replicas before the plan
-    copies      the replicas that the plan adds: those that leave no broker which is lost or drained are for new brokers
+    `copies` counts the replicas that the plan adds: those that leave no lost or drained broker are for new brokers.
     """
     goal = params.goal
     if goal.kind is not GoalKind.COMBINE:

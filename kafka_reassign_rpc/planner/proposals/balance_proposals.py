@@ -1,6 +1,5 @@
-"""Proposals for a more even cluster: the one change of a partition that saves most cost for a copied byte.
-
-A proposal's gain is exact for its partition alone; the coordinator keeps many changes at once from overshooting.
+"""Proposals for a more even cluster: the change of a partition that saves most cost for a copied byte. A proposal's
+gain is exact only for its partition; the coordinator keeps many changes at once from overshooting.
 """
 
 from collections.abc import Iterator, Mapping
@@ -53,8 +52,8 @@ def best_change(
     topic_replicas: Mapping[int, int],
     counts: TopicCounts | None = None,
 ) -> BestChange | None:
-    """None: there is none, or this round does not consider the partition. `topic_replicas`: of its topic, by broker.
-    `counts`: the topic stays spread.
+    """None if there is none, or if this round does not consider the partition. `topic_replicas` are those of its topic,
+    by broker; with `counts` the topic stays spread.
     """
     balance = params.balance
     assert balance is not None
@@ -98,9 +97,8 @@ def _candidates(
     size: int,
     key: int,
 ) -> Iterator[_Candidate]:
-    """Changes of the preferred leader, then of one replica.
-
-    A new broker that leads too much gives leaderships back; its replicas stay.
+    """Changes of the preferred leader, then of one replica. A new broker that leads too much gives leaderships back;
+    its replicas stay.
     """
     old, choice, rack_rule = partition.replicas, params.choice, params.choice.rack_rule
     if old[0] in sources:

@@ -59,10 +59,10 @@ class ChangeProposal(NamedTuple):
     """A round accepts proposals bucket by bucket, the lowest first.
 
     position_in_chunk    index of the topic in its chunk, then index of the partition in its topic
-    first_leader         the replica that leads before the copy; -1: the proposal changes replicas
+    first_leader         the replica that leads before the copy; -1 if the proposal changes replicas
     gain                 balance proposals: the cost that the change saves, in GAIN_UNIT
     name                 set if the coordinator gets to see the proposal (`Collects`)
-    searched             the partition, its size known: the coordinator chooses its replicas (`ExchangeSearch`)
+    searched             the partition with a known size, if the coordinator chooses its replicas (`ExchangeSearch`)
     """
 
     position_in_chunk: tuple[int, int]
@@ -83,7 +83,7 @@ class ChangeProposal(NamedTuple):
         return any(change.side == IN and change.load.replicas > 0 for change in self.load_changes)
 
     def found(self, target: SearchedReplicas | None) -> "ChangeProposal | None":
-        """The change to what the search has found for the partition; None: it stays."""
+        """The change to what the search has found for the partition, None if it stays."""
         one = self.searched
         if one is None or target is None:
             return None

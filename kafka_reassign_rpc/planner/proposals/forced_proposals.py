@@ -26,7 +26,7 @@ class ForcedChange(NamedTuple):
 
 
 def forced_change(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str | None:
-    """A text says why the change is impossible; None: the partition stays."""
+    """A text says why the change is impossible; None if the partition stays."""
     if not is_forced(partition, params):
         return None
     if partition.fault:
@@ -100,7 +100,7 @@ def _replace_leaving(partition: PlannerPartition, params: RoundParameters, key: 
 
 
 def _mend_racks(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:
-    """Replace replicas of the fullest racks until the spread cannot become more even: each copy brings it nearer."""
+    """Replaces replicas of the fullest racks until the spread cannot become more even: each copy brings it nearer."""
     old, rule, choice = partition.replicas, params.choice.rack_rule, params.choice
     absent = [broker for broker in old if broker not in params.live]
     if absent:

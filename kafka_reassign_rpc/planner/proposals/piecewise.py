@@ -25,7 +25,7 @@ class Collects(NamedTuple):
 
     at_least    bytes of one copy
     one_in      a random part of them: one in this number
-    part        which of these parts: 0 is the first
+    part        which of these parts, from 0
     """
 
     at_least: int = 0
@@ -46,12 +46,12 @@ def even_out(
     better: Callable[[T, int], BetterPlace | None],
     move: Callable[[T, int, int], None],
 ) -> Iterator[None]:
-    """Move pieces from the highest brokers to lower ones until no move lowers the higher of the two. Yields after each
+    """Moves pieces from the highest brokers to lower ones until no move lowers the higher of the two. Yields after each
     piece.
 
     heights    by broker; `move` changes them
     held       the pieces on each broker, in the order in which they are tried
-    better     the best other place of a piece on a broker; None: there is none
+    better     finds the best other place of a piece on a broker, or None
     """
     for _ in range(_PASSES):
         mean, moved = sum(heights.values()) / len(heights), False
@@ -92,7 +92,7 @@ def in_order(
 
 
 def _roughly(size: int) -> int:
-    """Round down to three binary digits."""
+    """Rounds down to three binary digits."""
     rest = max(0, size.bit_length() - 3)
     return size >> rest << rest
 

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.planner.proposals.piecewise import Collects
 
 
 class BalanceParameters(msgspec.Struct, frozen=True):
-    """What balance proposals need. By broker (and measure):
+    """What balance proposals need, by broker (and measure).
 
     sampling_rates      the chance with which this round considers one of the broker's replicas
     shares              load / target
@@ -32,10 +32,10 @@ class BalanceParameters(msgspec.Struct, frozen=True):
 
 
 class SpreadParameters(msgspec.Struct, frozen=True):
-    """How even topics are to be.
+    """How even topics must be.
 
-    replicas, leaders    by broker: which part of a topic's it has at most, rounded up; empty: they do not matter
-    now                  this round spreads topics, or measures; other rounds crowd none
+    replicas, leaders    by broker: which part of a topic's it has at most, rounded up; empty if they do not matter
+    now                  this round spreads topics, or measures; other rounds may not undo that
     proposes             it changes something
     """
 
@@ -49,11 +49,11 @@ class RoundParameters(msgspec.Struct, frozen=True):
     """The parameters of a round; on Spark they are its broadcast.
 
     sources          brokers that replicas can be copied from: all that are live
-    typical_size     stands in for unknown sizes
-    even_bytes       what forced changes copy to each broker at best; 0.0: not known yet
+    typical_size     replaces unknown sizes
+    even_bytes       what forced changes copy to each broker at best, 0.0 if not yet known
     leading_seconds  how long the copies take, in the rounds that choose first leaders; None before
     withdrawn        partitions whose changes are taken back, in a round after all others
-    searched         the last round: one in so many partitions shows itself to the search; 0: no search
+    searched         the last round: one in so many partitions shows itself to the search; 0 without a search
     balance          None if the goal forces changes
     spare            by broker and side: what it can lose or get in the last balancing round, which takes back copies;
                      None before
@@ -83,7 +83,7 @@ class RoundParameters(msgspec.Struct, frozen=True):
 
     @property
     def factor(self) -> int:
-        """That the goal asks for; 0: each partition keeps its own."""
+        """0 if each partition keeps its own."""
         return self.goal.factor
 
     def concerns(self, topic: str) -> bool:

@@ -40,16 +40,16 @@ class Thresholds(NamedTuple):
 
 
 class Survey:
-    """The sums of a pass over all partitions, by broker.
+    """The sums of a pass over all partitions, by broker. Only `partitions` counts those at which no change can begin.
 
-    `partitions` has those as well at which no change can begin; all else is without them.
-    `loads` has no bytes of partitions of unknown size. `client_sends`: bytes/s that the leader sends to consumers and
-    to followers in sync. `spreads`: by the least and the most replicas that a rack has of a partition, one replica of
-    each such partition, without bytes of unknown size.
+    loads          without the bytes of partitions of unknown size
+    client_sends   bytes/s that the leader sends to consumers and to followers in sync
+    spreads        by the least and the most replicas that a rack has of a partition: one replica of each such
+                   partition, without bytes of unknown size
     """
 
     def __init__(self, racks: Mapping[int, str] | None = None) -> None:
-        """`racks`: of all live brokers; None: spreads do not matter."""
+        """`racks` are those of all live brokers, None if spreads do not matter."""
         self._racks = racks
         self._rack_count = len(set(racks.values())) if racks else 0
         self.spreads: dict[tuple[int, int], list[int]] = {}
@@ -83,7 +83,7 @@ class Survey:
                 found[place] += value
 
     def _spread(self, replicas: Sequence[int], racks: Mapping[int, str]) -> tuple[int, int]:
-        """Anything is possible where a replica is on a lost broker."""
+        """Anything is possible if a replica is on a lost broker."""
         held: dict[str, int] = {}
         for broker in replicas:
             rack = racks.get(broker)
@@ -94,7 +94,7 @@ class Survey:
         return min(counts) if len(held) == self._rack_count else 0, max(counts, default=0)
 
     def one_of_each(self, typical_size: int) -> dict[tuple[int, int], Load]:
-        """`spreads` as loads; `typical_size` stands in for unknown sizes."""
+        """`spreads` as loads; `typical_size` replaces unknown sizes."""
         return {
             spread: Load(size + unknown * typical_size, count, produce=produce, potential_out=fetch)
             for spread, (size, count, produce, fetch, unknown) in self.spreads.items()
@@ -118,9 +118,8 @@ class Survey:
 
 
 class ProposedSums:
-    """By broker, side and bucket: what proposals take, bring and gain.
-
-    `collected`: those that the coordinator gets to see.
+    """By broker, side and bucket: what proposals take, bring and gain. The coordinator gets to see those in
+    `collected`.
     """
 
     def __init__(self) -> None:
@@ -156,7 +155,7 @@ class ProposedSums:
 
 
 class AcceptedSums:
-    """`arrived`: bytes that brokers got; a plan never counts on room that another of its moves has yet to make."""
+    """`arrived` are bytes that brokers got; a plan never counts on room that another of its moves has yet to make."""
 
     def __init__(self) -> None:
         self.loads = LoadSums()

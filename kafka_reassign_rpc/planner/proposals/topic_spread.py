@@ -1,7 +1,5 @@
-"""Proposals for an even spread of each topic: its replicas and its leaders over brokers.
-
-A topic is seen whole by its chunk (a huge one in pieces), so each topic is spread by itself. Brokers are evened out
-afterwards, and no change for them crowds a topic again.
+"""Proposals for an even spread of each topic: its replicas and its leaders over brokers. A chunk sees a topic whole (a
+huge one in pieces), and spreads each by itself; later changes that even out brokers keep it spread.
 """
 
 import math
@@ -66,7 +64,7 @@ def _has_place(held: Mapping[int, int], most: Mapping[int, int], broker: int) ->
 
 
 def spread_proposals(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
-    """Of each topic what is more than even, as loads of no broker; and changes that make it fewer."""
+    """For each topic what is more than even, as loads of no broker; and changes that make it fewer."""
     spread = params.spread
     assert spread is not None
     for at, topic in enumerate(chunk):

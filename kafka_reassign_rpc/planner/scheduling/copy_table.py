@@ -15,7 +15,7 @@ class CopyArrays(NamedTuple):
     """The moves of a table as arrays.
 
     brokers      the ids; the other arrays have indexes into them
-    senders      by move; one more than the last index: no leader is known
+    senders      by move; one more than the last index if no leader is known
     receivers    by move and copy; one more than the last index fills the rows of moves with fewer copies
     sizes        by move: bytes of each copy
     """
@@ -41,9 +41,8 @@ class CopyArrays(NamedTuple):
 
 
 class CopyTable:
-    """300,000 moves take 10 MB. Moves that copy nothing take no time and are left out.
-
-    batches    the number of moves in the table at the end of each batch
+    """300,000 moves take 10 MB. Moves that copy nothing take no time and are left out. `batches` has the number of
+    moves in the table at the end of each batch.
     """
 
     def __init__(self, moves: Iterable[PlannedMove] = ()) -> None:
@@ -78,10 +77,8 @@ class CopyTable:
 
 
 class Bound(NamedTuple):
-    """The least time in which a network carries copies out, and the broker that decides it.
-
-    broker      None: nothing is copied
-    sends       whether its sending decides, not its receiving
+    """The least time in which a network carries copies out, and the broker that decides it by what it sends, or
+    receives; None if nothing is copied.
     """
 
     seconds: float

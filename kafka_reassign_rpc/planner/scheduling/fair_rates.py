@@ -14,7 +14,7 @@ def fair_rates(outgoing: Ints, incoming: Ints, limits: Floats) -> Floats:
     """Bytes/s of each copy: none can get more without taking from one that gets no more.
 
     outgoing, incoming    by copy: the links that it leaves and arrives by
-    limits                bytes/s by link; inf: no limit
+    limits                bytes/s by link, or inf
 
     TCP divides links among connections roughly so, and so do Kafka's quotas: a broker at its throttle answers its
     followers in turn, and what one cannot take goes to the others. The algorithm is progressive filling (Bertsekas and

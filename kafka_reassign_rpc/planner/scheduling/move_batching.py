@@ -1,6 +1,5 @@
-"""Moves in batches, within limits on moves and bytes for each broker and each batch.
-
-Moves come in the order in which they should start. A batch has one priority, so that urgent moves wait for no others.
+"""Moves in batches, within limits on moves and bytes for each broker and each batch. Moves come in the order in which
+they should start. A batch has one priority, so that urgent moves wait for no others.
 
 Successive batches wait for the slowest broker of each. So a window of moves gets as many batches as it needs, all of
 them open, and each move goes into the one whose time it extends least, among equals into that in which its brokers have
@@ -32,7 +31,7 @@ class _Link(NamedTuple):
 
 
 class BatchLimits(msgspec.Struct, frozen=True):
-    """Limits of one batch; -1: none. A move larger than a limit on bytes gets a batch of its own.
+    """Limits of one batch, -1 for none. A move larger than a limit on bytes gets its own batch.
 
     moves_per_broker, bytes_per_broker    of each broker, as a receiver and as a sender
     moves_per_batch                       also counts moves that copy nothing
@@ -45,7 +44,7 @@ class BatchLimits(msgspec.Struct, frozen=True):
 
 
 class MoveBatch(msgspec.Struct):
-    """`received`, `sent`: bytes by broker."""
+    """`received` and `sent` are bytes by broker."""
 
     number: int
     priority: int
@@ -69,7 +68,7 @@ class MoveBatch(msgspec.Struct):
 
 
 def into_batches(moves: Iterable[PlannedMove], limits: BatchLimits, network: NetworkLimits) -> Iterator[MoveBatch]:
-    """Moves come in order of priority."""
+    """Moves must come in order of priority."""
     numbers = count(1)
     for window in _windows(moves, limits):
         for packed in window.packed(network):
@@ -144,7 +143,7 @@ class _Packing:
         self._seconds = np.zeros(batches)
 
     def add(self, move: PlannedMove) -> None:
-        """Choose the batch with room whose time grows least, among equals that in which its links have least to do."""
+        """Chooses the batch with room whose time grows least, among equals that in which its links have least to do."""
         links = _links(move)
         columns = [self._column[link] for link in links]
         brokers = [self._broker[link.broker] for link in links]

@@ -1,7 +1,7 @@
 """Tries other orders of a small plan if the first one leaves brokers waiting.
 
 A few hundred moves that keep all brokers equally busy take more than their bound: at the end some brokers have moves
-left that others should have sent or received before. No simple rule avoids that (already without shared bandwidth it is
+left that others should have sent or received before. No simple rule avoids that (even without shared bandwidth it is
 the open-shop problem: Gonzalez and Sahni, Open Shop Scheduling to Minimize Finish Time, 1976). So a local search moves
 some at random, simulates the plan, and keeps an order that ends sooner. The same moves give the same result.
 """

@@ -25,9 +25,8 @@ WORTH = 0.98
 
 
 class Gain(NamedTuple):
-    """The time of the plan in seconds if one thing were different.
-
-    setting    moves_per_broker, moves_per_batch (in all), or throttle (bytes/s of each broker)
+    """The time of the plan in seconds if one `setting` were different: moves_per_broker, moves_per_batch (in all), or
+    throttle (bytes/s of each broker).
     """
 
     setting: str
@@ -52,9 +51,9 @@ class PlanEstimate(NamedTuple):
 
 
 def estimate(table: CopyTable, network: NetworkLimits, caps: Caps, *, chooses_cap: bool = False) -> PlanEstimate:
-    """Simulate a plan as `submit` carries it out, in batches, and with other caps and throttles.
+    """Simulates a plan as `submit` carries it out, in batches, and with other caps and throttles.
 
-    chooses_cap    take another cap per broker if that is worth while
+    `chooses_cap` takes another cap per broker if that is worth it.
     """
     tries = _Tries(table.arrays(), network, caps)
     cap = tries.best_cap(caps.per_broker, _CHOSEN_AMONG) if chooses_cap else caps.per_broker
@@ -68,7 +67,7 @@ def estimate(table: CopyTable, network: NetworkLimits, caps: Caps, *, chooses_ca
 
 
 def soonest_caps(copies: CopyArrays, network: NetworkLimits, caps: Caps) -> Caps:
-    """These caps with the cap per broker, of those that `estimate` may choose, that ends soonest."""
+    """These caps with the cap per broker that ends soonest, of those that `estimate` may choose."""
     tries = _Tries(copies, network, caps)
     caps_per_broker = tries.multiples(caps.per_broker, _CHOSEN_AMONG)
     return caps._replace(per_broker=min(caps_per_broker, key=lambda cap: tries.with_cap(cap).seconds))
@@ -96,7 +95,7 @@ class _Tries:
         return self._best([self._caps._replace(per_broker=one) for one in self.multiples(cap, times)]).per_broker
 
     def multiples(self, cap: int, times: Sequence[float]) -> list[int]:
-        """A large plan, or one without a cap, keeps the cap itself."""
+        """A large plan, or one without a cap, keeps the cap."""
         return [max(1, int(cap * one)) for one in times] if self._is_small and cap > 0 else [cap]
 
     def _best(self, caps: Sequence[Caps]) -> Caps:

@@ -1,9 +1,9 @@
 """Carries out moves in virtual time: how long they take, and what each broker sends and receives meanwhile.
 
 Moves start in order, each as soon as the caps let it. One that does not fit lets others pass, but no more than the
-window: then they wait for it, as in `submit`. A broker's cap counts the moves that copy to it and those that it sends,
-each for themselves, as `core.reassignment.in_flight_caps` does with a move's own cap. A move has a copy for each adding
-replica, and ends with the last. Copies share the network max-min fairly (`fair_rates.py`).
+window: then they wait for it, as in `submit`. A broker's cap counts separately the moves that copy to it and those that
+it sends, as `core.reassignment.in_flight_caps` does with a move's own cap. A move has a copy for each adding replica,
+and ends with the last. Copies share the network max-min fairly (`fair_rates.py`).
 
 A step lasts until a copy ends; with more than a few thousand moves, until some of the copies in flight have ended. What
 these leave unused within the step goes to the others and to those that start then. So 300,000 moves take a few thousand
@@ -34,9 +34,8 @@ _LEAST_RATE = 1e-9
 
 
 class Caps(NamedTuple):
-    """Moves in flight at most; -1: any number.
-
-    per_broker    that copy to one broker, and as many that copy from it
+    """The most moves in flight, -1 for any number. `per_broker` limits those that copy to one broker, and as many that
+    copy from it.
     """
 
     per_broker: int = 10
@@ -44,7 +43,7 @@ class Caps(NamedTuple):
 
 
 class Simulated(NamedTuple):
-    """`seconds` until the last move ended; `batches`: with barriers, the seconds of each batch."""
+    """`seconds` until the last move ended; `batches` has the seconds of each batch if batches wait for each other."""
 
     seconds: float
     timeline: Timeline
@@ -52,13 +51,13 @@ class Simulated(NamedTuple):
 
 
 def simulate(copies: CopyArrays, network: NetworkLimits, caps: Caps, window: int = WINDOW) -> Simulated:
-    """`window`: as many moves, less one, may pass one that waits."""
+    """`window` moves, less one, may pass one that waits."""
     timeline = Timeline(copies.brokers)
     return Simulated(_Run(copies, network, caps, window, timeline).to_the_end(0.0), timeline)
 
 
 def simulate_batches(table: CopyTable, network: NetworkLimits) -> Simulated:
-    """Carry out the batches one after the other, all moves of a batch at once."""
+    """Carries out the batches one after the other, all moves of a batch at once."""
     copies = table.arrays()
     timeline = Timeline(copies.brokers)
     now, first, times = 0.0, 0, list[float]()
@@ -170,7 +169,7 @@ class _Run:
     # -- going on --------------------------------------------------------------------------------------------------
 
     def _step(self, now: float) -> tuple[float, Floats | None]:
-        """Copy until copies end; return the time then, and the bytes by link that ended copies left unused."""
+        """Copies until copies end; returns the time then, and the bytes by link that ended copies left unused."""
         rates = fair_rates(self._out, self._in, self._limits)
         times = self._left / np.maximum(rates, _LEAST_RATE)
         nth = int(self._ends_per_step * len(times))

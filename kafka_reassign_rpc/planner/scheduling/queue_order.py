@@ -3,10 +3,9 @@
 What each broker has to send is a queue, and what it has to receive is another. Next comes the move in the queue with
 the longest rest; within a queue, larger moves first. So the brokers that need longest are never idle, all queues become
 equally long, and only small moves are left at the end (list scheduling by longest remaining processing time; Graham,
-Bounds on Multiprocessing Timing Anomalies, 1969). What is at risk comes before all that.
-
-A large move has only a share of its brokers' network. So the rest of a queue is what it has left when a move starts,
-while others are in flight: the few small moves behind a large one do not wait for its end.
+Bounds on Multiprocessing Timing Anomalies, 1969). What is at risk comes before all that. The rest of a queue is what it
+has left when a move starts, while others share its network: the few small moves behind a large one do not wait for its
+end.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -52,7 +51,7 @@ class QueueSums:
 
 
 class StartKeys:
-    """Of one priority, the move with the higher key starts first."""
+    """Within one priority, the move with the higher key starts first."""
 
     def __init__(self, sums: QueueSums, network: NetworkLimits) -> None:
         self._rests: Mapping[Queue, Mapping[int, tuple[float, float]]] = {
@@ -61,9 +60,9 @@ class StartKeys:
 
     def start_key(self, move: PlannedMove, chance: int) -> float:
         """The seconds that the longest of its queues takes from this move on, and half of what its others take: among
-        equals, the move goes first that keeps more brokers busy. 0: the move copies nothing.
+        equals, the move goes first that keeps more brokers busy. 0 if the move copies nothing.
 
-        chance    its `start_chance`: its place among moves of about the same size
+        `chance` is its `start_chance`, its place among moves of about the same size.
         """
         sender, receivers, each = sender_and_receivers(move)
         if each <= 0:
@@ -77,7 +76,7 @@ class StartKeys:
 
 
 def start_chance(move: PlannedMove) -> int:
-    """A random, non-negative signed 64-bit integer: it decides among equal moves."""
+    """A random, non-negative signed 64-bit integer that decides among equal moves."""
     return random_bits(partition_key(move.topic, move.partition), 1) >> 1
 
 

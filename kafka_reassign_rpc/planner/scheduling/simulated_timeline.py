@@ -21,7 +21,7 @@ class Timeline:
         self.received: Floats = np.zeros((POINTS, len(brokers) + 1))
 
     def add(self, now: float, seconds: float, senders: Ints, receivers: Ints, copied: Floats) -> None:
-        """Copies run for some seconds. `senders`, `receivers`: indexes into `brokers`; `copied`: bytes."""
+        """Copies run for some seconds. `senders` and `receivers` are indexes into `brokers`; `copied` are bytes."""
         if not seconds:
             return
         end = now + seconds

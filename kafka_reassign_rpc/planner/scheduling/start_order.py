@@ -10,7 +10,9 @@ _LEADERS_COMPARED = 8
 
 
 def start_priority(isr: Iterable[int], min_isr: int, live: Container[int]) -> int:
-    """0: fewer live in-sync replicas than min.insync.replicas; 1: one is left; 2: the rest. 0 starts first."""
+    """0, which starts first, for fewer live in-sync replicas than min.insync.replicas; 1 if one is left; 2 for the
+    rest.
+    """
     alive = sum([broker in live for broker in isr])
     if alive < min_isr:
         return 0
@@ -18,10 +20,9 @@ def start_priority(isr: Iterable[int], min_isr: int, live: Container[int]) -> in
 
 
 class StartOrder:
-    """Orders moves by priority; within it every broker gets its first replica, then its second, and so on.
-
-    Among the moves to one broker, the one goes first whose leader has sent least. So the moves in flight, however few,
-    keep all senders and receivers equally busy.
+    """Orders moves by priority; within it every broker gets its first replica, then its second, and so on. Among the
+    moves to one broker, the one goes first whose leader has sent least: so the moves in flight, however few, keep all
+    senders and receivers equally busy.
     """
 
     def __init__(self) -> None:
@@ -30,7 +31,7 @@ class StartOrder:
         """By priority, by the broker that gets a replica, by the leader that sends it."""
 
     def add(self, move: PlannedMove, priority: int, leader: int) -> None:
-        """`leader`: the partition's leader now."""
+        """`leader` is the partition's leader now."""
         receivers = [broker for broker in move.target if broker not in move.original]
         busiest = max(receivers, key=lambda broker: self._given[priority, broker], default=leader)
         self._given.update((priority, broker) for broker in receivers)

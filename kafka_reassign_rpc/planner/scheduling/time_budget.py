@@ -17,8 +17,8 @@ def worth_first(
 ) -> list[PlannedMove]:
     """What is at risk, then what is worth most for a copied byte.
 
-    targets    of a goal that balances: it is worth how much nearer to them brokers come by bytes, replicas and leaders.
-               None: a goal that forces changes wants as many partitions done as possible
+    targets    of a goal that balances: a move is worth how much nearer to them brokers come by bytes, replicas and
+               leaders. None: a goal that forces changes wants as many partitions done as possible
     """
 
     def place(move: PlannedMove) -> tuple[int, float, str, int]:
