@@ -5,9 +5,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kafka_reassign_rpc.cli import submit_disks_command
-from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, connection_of, run_job, say
+from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, connection_of, run_job
 from kafka_reassign_rpc.cli.plan_disks_command import DISKS
 from kafka_reassign_rpc.cli.status_line import Status
+from kafka_reassign_rpc.cli.submit_ending import carry_out
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import byte_count, whole
 from kafka_reassign_rpc.support.counted import agreeing, counted
@@ -46,7 +47,8 @@ have begun go on: the same command continues, --undo ends them and takes the pla
 EPILOG = """\
 exit codes: 0 done (without --execute: the plan can be executed), 1 failed, 2 wrong flags or an unreadable plan,
             3 stopped because the cluster is not well, 4 the plan does not fit the cluster any more (the moves that
-            did not start are named), 130 interrupted by Ctrl-C, 143 by SIGTERM
+            did not start are named), 5 the moves have ended, and a broker or log dir that the plan empties is not
+            empty (the commands that move the rest are named), 130 interrupted by Ctrl-C, 143 by SIGTERM
 examples:   kafka-reassign-rpc submit --plan plans/monday --bootstrap-server localhost:9092 --execute --throttle 50MB
             kafka-reassign-rpc submit --plan plans/monday --bootstrap-server localhost:9092 --undo --execute
 """
@@ -142,9 +144,8 @@ def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int
         return submit_disks_command.submit(arguments, path, throttle, per_broker)
     plan = read_plan(path, undo=arguments.undo)
     from kafka_reassign_rpc.pipeline.submission.move_window import WindowCaps
-    from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
     from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission, planned_caps
-    from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, ProgressOutput
+    from kafka_reassign_rpc.pipeline.submission.submit_settings import ProgressOutput
 
     status = Status()
     output = ProgressOutput(status.show, lambda line: status.say(connection_of(arguments).filled(line)))
@@ -162,32 +163,16 @@ def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int
             caps=WindowCaps(per_broker or planned.per_broker, in_all or planned.in_all),
             cordons=not arguments.no_cordon,
         )
-        try:
-            if arguments.execute:
-                begun = submission.execute(accept_health=arguments.accept_health)
-                print(f"{path}: done; {counted(begun, 'move', 'were')} begun now")  # noqa: T201
-            else:
-                left, batches = submission.dry_run(), len(plan.batches)
-                what = "take back" if arguments.undo else "begin"
-                left_to_do = f"{counted(left, 'move')} to {what} in {counted(batches, 'batch')}"
-                print(f"{path}: {left_to_do}; --execute does it")  # noqa: T201
-        except (SubmitStopped, PlanDoesNotFit) as error:
-            status.clear()
-            say(f"kafka-reassign-rpc submit: {error}")
-            if isinstance(error, PlanDoesNotFit):
-                return 4
-            if submission.under_way.moves:
-                say(_how_to_cancel(submission, arguments))
-            return 3
-        except (KeyboardInterrupt, SystemExit):  # Ctrl-C, SIGTERM
-            status.clear()
-            say("\n".join(_interrupted(submission, arguments)))
-            raise
-        finally:
-            status.clear()
-            for line in _how_to_restore_order(submission, arguments):
-                say(line)
-    return 0
+        return carry_out(
+            arguments,
+            path,
+            submission,
+            status,
+            goes_on=lambda: [_how_to_cancel(submission, arguments)] if submission.under_way.moves else [],
+            interrupted=lambda: _interrupted(submission, arguments),
+            batches=len(plan.batches),
+            afterwards=lambda: _how_to_restore_order(submission, arguments),
+        )
 
 
 def _interrupted(submission: "Submission", arguments: argparse.Namespace) -> list[str]:

@@ -3,8 +3,9 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from kafka_reassign_rpc.cli.pipeline_jobs import connected, connection_of, say
+from kafka_reassign_rpc.cli.pipeline_jobs import connected, connection_of
 from kafka_reassign_rpc.cli.status_line import Status
+from kafka_reassign_rpc.cli.submit_ending import carry_out
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.typed_commands import command
@@ -24,37 +25,22 @@ def submit(arguments: argparse.Namespace, path: "StorePath", throttle: int | Non
                 f"--{name.replace('_', '-')}: a plan of disks has no such thing: brokers carry it out alone"
             )
     from kafka_reassign_rpc.pipeline.disks.submit_disks import DiskSubmission
-    from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
-    from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, ProgressOutput
+    from kafka_reassign_rpc.pipeline.submission.submit_settings import ProgressOutput
 
     status = Status()
-    output = ProgressOutput(status.show, status.say)
+    output = ProgressOutput(status.show, lambda line: status.say(connection_of(arguments).filled(line)))
     with connected(arguments) as client:
         submission = DiskSubmission(
             client, path, output, throttle=throttle, at_a_time=moves_per_broker, undo=arguments.undo
         )
-        try:
-            if arguments.execute:
-                begun = submission.execute(accept_health=arguments.accept_health)
-                print(f"{path}: done; {counted(begun, 'move', 'were')} begun now")  # noqa: T201
-            else:
-                left = submission.dry_run()
-                what = "take back" if arguments.undo else "begin"
-                print(f"{path}: {counted(left, 'move')} to {what}; --execute does it")  # noqa: T201
-        except (SubmitStopped, PlanDoesNotFit) as error:
-            status.clear()
-            say(f"kafka-reassign-rpc submit: {error}")
-            if isinstance(error, PlanDoesNotFit):
-                return 4
-            say("\n".join(_what_goes_on(submission, arguments)))
-            return 3
-        except (KeyboardInterrupt, SystemExit):  # Ctrl-C, SIGTERM
-            status.clear()
-            say("\n".join(["kafka-reassign-rpc submit: interrupted", *_what_goes_on(submission, arguments)]))
-            raise
-        finally:
-            status.clear()
-    return 0
+        return carry_out(
+            arguments,
+            path,
+            submission,
+            status,
+            goes_on=lambda: _what_goes_on(submission, arguments),
+            interrupted=lambda: ["kafka-reassign-rpc submit: interrupted", *_what_goes_on(submission, arguments)],
+        )
 
 
 def _what_goes_on(submission: "DiskSubmission", arguments: argparse.Namespace) -> list[str]:

@@ -41,7 +41,8 @@ class DiskCluster:
 
     def describe_everything(self) -> Everything:
         nodes = [ClusterNode(broker, "h", 1, None) for broker in sorted(self.live)]
-        return Everything("c1", 1, nodes, iter([TopicInfo("t", {0: PartitionInfo(1, (1, 2), (1, 2))}, None)]))
+        partitions = {one.partition: PartitionInfo(1, (1, 2), (1, 2)) for one in [Replica(1, "t", 0), *self.where]}
+        return Everything("c1", 1, nodes, iter([TopicInfo("t", partitions, None)]))
 
     def list_partition_reassignments(self, _: object = None) -> dict[Any, Any]:
         return {}

@@ -12,6 +12,7 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter
 from kafka_reassign_rpc.pipeline.plans.plan_directory import LEFT_OUT
 from kafka_reassign_rpc.pipeline.plans.plan_writer import LEFT_OUT_SCHEMA
+from kafka_reassign_rpc.pipeline.submission.emptiness import NotEmpty
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
 from tests.pipeline.plans import write_plan
 from tests.pipeline.simulated_cluster import SimulatedCluster, moves, submission
@@ -20,7 +21,7 @@ OPEN = "kafka-reassign cordon --bootstrap-server HOST:PORT --uncordon --brokers 
 OPENS = f"`{OPEN}` opens them again"
 CORDONED = f"brokers 1, 2 are cordoned: {OPENS}"
 EMPTY = ["broker 1 is empty", "broker 2 is empty"]
-AGAIN = "what is there was left out, or has nowhere to go; to plan it again:"
+AGAIN = "what is there was left out, came after the last look, or has nowhere to go; to plan it again:"
 
 
 def drain(path: Path, topics: Sequence[str] = (), to: Sequence[int] = ()) -> Path:
@@ -48,9 +49,23 @@ def run(path: Path, of: SimulatedCluster, **options: Any) -> list[str]:
     """The lines about brokers."""
     said: list[str] = []
     submission(of, path, said=said, **options).execute()
+    return about_brokers(said)
+
+
+def about_brokers(said: Sequence[str]) -> list[str]:
     return [
         line for line in said if ("broker" in line or AGAIN in line or line[0] == " ") and "cannot refuse" not in line
     ]
+
+
+def run_to_a_rest(path: Path, of: SimulatedCluster, full: str = "broker 1 is", **options: Any) -> list[str]:
+    """The lines of a run after which some brokers are not empty."""
+    said: list[str] = []
+    with pytest.raises(
+        NotEmpty, match=rf"^the plan is carried out \(\d+ moves? \w+ begun now\), but {full} not empty$"
+    ):
+        submission(of, path, said=said, **options).execute()
+    return about_brokers(said)
 
 
 @pytest.mark.parametrize("by_batch", [False, True])
@@ -77,7 +92,32 @@ def test_dh_2_what_came_to_a_drained_broker_meanwhile_is_moved_too(tmp_path: Pat
 def test_dh_2_what_has_nowhere_to_go_is_named_with_the_commands_that_move_it(tmp_path: Path) -> None:
     here = cluster(p7=(1, 3, 4))
     told = "broker 1 is not empty: it has 1 replica (t-7)"
-    assert run(drain(tmp_path / "p"), here) == [CORDONED, told, "broker 2 is empty", *again(tmp_path / "p")]
+    assert run_to_a_rest(drain(tmp_path / "p"), here) == [CORDONED, told, "broker 2 is empty", *again(tmp_path / "p")]
+
+
+def test_dh_2_a_drain_whose_broker_is_opened_and_gets_ever_new_replicas_does_not_end_as_if_it_were_empty(
+    tmp_path: Path,
+) -> None:
+    here = cluster()
+
+    def open_and_fill() -> None:
+        here.cordoned_ones = {2}
+        here.replicas.setdefault(TopicPartition("t", len(here.replicas)), (1, 3))
+
+    here.on_list = open_and_fill
+    said = run_to_a_rest(drain(tmp_path / "p"), here)
+    assert [line for line in said if line.startswith("broker 1 is not empty: it has ")]
+    close = "`kafka-reassign cordon --bootstrap-server HOST:PORT --brokers 1` keeps new replicas away"
+    assert said[-1] == f"broker 1 is not cordoned any more, somebody has opened it: {close}"
+    assert "broker 2 is empty" in said
+
+
+def test_dh_2_a_drained_broker_that_somebody_has_opened_is_empty_now_and_said_to_be_open(tmp_path: Path) -> None:
+    here = cluster()
+    here.on_list = lambda: here.cordoned_ones and here.cordoned_ones.clear()
+    said = run(drain(tmp_path / "p"), here)
+    assert said[1:3] == EMPTY
+    assert said[3].startswith("brokers 1, 2 are not cordoned any more, somebody has opened them: `")
 
 
 def test_dh_2_what_came_meanwhile_goes_to_the_brokers_that_the_plan_names(tmp_path: Path) -> None:
@@ -90,7 +130,7 @@ def test_dh_2_what_came_meanwhile_goes_to_the_brokers_that_the_plan_names(tmp_pa
 def test_dh_2_what_came_meanwhile_goes_to_no_cordoned_broker(tmp_path: Path) -> None:
     here = cluster(p7=(1, 3))
     here.cordoned_ones = {1, 2, 4}
-    assert run(drain(tmp_path / "p"), here)[1] == "broker 1 is not empty: it has 1 replica (t-7)"
+    assert run_to_a_rest(drain(tmp_path / "p"), here)[1] == "broker 1 is not empty: it has 1 replica (t-7)"
     assert not [targets for targets, _ in here.altered if ("t", 7) in targets], "no broker may take it"
 
 
@@ -153,7 +193,7 @@ def test_dh_2_what_the_plan_has_left_out_stays_for_its_size_is_not_known_here(tm
     left_out = DirectoryWriter(path / LEFT_OUT, LEFT_OUT_SCHEMA)
     left_out.add(("t", 7, [1, 3], "no broker has room for it"))
     left_out.close()
-    assert "broker 1 is not empty: it has 1 replica (t-7)" in run(path, here)
+    assert "broker 1 is not empty: it has 1 replica (t-7)" in run_to_a_rest(path, here)
     assert here.replicas[TopicPartition("t", 7)] == (1, 3)
     assert set(here.replicas[TopicPartition("t", 8)]) == {3, 4}
 

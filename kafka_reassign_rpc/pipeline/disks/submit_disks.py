@@ -3,6 +3,7 @@
 Each broker is asked by itself: one that gives no answer, or refuses, holds up no other.
 """
 
+import shlex
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from kafka_reassign_rpc.pipeline.disks.disk_state import DirMove, MoveState, See
 from kafka_reassign_rpc.pipeline.disks.disk_throttle import DiskThrottle
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.pipeline.submission.emptiness import Left, lines_of, refuse_rest
 from kafka_reassign_rpc.pipeline.submission.first_health import first_health
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
@@ -31,6 +33,7 @@ from kafka_reassign_rpc.pipeline.submission.submit_settings import (
     ProgressOutput,
 )
 from kafka_reassign_rpc.support.counted import counted, first_of, plural
+from kafka_reassign_rpc.support.typed_commands import command
 
 AT_ONCE = 1000
 """Replicas in one question to a broker."""
@@ -39,7 +42,7 @@ Looked = dict[int, BrokerLogDirs | KafkaError]
 
 @dataclass
 class DiskSubmission:
-    """One run of `submit`. Its methods raise BadInput, SubmitStopped, PlanDoesNotFit, KafkaError.
+    """One run of `submit`. Its methods raise BadInput, SubmitStopped, PlanDoesNotFit, NotEmpty, KafkaError.
 
     throttle     bytes/s that each broker copies between its log dirs; 0: none; None: as an earlier run has set it
     at_a_time    moves of a broker; None: as the plan says
@@ -146,7 +149,45 @@ class DiskSubmission:
             left = counted(len(lines), "replica", "are")
             raise PlanDoesNotFit("\n".join([f"{left} not where the plan has {'it' if len(lines) == 1 else 'them'}:",
                                             *first_lines(lines)]))  # fmt: skip
+        self._tell_emptied()
         return self.queue.begun
+
+    def _tell_emptied(self) -> None:
+        """Whether the log dirs that the plan empties hold nothing: a broker puts new replicas where fewest are. What is
+        left is named, with the commands that move it. Raises NotEmpty.
+        """
+        requested = self.summary.requested
+        if self.undo or requested.topics or not requested.empty:
+            return
+        left = self._left()
+        places = {f"log dir {path} of broker {broker}": one for (broker, path), one in left.items()}
+        full = [f"{broker}:{path}" for (broker, path), one in left.items() if one.count]
+        for line in lines_of(places, lambda: _again(self.path, full)):
+            self.output.line(line)
+        refuse_rest(places, self.queue.begun)
+
+    def _left(self) -> dict[tuple[int, str], Left]:
+        emptied = self.summary.requested.empty
+        names: dict[int, dict[str, list[int]]] = {broker: {} for broker in emptied}
+        for topic in self._cluster.ask(lambda: list(self.client.describe_everything().topics)):
+            for index, partition in topic.partitions.items():
+                for broker in names.keys() & set(partition.replicas):
+                    names[broker].setdefault(topic.name, []).append(index)
+        left = {(broker, path): Left() for broker, paths in emptied.items() for path in paths}
+        for broker, found in self._cluster.ask(lambda: self._answered(names)).items():
+            for one in found.replicas:
+                if (broker, one.log_dir) in left and not one.future:
+                    left[broker, one.log_dir].add(str(Replica(broker, one.topic, one.partition)))
+        return left
+
+    def _answered(self, names: Mapping[int, Mapping[str, Sequence[int]]]) -> dict[int, BrokerLogDirs]:
+        """Raises KafkaError: a broker that does not answer is not known to be empty."""
+        answered = {}
+        for broker, found in self.client.describe_brokers(names).items():
+            if isinstance(found, KafkaError):
+                raise found
+            answered[broker] = found
+        return answered
 
     def _step(self) -> None:
         """Look at each broker once, and begin what has a place there."""
@@ -230,6 +271,14 @@ class DiskSubmission:
             text += f", broker{plural(len(silent))} {first_of(silent, 5)} silent"
         progress = Progress(min(done, total), total, rate, left)
         return f"plan |{bar(progress.share, BAR_WIDTH)}| {text}, {amounts(progress)}"
+
+
+def _again(path: StorePath, emptied: Sequence[str]) -> Iterator[str]:
+    snapshot, plan = f"{path}-snapshot", f"{path}-again"
+    yield command("kafka-reassign-rpc export", "--out", snapshot)
+    words = [word for one in emptied for word in ("--empty", one)]
+    yield f"kafka-reassign-rpc plan disks {shlex.join([*words, '--snapshot', snapshot, '--out', plan])}"
+    yield command("kafka-reassign-rpc submit", "--plan", plan, "--execute")
 
 
 def shown_replicas(broker: int, found: BrokerLogDirs) -> dict[Replica, SeenReplica]:

@@ -8,6 +8,7 @@ withdrawal.py         an early end: takes back what waits in the controller's qu
 undo_cancels.py       the way back of a plan: cancels what is under way
 replica_order.py      the order of replicas before moves with a first leader (pure)
 drained_brokers.py    cordons the brokers that a plan drains, moves what came meanwhile, says whether they are empty
+emptiness.py          what submit says of brokers and log dirs that its plan empties (pure)
 drain_rest.py         where goes what came to them meanwhile (pure)
 plan_warnings.py      a throttle that is too low (pure)
 batch_run.py          one batch after the other

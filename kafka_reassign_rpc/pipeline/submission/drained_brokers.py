@@ -6,9 +6,8 @@ A drain of some topics alone does not empty a broker: then it does neither.
 
 import shlex
 import time
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from kafka_reassign_rpc.client import KafkaError, PartitionReassignment, TopicPartition
@@ -22,23 +21,15 @@ from kafka_reassign_rpc.pipeline.plans.plan_writer import LEFT_OUT_SCHEMA
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.pipeline.submission import drain_rest
 from kafka_reassign_rpc.pipeline.submission.batch_run import BatchRun
+from kafka_reassign_rpc.pipeline.submission.emptiness import NAMED, Left, lines_of, refuse_rest
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
 from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
 from kafka_reassign_rpc.support.typed_commands import command
 
-_NAMED = 5
 ROUNDS = 3
 """So often it looks for what came meanwhile: without a cordon more may come each time."""
 MEANWHILE = "meanwhile"
-
-
-@dataclass
-class _Left:
-    """Replicas that a broker still has, and the first partitions."""
-
-    replicas: Counter[int] = field(default_factory=Counter)
-    first: dict[int, list[str]] = field(default_factory=dict)
 
 
 @dataclass
@@ -87,12 +78,12 @@ class DrainedBrokers:
         begun = 0
         for number in range(1, ROUNDS + 1) if self.brokers and not self.plan.undoes else ():
             self._wait_for_moves(run)
-            if not self._left().replicas:
+            if not _is_full(self._left()):
                 break
             moves = self.cluster.ask(self._rest)
             if not moves:
                 break
-            what = first_of(sorted(map(str, moves)), _NAMED)
+            what = first_of(sorted(map(str, moves)), NAMED)
             self.cluster.output.line(f"{counted(len(moves), 'partition')} came to {self._named()} meanwhile: {what}")
             try:
                 begun += run.run_batch(f"{MEANWHILE}-{number}", moves, "what came meanwhile")
@@ -132,31 +123,34 @@ class DrainedBrokers:
             nodes, everything.topics, self.brokers, self.plan.info.requested.to, cordoned, staying
         )
 
-    def _left(self) -> _Left:
-        return self.cluster.until(self._look, lambda found: not found.replicas, self.cluster.intervals.mismatch)
+    def _left(self) -> dict[int, Left]:
+        return self.cluster.until(self._look, lambda found: not _is_full(found), self.cluster.intervals.mismatch)
 
-    def tell(self) -> None:
-        """Whether the brokers are empty. What is left is named, with the commands that move it."""
+    def tell(self, begun: int | None) -> None:
+        """Whether the brokers are empty, and stay so. What is left is named, with the commands that move it.
+
+        Raises NotEmpty once the plan is carried out, with `begun` moves by this run; None: it is not.
+        """
         if not self.brokers:
             return
         line = self.cluster.output.line
+        closed = self.cluster.ask(self.cluster.client.cordoned) if self._can_cordon() else None
         if self.plan.undoes:
-            closed = self.cluster.ask(self.cluster.client.cordoned) if self._can_cordon() else frozenset()
-            if not closed.isdisjoint(self.brokers):
+            if closed is not None and not closed.isdisjoint(self.brokers):
                 line(f"{self._named()} {self._are()} still cordoned: `{self._how_to_open()}` opens {self._them()}")
             return
         left = self._left()
-        for broker in self.brokers:
-            count = left.replicas[broker]
-            if count:
-                named = first_of(left.first[broker], _NAMED, of=count)
-                line(f"broker {broker} is not empty: it has {counted(count, 'replica')} ({named})")
-            else:
-                line(f"broker {broker} is empty")
-        if left.replicas:
-            line("what is there was left out, or has nowhere to go; to plan it again:")
-            for one in self._again(listed(left.replicas)):
-                line(f"  {one}")
+        places = {f"broker {broker}": one for broker, one in left.items()}
+        full = [broker for broker, one in left.items() if one.count]
+        for one in lines_of(places, lambda: self._again(listed(full))):
+            line(one)
+        opened = [] if closed is None or not self.cordons else sorted(set(self.brokers) - closed)
+        if opened:
+            close = command("kafka-reassign cordon", "--brokers", listed(opened))
+            who = f"broker{plural(len(opened))} {first_of(opened, NAMED)} {agreeing(len(opened), 'are')}"
+            line(f"{who} not cordoned any more, somebody has opened {_them(opened)}: `{close}` keeps new replicas away")
+        if begun is not None:
+            refuse_rest(places, begun)
 
     def _again(self, brokers: str) -> Iterator[str]:
         snapshot, plan, to = f"{self.path}-snapshot", f"{self.path}-again", self.plan.info.requested.to
@@ -166,18 +160,15 @@ class DrainedBrokers:
         yield f"kafka-reassign-rpc plan drain {shlex.join(words)}"
         yield command("kafka-reassign-rpc submit", "--plan", plan, "--execute")
 
-    def _look(self) -> _Left:
+    def _look(self) -> dict[int, Left]:
         return self.cluster.ask(self._read)
 
-    def _read(self) -> _Left:
-        found = _Left()
+    def _read(self) -> dict[int, Left]:
+        found = {broker: Left() for broker in self.brokers}
         for topic in self.cluster.client.describe_everything().topics:
             for index, partition in topic.partitions.items():
                 for broker in set(partition.replicas).intersection(self.brokers):
-                    found.replicas[broker] += 1
-                    named = found.first.setdefault(broker, [])
-                    if len(named) < _NAMED:
-                        named.append(str(TopicPartition(topic.name, index)))
+                    found[broker].add(str(TopicPartition(topic.name, index)))
         return found
 
     def _can_cordon(self) -> bool:
@@ -190,10 +181,18 @@ class DrainedBrokers:
         return command("kafka-reassign cordon", "--uncordon", "--brokers", listed(self.brokers))
 
     def _named(self) -> str:
-        return f"broker{plural(len(self.brokers))} {first_of(self.brokers, _NAMED)}"
+        return f"broker{plural(len(self.brokers))} {first_of(self.brokers, NAMED)}"
 
     def _are(self) -> str:
         return agreeing(len(self.brokers), "are")
 
     def _them(self) -> str:
-        return "it" if len(self.brokers) == 1 else "them"
+        return _them(self.brokers)
+
+
+def _them(brokers: Sequence[int]) -> str:
+    return "it" if len(brokers) == 1 else "them"
+
+
+def _is_full(left: Mapping[int, Left]) -> bool:
+    return any(one.count for one in left.values())

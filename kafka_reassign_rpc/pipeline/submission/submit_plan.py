@@ -49,7 +49,8 @@ BEFORE = "before.json"
 
 @dataclass
 class Submission:
-    """One run of `submit`. Its methods raise BadInput, JobFailed, SubmitStopped, PlanDoesNotFit, KafkaError.
+    """One run of `submit`. Its methods raise BadInput, JobFailed, SubmitStopped, PlanDoesNotFit, NotEmpty,
+    KafkaError.
 
     throttle    bytes/s for moving replicas on each broker. The controller keeps it exactly as long as moves need it,
                 even if this run is killed. 0: no throttle. None: moves keep theirs
@@ -167,10 +168,10 @@ class Submission:
         try:
             begun = run()
         except PlanDoesNotFit:
-            self._drained.tell()
+            self._drained.tell(None)
             raise
         begun += self._drained.move_rest(batches)
-        self._drained.tell()
+        self._drained.tell(begun)
         return begun
 
     def _least_seconds(self, throttle: int, live: Collection[int]) -> float | None:
