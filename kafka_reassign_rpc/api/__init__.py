@@ -19,10 +19,12 @@ coordinator_refusals.py requests to coordinators, on a node that is none
 delegation_tokens.py    requests about delegation tokens, on a node that makes none
 visible_topics.py       topics that clients may see
 partition_metadata.py   a partition as Metadata and DescribeTopicPartitions show it
-large_requests.py       what handlers do with large requests and answers
+large_requests.py       how large requests and answers do not hold up others
 config_entries.py       configs as DescribeConfigs and CreateTopics show them
 config_changes.py       what AlterConfigs and IncrementalAlterConfigs do
-cluster_defaults.py     changes of the cluster-wide broker configs, which all live brokers have to accept
+cluster_defaults.py     changes of the cluster-wide broker configs, which all live brokers must accept
 
-Handlers know no ZooKeeper, no controller loop and no fleet. To add an API key, add a handler module.
+Handlers know no ZooKeeper, no controller loop and no fleet. To add an API key, add a handler module. Where an API has
+an error for the whole request, other nodes than the controller answer NOT_CONTROLLER, and nodes without an authorizer
+answer requests about ACLs with SECURITY_DISABLED, or CLUSTER_AUTHORIZATION_FAILED if the brokers have one.
 """

@@ -1,12 +1,11 @@
 """Produce (key 0), versions 0-11: this node leads no partition, so it stores no record.
 
-Behaviour   Each partition gets NOT_LEADER_OR_FOLLOWER, which sends the producer back to Metadata. First, as in Kafka,
-            TRANSACTIONAL_ID_AUTHORIZATION_FAILED for all where the first batch of a partition is transactional,
-            TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, then INVALID_REQUIRED_ACKS, and
-            INVALID_TOPIC_EXCEPTION for internal topics. Of a request with acks=0 the connection closes, since its
-            producer reads no answer; without partitions it goes on.
-Difference  Of records only the attributes of first batches are looked at: invalid ones get no other error. The answer
-            does not tell the leader (KIP-951).
+Each partition gets NOT_LEADER_OR_FOLLOWER, which sends the producer back to Metadata, after the checks of rights and
+topics; INVALID_REQUIRED_ACKS, and INVALID_TOPIC_EXCEPTION for internal topics, come before it. With acks=0 the
+connection closes, since its producer reads no answer; without partitions it goes on.
+
+Difference: of records only the attributes of first batches are read, so that invalid ones get no other error. The
+answer does not name the leader (KIP-951).
 """
 
 from kafka_reassign_rpc.api.api_definition import (

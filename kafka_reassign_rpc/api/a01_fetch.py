@@ -1,9 +1,9 @@
 """Fetch (key 1), versions 0-17: this node has no records.
 
-Behaviour   Each partition gets NOT_LEADER_OR_FOLLOWER, which sends the consumer back to Metadata. First, as in Kafka,
-            TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, and from version 13 on UNKNOWN_TOPIC_ID. The node
-            opens no session: a request that goes on with one gets FETCH_SESSION_ID_NOT_FOUND. It answers at once.
-Difference  The answer does not tell the leader (KIP-951). A standby knows no ids of topics.
+Each partition gets NOT_LEADER_OR_FOLLOWER at once, which sends the consumer back to Metadata, after the checks of
+rights and topics. The node opens no session: a request that goes on with one gets FETCH_SESSION_ID_NOT_FOUND.
+
+Difference: the answer does not name the leader (KIP-951). A standby knows no ids of topics.
 """
 
 from collections.abc import Mapping
@@ -80,7 +80,7 @@ def handle(node: Node, request: FetchRequest, ctx: RequestContext) -> Work[Answe
 
 
 def _follower(request: FetchRequest, version: int) -> int:
-    """Returns the broker that fetches; -1 or less for a consumer."""
+    """The broker that fetches; -1 or less for a consumer."""
     if version < FIRST_WITH_REPLICA_STATE:
         return request.replica_id
     return -1 if request.replica_state is None else request.replica_state.replica_id

@@ -1,12 +1,12 @@
-"""Metadata (key 3), versions 0-13: brokers, controller, topics and partitions.
+"""Metadata (key 3), versions 0-13: brokers, controller, topics and partitions, as KafkaApis.handleTopicMetadataRequest
+of a ZooKeeper-mode broker answers.
 
-Behaviour   as KafkaApis.handleTopicMetadataRequest of a ZooKeeper-mode broker. An empty list means all topics in
-            version 0, null in later ones. Version 0 leaves out dead brokers. Authorized operations are shown on
-            request. Topic ids come with version 12, a top-level error with version 13. A topic that the caller may not
-            DESCRIBE is refused if the request names it, and left out if it asks for all. A node that cannot learn its
-            topics still names the brokers, and its topics have LEADER_NOT_AVAILABLE, which clients take for temporary.
-Difference  A request never creates a topic, whatever `allow_auto_topic_creation` says: an administration server has no
-            producers or consumers that need it.
+An empty list means all topics in version 0, null in later ones. Version 0 leaves out dead brokers. A topic that the
+caller may not DESCRIBE is refused if the request names it, and left out if it asks for all. A node that cannot learn
+its topics still names the brokers, and its topics have LEADER_NOT_AVAILABLE, which clients take for temporary.
+
+Difference: a request never creates a topic, whatever `allow_auto_topic_creation` says: an administration server has no
+producers or consumers that need it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +61,7 @@ class _Asked(NamedTuple):
 
 
 class _Missing(NamedTuple):
-    """A topic that the answer does not show, and why: its name or, if that is None, its id."""
+    """A topic that the answer does not show, by its name or, if that is None, its id."""
 
     name: str | None
     topic_id: UUID
@@ -101,7 +101,7 @@ def _with_topics(node: Node, request: MetadataRequest, ctx: RequestContext) -> W
 
 
 def _visible(known: Mapping[str, Topic], access: Access) -> Steps[list[Topic]]:
-    """Returns all topics that the caller may see now."""
+    """All topics that the caller may see now."""
     visible = list(filter(is_visible, known.values()))
     if access.unlimited:
         return visible
@@ -217,7 +217,7 @@ def _brokers(endpoints: Sequence[NodeEndpoint], version: int) -> list[_Broker]:
 def _topic(
     version: int, topic: Topic, alive: frozenset[int], operations: Callable[[str], frozenset[int]] | None
 ) -> Any:
-    """Shows a topic as it is at this moment, its partitions in slices if they are many."""
+    """A topic as it is at this moment, its partitions in slices if they are many."""
     hide_dead = version == 0
     table = topic.partitions
     partitions = (
@@ -237,7 +237,7 @@ def _topic(
 
 
 def _partition(version: int, view: PartitionMetadata) -> tuple[object, ...]:
-    """Returns the fields of a partition in the order of that version: much cheaper than an object for each."""
+    """The fields of a partition in the order of that version: much cheaper than an object for each."""
     if version >= 7:
         return view
     error, index, leader, _, replicas, isr, offline = view

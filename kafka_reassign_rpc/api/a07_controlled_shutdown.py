@@ -1,8 +1,7 @@
 """ControlledShutdown (key 7), versions 0-3: a broker asks the controller to move its leaderships before it stops.
 
-Behaviour   The answer has the partitions that the broker still leads; with none it may stop. Top-level errors:
-            NOT_CONTROLLER, STALE_BROKER_EPOCH, BROKER_NOT_AVAILABLE. Versions before 2 carry no broker epoch: -1,
-            which is not checked. Decided in `core.leadership.broker_changes`.
+The answer has the partitions that the broker still leads; with none it may stop. Versions before 2 carry no broker
+epoch, so none is checked. `core.leadership.broker_changes` decides.
 """
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext

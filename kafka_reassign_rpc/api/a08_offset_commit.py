@@ -1,8 +1,7 @@
-"""OffsetCommit (key 8), versions 0-9: this node coordinates no group, so it stores no offset.
+"""OffsetCommit (key 8), versions 0-9: this node coordinates no group, so it stores no offset. Each partition gets
+NOT_COORDINATOR, which sends the client to FindCoordinator, after the checks of rights and topics.
 
-Behaviour   Each partition gets NOT_COORDINATOR, which sends the client to FindCoordinator. First, as in Kafka,
-            GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION.
-Difference  In version 0 a broker stores offsets in ZooKeeper; this node does not.
+Difference: in version 0 a broker stores offsets in ZooKeeper; this node does not.
 """
 
 from kafka_reassign_rpc.api.api_definition import (

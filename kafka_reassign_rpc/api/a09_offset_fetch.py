@@ -1,9 +1,8 @@
-"""OffsetFetch (key 9), versions 0-9: this node coordinates no group.
+"""OffsetFetch (key 9), versions 0-9: this node coordinates no group. Each group gets NOT_COORDINATOR, which sends the
+client to FindCoordinator, or GROUP_AUTHORIZATION_FAILED; in versions 0 and 1 each partition gets it.
 
-Behaviour   Each group gets NOT_COORDINATOR, which sends the client to FindCoordinator, or GROUP_AUTHORIZATION_FAILED.
-            Versions 0 and 1 have no error for the group: each partition gets it.
-Difference  In version 0 a broker reads offsets from ZooKeeper; this node does not. A broker of 3.9 that is not the
-            coordinator answers version 1 without partitions, as if the group had no offset.
+Difference: in version 0 a broker reads offsets from ZooKeeper; this node does not. A broker of 3.9 that is not the
+coordinator answers version 1 without partitions, as if the group had no offset.
 """
 
 from collections.abc import Iterator

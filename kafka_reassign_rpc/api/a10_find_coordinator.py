@@ -1,10 +1,11 @@
 """FindCoordinator (key 10), versions 0-6: the broker that coordinates a group or a transaction.
 
-Behaviour   The answer is the leader of the key's partition of `__consumer_offsets` or `__transaction_state`
-            (KafkaApis.getCoordinator, GroupMetadataManager.partitionFor). The server itself coordinates nothing. Share
-            groups, from version 6 on, have no coordinator; any other type of key is INVALID_REQUEST.
-Difference  A broker would create a topic that does not exist yet; this API does not. It answers
-            COORDINATOR_NOT_AVAILABLE then. Clients try again, also with other brokers.
+That is the leader of the key's partition of `__consumer_offsets` or `__transaction_state` (KafkaApis.getCoordinator,
+GroupMetadataManager.partitionFor); the server itself coordinates nothing. Share groups, from version 6 on, have no
+coordinator; any other type of key is INVALID_REQUEST.
+
+Difference: a broker would create a missing topic; this API answers COORDINATOR_NOT_AVAILABLE, and clients try again,
+also with other brokers.
 """
 
 from collections.abc import Callable, Sequence
@@ -87,7 +88,7 @@ def _denial(request: FindCoordinatorRequest, access: Access) -> Callable[[str], 
 
 
 def partition_for(key: str, partitions: int) -> int:
-    """Returns the partition of a group or a transactional id: Java's String.hashCode, then Kafka's Utils.abs."""
+    """The partition of a group or a transactional id: Java's String.hashCode, then Kafka's Utils.abs."""
     units = key.encode("utf-16-be", "surrogatepass")
     hashed = 0
     for at in range(0, len(units), 2):
@@ -104,8 +105,9 @@ def _message(
     error: KafkaError,
     denial: Callable[[str], KafkaError | None] = lambda _key: None,
 ) -> Steps[Answer]:
-    """The answer. `error` is for the keys that no broker coordinates, `denial` gives the error of those that the caller
-    may not ask for."""
+    """Keys that no broker coordinates get `error`; `denial` gives the error of those that the caller may not ask
+    for.
+    """
 
     def fields(key: str) -> dict[str, Any]:
         denied = denial(key)

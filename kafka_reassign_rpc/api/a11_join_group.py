@@ -1,6 +1,5 @@
-"""JoinGroup (key 11), versions 0-9: this node coordinates no group.
-
-Behaviour   NOT_COORDINATOR: members join at their coordinator. INVALID_GROUP_ID without a group.
+"""JoinGroup (key 11), versions 0-9: this node coordinates no group. NOT_COORDINATOR, since members join at their
+coordinator; INVALID_GROUP_ID without a group.
 """
 
 from typing import NoReturn

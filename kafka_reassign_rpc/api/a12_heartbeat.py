@@ -1,7 +1,4 @@
-"""Heartbeat (key 12), versions 0-4: this node coordinates no group.
-
-Behaviour   NOT_COORDINATOR: members show that they live, at its coordinator. INVALID_GROUP_ID without a group.
-"""
+"""Heartbeat (key 12), versions 0-4: this node coordinates no group. The answers are those of JoinGroup."""
 
 from typing import NoReturn
 

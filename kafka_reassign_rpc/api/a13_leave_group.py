@@ -1,7 +1,4 @@
-"""LeaveGroup (key 13), versions 0-5: this node coordinates no group.
-
-Behaviour   NOT_COORDINATOR: members leave, at its coordinator. INVALID_GROUP_ID without a group.
-"""
+"""LeaveGroup (key 13), versions 0-5: this node coordinates no group. The answers are those of JoinGroup."""
 
 from typing import NoReturn
 

@@ -1,7 +1,5 @@
-"""SyncGroup (key 14), versions 0-5: this node coordinates no group.
-
-Behaviour   NOT_COORDINATOR: members get what they are assigned from their coordinator. INVALID_GROUP_ID without a
-            group, and first INCONSISTENT_GROUP_PROTOCOL without a protocol from version 5 on.
+"""SyncGroup (key 14), versions 0-5: this node coordinates no group. The answers are those of JoinGroup, but first
+INCONSISTENT_GROUP_PROTOCOL without a protocol from version 5 on.
 """
 
 from typing import NoReturn

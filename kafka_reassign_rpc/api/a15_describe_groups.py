@@ -1,7 +1,5 @@
-"""DescribeGroups (key 15), versions 0-5: this node coordinates no group.
-
-Behaviour   Each group gets NOT_COORDINATOR, which sends the client back to FindCoordinator, or
-            GROUP_AUTHORIZATION_FAILED where the caller may not DESCRIBE it.
+"""DescribeGroups (key 15), versions 0-5: this node coordinates no group. Each group gets NOT_COORDINATOR, which sends
+the client back to FindCoordinator, or GROUP_AUTHORIZATION_FAILED.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,5 @@
-"""ListGroups (key 16), versions 0-5: this node coordinates no group.
-
-Behaviour   An empty list. Clients ask every node and merge the answers.
+"""ListGroups (key 16), versions 0-5: this node coordinates no group. The list is empty: clients ask every node and
+merge the answers.
 """
 
 from kafka_reassign_rpc.api.answer_fields import error_alone

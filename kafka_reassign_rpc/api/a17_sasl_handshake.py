@@ -1,7 +1,6 @@
-"""SaslHandshake (key 17), versions 0-1, where no authentication is under way.
-
-Behaviour   ILLEGAL_SASL_STATE and no mechanisms. The connection stays open, as on Kafka's PLAINTEXT listeners, and on
-            SASL listeners for a client that is authenticated and may not begin again (see `security.sasl`).
+"""SaslHandshake (key 17), versions 0-1, outside of authentication: ILLEGAL_SASL_STATE and no mechanisms. The connection
+stays open, as on Kafka's PLAINTEXT listeners, and on SASL listeners for a client that is authenticated and may not
+begin again (see `security.sasl`).
 """
 
 from typing import NoReturn

@@ -1,15 +1,11 @@
 """CreateTopics (key 19), versions 0-7: create topics, with counts or with an assignment.
 
-Behaviour   One result per entry. Order of checks as in ZkAdminManager.createTopics: duplicate name, existing topic,
-            null config values, counts together with assignments; then the controller's checks (counts, name, broker
-            ids); then config names and values, and whether a policy would have to check the topic. Counts of -1, and
-            policies, are learnt from the brokers. While most have not told, a moment after the start of a server, the
-            request waits for its timeout, at most 5 s; then a topic with counts of -1 fails with REQUEST_TIMED_OUT, and
-            any topic if brokers refuse to tell. `validate_only` from version 1. From version 5 the answer has the
-            counts and every config of the topic, from version 7 its id. From version 6 a topic beyond the client's
-            controller mutation quota gets THROTTLING_QUOTA_EXCEEDED; before, it is created, and the client asked to
-            wait. REQUEST_TIMED_OUT for a topic that is created but not in time: the timeout is 0 or less, or a
-            partition has no leader at its end (at most 5 s).
+The order of checks is that of ZkAdminManager.createTopics, then come the controller's, then configs and policies. The
+brokers' counts and policies may be unknown a moment after the start of a server: then the request waits for its
+timeout, at most 5 s, before a topic with counts of -1 fails with REQUEST_TIMED_OUT, and any topic if brokers refuse to
+answer. From version 6 a topic beyond the client's controller mutation quota gets THROTTLING_QUOTA_EXCEEDED; before, it
+is created, and the client asked to wait. A topic that is created but not in time also gets REQUEST_TIMED_OUT: the
+timeout is 0 or less, or a partition has no leader at its end (at most 5 s).
 """
 
 from collections import Counter
@@ -133,7 +129,7 @@ def _accepted(
     unknown: Collection[str],
     brokers: LiveBrokers,
 ) -> Steps[dict[str, NewTopic]]:
-    """Returns the topics that the controller is asked to create. Puts the errors of the others into `outcomes`."""
+    """The topics that the controller is asked to create. The errors of the others go into `outcomes`."""
     accepted: dict[str, NewTopic] = {}
     may_all = access.may_on_cluster(AclOperation.CREATE, told=False)
     for topic in request.topics:
@@ -209,8 +205,9 @@ def _new_topic(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
 
 
 def _checked(node: Node, topic: NewTopic, brokers: LiveBrokers) -> NewTopic:
-    """Returns the topic with its configs as they are set, or with what is wrong with them, or else with a policy that
-    only brokers can apply. The controller reports that if nothing else is wrong with the topic."""
+    """The topic with its configs as they are stored, or with a `refusal` (wrong configs, or a policy that only brokers
+    can apply) that the controller reports if nothing else is wrong with it.
+    """
     try:
         configs = validate_topic_configs(topic.configs, brokers)
         check_create_topic(node)

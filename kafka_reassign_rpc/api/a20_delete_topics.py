@@ -1,14 +1,11 @@
 """DeleteTopics (key 20), versions 0-6: delete topics, by name or (from version 6) by id.
 
-Behaviour   One result per entry; UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID for a topic that does not exist. The
-            request fails with INVALID_REQUEST if it has both name and id of a topic. With `delete.topic.enable=false`
-            all topics are refused first and without a message: TOPIC_DELETION_DISABLED, INVALID_REQUEST before version
-            3. While the brokers' setting is unknown, a moment after the start of a server, the request waits for its
-            timeout, at most 5 s; then it fails with REQUEST_TIMED_OUT and nothing is deleted. The answer has the id
-            only if the request had it. It comes once the deletion is durable, from when on nobody sees the topic; the
-            replicas are deleted later. REQUEST_TIMED_OUT if the client's timeout is 0 or less: the topic is deleted all
-            the same. From version 5 a topic beyond the client's controller mutation quota gets
-            THROTTLING_QUOTA_EXCEEDED; before, it is deleted, and the client asked to wait.
+With `delete.topic.enable=false` all topics are refused first and without a message: TOPIC_DELETION_DISABLED,
+INVALID_REQUEST before version 3. While the brokers' setting is unknown, a moment after the start of a server, the
+request waits for its timeout, at most 5 s; then it fails with REQUEST_TIMED_OUT and nothing is deleted. The answer
+comes once the deletion is durable, from when on nobody sees the topic; the replicas are deleted later. With a timeout
+of 0 or less the topic is deleted too, but gets REQUEST_TIMED_OUT. From version 5 a topic beyond the client's controller
+mutation quota gets THROTTLING_QUOTA_EXCEEDED; before, it is deleted, and the client asked to wait.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -89,7 +86,7 @@ def _answer(version: int, outcomes: Iterable[Outcome], size: int, *, throttle_ms
 
 
 def _all(request: DeleteTopicsRequest, version: int, error: KafkaError) -> Steps[Answer]:
-    """Answers with the same error for each topic, as often as the request names it."""
+    """The same error for each topic, as often as the request names it."""
     return _answer(version, ((*one, error) for one in _named(request, version)), _size(request, version))
 
 
@@ -124,8 +121,9 @@ def _delete(
 def _names(
     node: Node, asked: list[NameOrId], known: Mapping[str, Topic], access: Access
 ) -> Steps[tuple[list[str | None], list[str], dict[NameOrId, Outcome]]]:
-    """Returns the name of each topic, None if no topic has the id; the topics that exist and that the caller may
-    delete, each once; and the outcomes of those that he may not."""
+    """The name of each topic, None if no topic has the id; the existing topics that the caller may delete, each once;
+    and the outcomes of those that he may not.
+    """
     names: list[str | None] = []
     denied: dict[NameOrId, Outcome] = {}
     existing: dict[str, None] = {}
@@ -145,8 +143,7 @@ def _names(
 
 
 def _denial(name: str, topic_id: UUID, access: Access) -> Outcome | None:
-    """Returns the outcome for a topic that the caller may not delete. Whoever may not DESCRIBE it learns no name from
-    its id."""
+    """Whoever may not DESCRIBE a topic learns no name from its id."""
     if topic_id != ZERO_UUID and not access.may(AclOperation.DESCRIBE, AclResource.TOPIC, name):
         return None, topic_id, TopicAuthorizationFailed()
     if not access.may(AclOperation.DELETE, AclResource.TOPIC, name):

@@ -1,7 +1,6 @@
-"""DeleteRecords (key 21), versions 0-2: this node has no records.
-
-Behaviour   Each partition gets NOT_LEADER_OR_FOLLOWER, which sends the client back to Metadata. First, as in Kafka,
-            TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, then INVALID_TOPIC_EXCEPTION for internal topics.
+"""DeleteRecords (key 21), versions 0-2: this node has no records. Each partition gets NOT_LEADER_OR_FOLLOWER, which
+sends the client back to Metadata, after the checks of rights and topics, and INVALID_TOPIC_EXCEPTION for internal
+topics.
 """
 
 from kafka_reassign_rpc.api.api_definition import (

@@ -1,10 +1,8 @@
 """InitProducerId (key 22), versions 0-5: an id for an idempotent producer.
 
-Behaviour   The controller gives ids from a block of its own: librdkafka sends this request to the broker that it is
-            connected to, and never tries another one. Any other node answers COORDINATOR_LOAD_IN_PROGRESS. A
-            transactional producer gets NOT_COORDINATOR and looks for its coordinator. First, as in Kafka, comes
-            INVALID_REQUEST for a producer id without epoch, or an epoch without id, and for an empty transactional id;
-            INVALID_TRANSACTION_TIMEOUT for a timeout of 0 or less.
+The controller gives ids from its own block: librdkafka sends this request to the broker that it is connected to, and
+never tries another one. Any other node answers COORDINATOR_LOAD_IN_PROGRESS. A transactional producer gets
+NOT_COORDINATOR and looks for its coordinator, after Kafka's checks of its id, epoch and timeout.
 """
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext

@@ -1,7 +1,5 @@
-"""OffsetForLeaderEpoch (key 23), versions 0-4: this node has no records.
-
-Behaviour   Each partition gets NOT_LEADER_OR_FOLLOWER, which sends the client back to Metadata. First, as in Kafka,
-            TOPIC_AUTHORIZATION_FAILED where the caller has neither right, UNKNOWN_TOPIC_OR_PARTITION.
+"""OffsetForLeaderEpoch (key 23), versions 0-4: this node has no records. Each partition gets NOT_LEADER_OR_FOLLOWER,
+which sends the client back to Metadata, after the checks of rights (either one is enough) and topics.
 """
 
 from kafka_reassign_rpc.api.api_definition import (

@@ -1,10 +1,8 @@
 """AddPartitionsToTxn (key 24), versions 0-5: this node coordinates no transaction.
 
-Behaviour   Each partition of a transaction gets NOT_COORDINATOR, which sends the producer to FindCoordinator. First, as
-            in Kafka, TRANSACTIONAL_ID_AUTHORIZATION_FAILED, then TOPIC_AUTHORIZATION_FAILED and
-            UNKNOWN_TOPIC_OR_PARTITION; where a partition has one of these, all others get OPERATION_NOT_ATTEMPTED. An
-            empty transactional id is INVALID_REQUEST. Up to version 3 a producer asks for its own transaction; from
-            version 4 on brokers ask for many.
+Each partition of a transaction gets NOT_COORDINATOR, which sends the producer to FindCoordinator. If one fails the
+checks of rights and topics, all others get OPERATION_NOT_ATTEMPTED, as in Kafka. Up to version 3 a producer asks for
+its own transaction; from version 4 on brokers ask for many.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,5 @@
-"""AddOffsetsToTxn (key 25), versions 0-4: this node coordinates no transaction.
-
-Behaviour   NOT_COORDINATOR: producers ask the coordinator of their transactional id. INVALID_REQUEST without one.
+"""AddOffsetsToTxn (key 25), versions 0-4: this node coordinates no transaction. NOT_COORDINATOR, since producers ask
+the coordinator of their transactional id; INVALID_REQUEST without one.
 """
 
 from typing import NoReturn

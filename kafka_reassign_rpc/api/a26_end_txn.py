@@ -1,7 +1,4 @@
-"""EndTxn (key 26), versions 0-4: this node coordinates no transaction.
-
-Behaviour   NOT_COORDINATOR: producers ask the coordinator of their transactional id. INVALID_REQUEST without one.
-"""
+"""EndTxn (key 26), versions 0-4: this node coordinates no transaction. The answers are those of AddOffsetsToTxn."""
 
 from typing import NoReturn
 

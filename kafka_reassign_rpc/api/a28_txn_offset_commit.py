@@ -1,8 +1,6 @@
-"""TxnOffsetCommit (key 28), versions 0-4: this node coordinates no group, so it stores no offset.
-
-Behaviour   Each partition gets NOT_COORDINATOR, which sends the producer to FindCoordinator. First, as in Kafka,
-            TRANSACTIONAL_ID_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED,
-            UNKNOWN_TOPIC_OR_PARTITION, then INVALID_GROUP_ID without a group.
+"""TxnOffsetCommit (key 28), versions 0-4: this node coordinates no group, so it stores no offset. Each partition gets
+NOT_COORDINATOR, which sends the producer to FindCoordinator, or INVALID_GROUP_ID without a group, after the checks of
+rights and topics.
 """
 
 from kafka_reassign_rpc.api.api_definition import (

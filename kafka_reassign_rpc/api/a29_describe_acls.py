@@ -1,9 +1,9 @@
-"""DescribeAcls (key 29), versions 0-3: the ACLs that match a filter.
+"""DescribeAcls (key 29), versions 0-3: the ACLs that match a filter, as AclApis.handleDescribeAcls.
 
-Behaviour   As AclApis.handleDescribeAcls. An ACL whose operation or permission Kafka does not know, which only
-            somebody else can have written to ZooKeeper, makes the whole answer UNKNOWN_SERVER_ERROR, as in Kafka.
-            Without an authorizer SECURITY_DISABLED, or CLUSTER_AUTHORIZATION_FAILED where the brokers have one.
-Difference  A filter with a code that stands for no value at all is INVALID_REQUEST; a broker closes the connection.
+An ACL whose operation or permission Kafka does not know, which only somebody else can have written to ZooKeeper, makes
+the whole answer UNKNOWN_SERVER_ERROR, as in Kafka.
+
+Difference: a filter with a code that stands for no value at all is INVALID_REQUEST; a broker closes the connection.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,8 @@
-"""CreateAcls (key 30), versions 0-3: add ACLs.
+"""CreateAcls (key 30), versions 0-3: add ACLs, as AclApis.handleCreateAcls and AclAuthorizer.createAcls. The ACLs of
+one resource are created together, or none of them. An existing ACL is no error.
 
-Behaviour   As AclApis.handleCreateAcls and AclAuthorizer.createAcls: one result for each ACL; the ACLs of one resource
-            are created together, or none of them. An ACL that stands already is no error.
-            Without an authorizer SECURITY_DISABLED, or CLUSTER_AUTHORIZATION_FAILED where the brokers have one.
-Difference  A code that stands for no value, or for any, is INVALID_REQUEST for that ACL; a broker closes the connection
-            or fails the whole request. The error of an ACL whose principal is none says so.
+Difference: a code that stands for no value, or for any, is INVALID_REQUEST for that ACL; a broker closes the connection
+or fails the whole request. The error of an ACL whose principal is none says so.
 """
 
 from collections.abc import Sequence

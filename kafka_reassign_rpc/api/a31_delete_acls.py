@@ -1,10 +1,8 @@
-"""DeleteAcls (key 31), versions 0-3: delete all ACLs that match filters.
+"""DeleteAcls (key 31), versions 0-3: delete all ACLs that match filters, as AclApis.handleDeleteAcls and
+AclAuthorizer.deleteAcls. An ACL that matches several filters stands with the first of them.
 
-Behaviour   As AclApis.handleDeleteAcls and AclAuthorizer.deleteAcls: one result for each filter, with the ACLs that it
-            has deleted. An ACL that matches several filters stands with the first of them.
-            Without an authorizer SECURITY_DISABLED, or CLUSTER_AUTHORIZATION_FAILED where the brokers have one.
-Difference  A filter with a code that stands for no value at all is INVALID_REQUEST, for all of the request; a broker
-            closes the connection.
+Difference: a filter with a code that stands for no value at all is INVALID_REQUEST for the whole request; a broker
+closes the connection.
 """
 
 from collections.abc import Sequence

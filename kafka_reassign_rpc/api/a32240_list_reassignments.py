@@ -1,9 +1,7 @@
 """ListReassignments (vendor key 32240), version 0: the identities of the moves in flight (KIP-240).
 
-Behaviour   All moves where the topics are null, else the moves of the named partitions. With a partition that does
-            not exist the answer has UNKNOWN_TOPIC_OR_PARTITION and a message that names it; it still lists the
-            others. NOT_CONTROLLER on any other node. A move has no identity until its record is durable; the
-            answer leaves it out until then.
+Null topics ask for all moves. If a partition does not exist, the answer has UNKNOWN_TOPIC_OR_PARTITION and a message
+that names it, and still lists the others. It leaves out a move until its record is durable, since it has no identity.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -47,7 +45,7 @@ def handle(node: Node, request: ListReassignmentsRequest, _ctx: RequestContext) 
 def _unknown(
     asked: Iterable[tuple[str, Sequence[int]]], known: Mapping[str, Collection[int]]
 ) -> Steps[KafkaError | None]:
-    """Returns the error of a request that names partitions that do not exist. It names the first of them."""
+    """The error for partitions that do not exist, which names the first of them."""
     first: list[str] = []
     count = 0
     for name, index in ((name, index) for name, indexes in asked for index in indexes):

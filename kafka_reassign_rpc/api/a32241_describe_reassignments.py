@@ -1,20 +1,16 @@
 """DescribeReassignments (vendor key 32241), version 0: moves by their identity (KIP-240).
 
-Behaviour   All moves where the topics are null, else the named ones. The answer leaves a move out, without an
-            error, where it is not the current one of its partition. A topic or a partition that is named again adds
-            to what is asked for; topics and partitions come in the order of their first mention. The throttles are
-            those of topic and broker configs for the leader and for each replica of the target; 2^63-1 bytes/s
-            where none applies. NOT_CONTROLLER on any other node.
-Tags        Tagged fields name topic and partition (the proposal leaves both to the client's memory), and give the
-            progress as of the last sample of the brokers' log dirs (see core.reassignment.progress), the route and
-            the reason. A move of the same partition that waits in the queue is told with the one in flight: its target,
-            route and reason. The answer to an empty list says why reassignments are disabled (KIP-236), if they are,
-            and has the figures of the last hour and the last day, and the version of the server with the state of
-            brokers, where the request asks for them.
-Speed       A topic's descriptions are cached until one of its partitions, a throttle or the sample changes; a
-            single description until one of its own values changes. A topic with such a waiting move is put together
-            each time. So clients can watch ten thousand moves once a
-            second.
+Null topics ask for all moves. The answer leaves out, without an error, what is not the current move of its partition. A
+topic or partition that is named again adds to what is asked for; the order is that of the first mention. The throttles
+are those of topic and broker configs for the leader and for each replica of the target, 2^63-1 bytes/s without one.
+
+Tagged fields name topic and partition (the proposal leaves both to the client's memory), and give progress as of the
+last sample (see core.reassignment.progress), route, reason, and a move of the same partition that waits in the queue.
+The answer to an empty list says why reassignments are disabled (KIP-236), and on request has the figures of the last
+hour and day, the server's version and the state of brokers.
+
+Clients can watch ten thousand moves once a second: a topic's descriptions are cached until one of its partitions, a
+throttle or the sample changes, a single one until its own values change. Topics with such a waiting move are not.
 """
 
 import struct
@@ -96,7 +92,6 @@ def handle(
 
 
 def _asked(topics: Sequence[_AskedTopic]) -> Steps[Asked]:
-    """The identities of the moves that are asked for."""
     asked: Asked = {}
     for topic in topics:
         of_topic = asked.setdefault(topic.topic, {})
@@ -128,7 +123,7 @@ def _describe(controller: ControllerPort, missing: "Sequence[Missing]", asked: A
 
 
 def _no_moves(controller: ControllerPort, request: DescribeReassignmentsRequest) -> Work[DescribeReassignmentsResponse]:
-    """Only what holds for all moves."""
+    """What holds for all moves."""
     disabled = yield from waited(controller.reassignments_disabled())
     state = controller.state() if request.include_state else None
     return DescribeReassignmentsResponse(
@@ -190,7 +185,7 @@ def _known(figure: int | None) -> int:
 
 
 class CacheKey(NamedTuple):
-    """What a topic's descriptions are made from: its revision, the number of the last sample, its throttles."""
+    """The values of a topic's descriptions: its revision, the number of the last sample, its throttles."""
 
     revision: int
     samples: int
@@ -205,8 +200,9 @@ class Described(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """The moves of a topic that are not in the cache; `found` has their descriptions as they are made. `waiting` has
-    moves of the same partitions in the queue."""
+    """The moves of a topic that are not in the cache. Their descriptions go into `found`; `waiting` has moves of the
+    same partitions in the queue.
+    """
 
     topic: str
     cache_key: CacheKey
@@ -219,8 +215,9 @@ NOTHING = Described(0, b"")
 
 
 class DescriptionFragments:
-    """A cache of encoded descriptions, of moves and of whole topics. An entry is valid while the values that it was
-    made from are unchanged."""
+    """A cache of encoded descriptions, of moves and of topics. An entry is valid while the values that it was made from
+    are unchanged.
+    """
 
     def __init__(self) -> None:
         self._moves: dict[
@@ -229,7 +226,7 @@ class DescriptionFragments:
         self._topics: dict[str, tuple[CacheKey, Described]] = {}
 
     def of_topic(self, topic: str, cache_key: CacheKey) -> Described | None:
-        """Returns the descriptions of all moves of the topic, if they were made from these values."""
+        """The descriptions of all moves of the topic, if they were made from these values."""
         kept = self._topics.get(topic)
         return None if kept is None or kept[0] != cache_key else kept[1]
 
@@ -255,7 +252,7 @@ class DescriptionFragments:
         return entry[3]
 
     def throttles(self, topic: str, now: TopicThrottles) -> TopicThrottles:
-        """Returns the throttles with which the topic's descriptions were made, if they equal `now`; else `now`."""
+        """The throttles with which the topic's descriptions were made, if they equal `now`; else `now`."""
         known = self._moves.get(topic)
         return known[0] if known is not None and known[0].is_same(now) else now
 
@@ -276,7 +273,7 @@ def encode_description(
     figures: MoveProgress,
     waiting: WaitingMove | None = None,
 ) -> bytes:
-    """Makes a ReassignmentDescription of version 0. `waiting` is another move of the partition in the queue."""
+    """A ReassignmentDescription of version 0. `waiting` is another move of the partition in the queue."""
     move = partition.move
     assert move is not None
     copied = figures.copied

@@ -1,11 +1,9 @@
 """DescribeReassignmentEvents (vendor key 32242), version 0: the events that this server has recorded.
 
-Behaviour   The events from a number on, as JSON, at most `MAX_BYTES` of them. The answer gives the number to go on
-            with. Where the log no longer has the wanted event, the answer begins with the oldest one and names it.
-            Refusals are deleted before decisions: the answer also names the number from which on none is deleted.
-            Every server answers with its own events, whether it is the controller or not; the answer says which
-            server it is, and, where no events are asked for, which servers run. POLICY_VIOLATION where the server
-            keeps no event log.
+The answer has at most `MAX_BYTES` of events as JSON, from a number on, and the number to go on with. If the log no
+longer has the wanted event, it begins with the oldest one and names it. Since refusals are deleted before decisions, it
+also names the number from which on none is deleted. Every server answers with its own events and its id; if no events
+are asked for, also with the running servers. POLICY_VIOLATION if the server keeps no event log.
 """
 
 from collections.abc import Sequence

@@ -1,11 +1,4 @@
-"""DescribeSelfHealing (vendor key 32243), version 0: failed brokers and the state of self-healing (KIP-46).
-
-Behaviour   Each failed broker with the time since when it is gone and the time when it is healed (-1: never, since
-            self-healing is off); why healing is held back; how many moves of repairs wait and how many are in
-            flight, and of which brokers; registered brokers with failed log dirs, as those that are gone; configs that
-            make no sense, and partitions that cannot be repaired.
-            NOT_CONTROLLER on any other node.
-"""
+"""DescribeSelfHealing (vendor key 32243), version 0: failed brokers and the state of self-healing (KIP-46)."""
 
 from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext

@@ -1,9 +1,8 @@
 """HealBroker (vendor key 32244), version 0: move the replicas of a failed broker to other brokers now (KIP-46).
 
-Behaviour   The repair does not wait for `failure.interval.ms`, but the brakes hold. Its moves join the queue; the
-            answer shows them once they are durable. With DryRun nothing is changed. INVALID_REQUEST where the
-            broker is registered or holds no replica, POLICY_VIOLATION with the reason where repairs are held back,
-            NOT_CONTROLLER on any other node.
+The repair does not wait for `failure.interval.ms`, but the brakes hold. Its moves join the queue; the answer shows them
+once they are durable. With DryRun nothing is changed. INVALID_REQUEST if the broker is registered or holds no replica,
+POLICY_VIOLATION with the reason if repairs are held back.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """MoveServerSettings (vendor key 32245), version 0: move the settings of servers out of the brokers' default configs.
 
-Behaviour   One transaction writes them into `/admin/reassignment_settings` and takes them out of the defaults. A
-            setting that stands there already keeps its value, which holds anyway. Every server answers, also one that
-            is not the controller. INVALID_CONFIG where either znode cannot be read. Nothing to move: an empty answer.
+One transaction writes them into `/admin/reassignment_settings` and takes them out of the defaults. A setting that is
+there already keeps its value, which holds anyway. Every server answers, with INVALID_CONFIG if either znode cannot be
+read, and with an empty answer if there is nothing to move.
 """
 
 from kafka_reassign_rpc.api.answer_fields import error_alone

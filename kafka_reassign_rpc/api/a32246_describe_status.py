@@ -1,8 +1,8 @@
 """DescribeStatus (vendor key 32246), version 0: a document of the status page, over the Kafka protocol.
 
-Behaviour   Any server answers `status` and `history`; `moves`, `brokers`, `partitions` and `departure` only the
-            controller: NOT_CONTROLLER elsewhere. The documents are told in full, whatever the page tells: who may
-            describe the cluster may read them. INVALID_REQUEST for a document or a parameter that there is not.
+Any server answers `status` and `history`; `moves`, `brokers`, `partitions` and `departure` only the controller. The
+documents are complete, whatever the page shows, since the caller may describe the cluster. INVALID_REQUEST for an
+unknown document or parameter.
 """
 
 import json

@@ -1,10 +1,9 @@
-"""AlterReassignmentThrottles (vendor key 32247), version 0: another throttle lease for moves, in flight and waiting.
+"""AlterReassignmentThrottles (vendor key 32247), version 0: another throttle lease for moves, in flight and waiting:
+all moves, those of topics, or those of partitions.
 
-Behaviour   All moves, those of topics, or those of partitions. They keep their target, id, requester and place in the
-            queue. A move without a lease gets one, and 0 ends each. A lease that lifts stricter rates goes on to do so
-            until it ends. The answer counts the moves once their new leases are durable. Moves of repairs follow
-            `self.healing.throttle` and are passed over. INVALID_REQUEST for a throttle below 0, NOT_CONTROLLER on any
-            other node.
+A move keeps its target, id, requester and place in the queue. A move without a lease gets one, and 0 ends each. A lease
+that lifts stricter rates goes on to do so until it ends. The answer counts the moves once their new leases are durable.
+Moves of repairs follow `self.healing.throttle` and are passed over.
 """
 
 from collections.abc import Collection, Sequence
@@ -51,7 +50,7 @@ def handle(
 
 
 def _wanted(node: Node, topics: Sequence[_Topic]) -> Steps[dict[str, Collection[int] | None]]:
-    """Of the partitions that are named, those that exist: a client may name a topic a hundred thousand times."""
+    """Keeps only existing partitions: a client may name a topic a hundred thousand times."""
     named = ((topic.name, topic.partitions) for topic in topics if topic.partitions is not None)
     wanted: dict[str, Collection[int] | None] = {**(yield from existing(node, named))}
     for topic in topics:

@@ -1,8 +1,6 @@
-"""ApproveRepairs (vendor key 32249), version 0: let repairs start that wait for approval (`self.healing.approval`).
-
-Behaviour   The repairs of the named brokers, or all. The answer comes once it is durable; a repair that needs no
-            approval, or has it, stays as it is. POLICY_VIOLATION with the reason where repairs are held back: then
-            nothing is approved. NOT_CONTROLLER on any other node.
+"""ApproveRepairs (vendor key 32249), version 0: let repairs of the named brokers, or all, start that wait for approval
+(`self.healing.approval`). The answer comes once that is durable. POLICY_VIOLATION with the reason if repairs are held
+back: then nothing is approved.
 """
 
 from kafka_reassign_rpc.api.answer_fields import error_alone

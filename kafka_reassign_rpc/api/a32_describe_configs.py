@@ -1,10 +1,8 @@
 """DescribeConfigs (key 32), versions 0-4: configs of topics, of this broker, of the cluster.
 
-Behaviour   One result per resource. Null or empty keys ask for all configs. Version 1 adds the source of a value and
-            its synonyms, version 3 types and documentation (only settings of servers have any here). Only the broker
-            itself answers for its own configs; those of a server are its settings too. Any node answers for the
-            cluster-wide ones. Broker loggers: an empty list, since
-            this is no Java process.
+Null or empty keys ask for all configs. Only settings of servers have documentation here. Only the broker itself answers
+for its own configs; those of a server include its settings. Any node answers for the cluster-wide ones. Broker loggers
+are an empty list, since this is no Java process.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -60,8 +58,9 @@ _Synonym = _Entry.DescribeConfigsSynonym
 
 
 class _Layers(NamedTuple):
-    """The configs of this node, and those that topics have their values from. `of_server`: settings of servers may be
-    among them."""
+    """The configs of this node, and those from which topics have their values. `of_server`: settings of servers may be
+    among them.
+    """
 
     broker: ConfigLayers
     topics: ConfigLayers
@@ -104,7 +103,7 @@ def handle(node: Node, request: DescribeConfigsRequest, ctx: RequestContext) -> 
 
 
 def _wanted(request: DescribeConfigsRequest) -> Steps[list[_Wanted]]:
-    """Of many resources it keeps each once: the answer is some kilobytes for every mention of one."""
+    """Keeps each of many resources once: every mention of one costs some kilobytes of answer."""
     wanted: list[_Wanted] = []
     for one in request.resources:
         keys = frozenset(one.configuration_keys) if one.configuration_keys else None
@@ -197,7 +196,7 @@ def _result(
     layers: _Layers,
     of_topics: dict[None, list[_Entry]],
 ) -> _Result:
-    """Answers for one resource. `of_topics` keeps the configs that all topics share which set none themselves."""
+    """`of_topics` keeps the configs that all topics share which set none themselves."""
     if asked.error is not None:
         return _failed(version, asked.resource, asked.error)
     shared = asked.resource.type == ConfigResourceType.TOPIC and not asked.configs and asked.keys is None

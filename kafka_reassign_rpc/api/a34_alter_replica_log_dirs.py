@@ -1,7 +1,5 @@
-"""AlterReplicaLogDirs (key 34), versions 0-2: move replicas of this node to other log dirs.
-
-Behaviour   One result per partition. LOG_DIR_NOT_FOUND for a dir that this node does not have.
-            REPLICA_NOT_AVAILABLE for a replica that this node does not hold yet: it is created in that dir later.
+"""AlterReplicaLogDirs (key 34), versions 0-2: move replicas of this node to other log dirs. A replica that this node
+does not hold yet gets REPLICA_NOT_AVAILABLE, and is created in that dir later.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +44,7 @@ def handle(node: Node, request: AlterReplicaLogDirsRequest, ctx: RequestContext)
 
 
 def _moves(request: AlterReplicaLogDirsRequest) -> Steps[list[tuple[str, str, int]]]:
-    """Returns (path, topic, partition); a partition named twice counts once, with its last dir, as in Kafka."""
+    """(path, topic, partition); a partition named twice counts once, with its last dir, as in Kafka."""
     paths: dict[TopicPartition, str] = {}
     for directory in request.dirs:
         for named in directory.topics:

@@ -1,9 +1,8 @@
-"""DescribeLogDirs (key 35), versions 0-4: the log dirs of this node and the replicas in them.
+"""DescribeLogDirs (key 35), versions 0-4: the log dirs of this node and the replicas in them. A failed dir has its
+error and no replicas.
 
-Behaviour   Null topics ask for all. A failed dir has its error and no replicas. Version 3 adds a top-level error,
-            version 4 the size of the volume.
-Difference  A node without log dirs shows one named `none`: Java's AdminClient takes an answer without any dir for
-            CLUSTER_AUTHORIZATION_FAILED.
+Difference: a node without log dirs shows one named `none`: Java's AdminClient takes an answer without any dir for
+CLUSTER_AUTHORIZATION_FAILED.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
-"""SaslAuthenticate (key 36), versions 0-2, where no authentication is under way.
-
-Behaviour   ILLEGAL_SASL_STATE. The connection stays open, as on Kafka's PLAINTEXT listeners, and on SASL listeners for
-            a client that is authenticated already (see `security.sasl`).
+"""SaslAuthenticate (key 36), versions 0-2, outside of authentication: ILLEGAL_SASL_STATE. The connection stays open, as
+on Kafka's PLAINTEXT listeners, and on SASL listeners for a client that is authenticated already (see `security.sasl`).
 """
 
 from typing import NoReturn

@@ -1,10 +1,9 @@
 """CreatePartitions (key 37), versions 0-3: add partitions to topics.
 
-Behaviour   One result per topic; INVALID_REQUEST for a topic that is named twice; REASSIGNMENT_IN_PROGRESS while a
-            partition of the topic moves (as in ZooKeeper mode, not in KRaft). The controller makes all other checks.
-            From version 3 a topic beyond the client's controller mutation quota gets THROTTLING_QUOTA_EXCEEDED;
-            before, it grows, and the client is asked to wait. REQUEST_TIMED_OUT for a topic that grows but not in time,
-            as in CreateTopics: each of its partitions needs a leader.
+INVALID_REQUEST for a topic that is named twice; REASSIGNMENT_IN_PROGRESS while a partition of the topic moves (as in
+ZooKeeper mode, not in KRaft). The controller makes all other checks. From version 3 a topic beyond the client's
+controller mutation quota gets THROTTLING_QUOTA_EXCEEDED; before, it grows, and the client is asked to wait.
+REQUEST_TIMED_OUT for a topic that grows but not in time, as in CreateTopics: each of its partitions needs a leader.
 """
 
 from collections import Counter
@@ -60,8 +59,9 @@ def handle(node: Node, request: CreatePartitionsRequest, ctx: RequestContext) ->
 def _accepted(
     request: CreatePartitionsRequest, outcomes: dict[str, KafkaError | None], access: Access
 ) -> Steps[dict[str, NewPartitions]]:
-    """Returns the topics that the controller is asked to extend. Adds the errors of those that the caller may not ALTER
-    to `outcomes`."""
+    """The topics that the controller is asked to extend. The errors of those that the caller may not ALTER go into
+    `outcomes`.
+    """
     accepted = {}
     for topic in request.topics:
         if topic.name not in outcomes and not access.may(AclOperation.ALTER, AclResource.TOPIC, topic.name):

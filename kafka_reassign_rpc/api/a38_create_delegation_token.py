@@ -1,8 +1,6 @@
-"""CreateDelegationToken (key 38), versions 0-3: this node makes no delegation tokens.
-
-Behaviour   DELEGATION_TOKEN_AUTH_DISABLED, as from a broker without `delegation.token.secret.key`, and before that
-            DELEGATION_TOKEN_REQUEST_NOT_ALLOWED where the client has not authenticated. Brokers that have
-            one make tokens: clients may ask these.
+"""CreateDelegationToken (key 38), versions 0-3: this node makes no delegation tokens. It answers
+DELEGATION_TOKEN_AUTH_DISABLED, as a broker without `delegation.token.secret.key`, and before that
+DELEGATION_TOKEN_REQUEST_NOT_ALLOWED to a client that has not authenticated. Brokers with that key make tokens.
 """
 
 from kafka_reassign_rpc.api.delegation_tokens import token_api

@@ -1,7 +1,4 @@
-"""ExpireDelegationToken (key 40), versions 0-2: this node makes no delegation tokens.
-
-Behaviour   As CreateDelegationToken (key 38).
-"""
+"""ExpireDelegationToken (key 40), versions 0-2: this node makes no delegation tokens (see CreateDelegationToken)."""
 
 from kafka_reassign_rpc.api.delegation_tokens import token_api
 from kafka_reassign_rpc.protocol.messages import ExpireDelegationTokenResponse

@@ -1,7 +1,5 @@
-"""DeleteGroups (key 42), versions 0-2: this node coordinates no group.
-
-Behaviour   Each group gets NOT_COORDINATOR, which sends the client to FindCoordinator, or GROUP_AUTHORIZATION_FAILED.
-            A group that is named twice is answered once.
+"""DeleteGroups (key 42), versions 0-2: this node coordinates no group. Each group, once, gets NOT_COORDINATOR, which
+sends the client to FindCoordinator, or GROUP_AUTHORIZATION_FAILED.
 """
 
 from collections.abc import Callable

@@ -1,11 +1,11 @@
 """ElectLeaders (key 43), versions 0-2: preferred and unclean elections.
 
-Behaviour   One result per partition. Version 0 has preferred elections only. Null partitions mean all; the answer
-            then leaves out partitions with ELECTION_NOT_NEEDED. On a node that is not the controller each named
-            partition gets NOT_CONTROLLER. The answer comes when this node shows the elected leaders, whatever the
-            timeout: where a stock controller answers REQUEST_TIMED_OUT, its own metadata has not followed in time.
-Difference  A request for all partitions gets NOT_CONTROLLER at the top level from a node that is not the
-            controller. A ZooKeeper-mode broker answers an empty success, which tools report as done.
+Null partitions mean all; the answer then leaves out partitions with ELECTION_NOT_NEEDED. On a node that is not the
+controller each named partition gets NOT_CONTROLLER. The answer comes when this node shows the elected leaders, whatever
+the timeout: a stock controller answers REQUEST_TIMED_OUT if its own metadata has not followed in time.
+
+Difference: a request for all partitions gets NOT_CONTROLLER at the top level from a node that is not the controller. A
+ZooKeeper-mode broker answers an empty success, which tools report as done.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -71,7 +71,7 @@ def _wanted(asked: Sequence[ElectLeadersRequest.TopicPartitions]) -> Steps[list[
 
 
 def _by_topic(results: Iterable[ItemResult], *, everything: bool) -> Steps[dict[str, list[ItemResult]]]:
-    """Returns the results of each topic; if all partitions were asked for, without those that needed no election."""
+    """If all partitions were asked for, leaves out those that needed no election."""
     topics: dict[str, list[ItemResult]] = {}
     for result in results:
         if not (everything and isinstance(result[2], ElectionNotNeeded)):

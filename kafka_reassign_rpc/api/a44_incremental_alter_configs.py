@@ -1,8 +1,6 @@
-"""IncrementalAlterConfigs (key 44), versions 0-1: set, delete, append to and subtract from configs (KIP-339).
-
-Behaviour   One result per resource. Any node changes topics and the cluster default; only the broker itself changes
-            its own configs. APPEND and SUBTRACT are for lists only. A resource that is named twice is refused both
-            times. This API does not change broker loggers.
+"""IncrementalAlterConfigs (key 44), versions 0-1: set, delete, append to and subtract from configs (KIP-339). Any node
+changes topics and the cluster default; only the broker itself changes its own configs. A resource that is named twice
+is refused both times. This API does not change broker loggers.
 """
 
 from collections.abc import Sequence

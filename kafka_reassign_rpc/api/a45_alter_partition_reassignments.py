@@ -1,17 +1,22 @@
 """AlterPartitionReassignments (key 45), versions 0-1: start, change and cancel moves (KIP-455, KIP-860).
 
-Behaviour   NOT_CONTROLLER at the top level, without results, on a node that is not the controller. Otherwise each
-            requested partition has exactly one result with its own error. A partition that is named twice counts
-            once, with its last target, as in Kafka. Null replicas cancel the move. Version 1 has
-            `allow_replication_factor_change` and echoes it. The server accepts a target that the caps on moves in
-            flight do not let start yet, and queues it.
-Tags        860 of a partition (nullable list of int32): the expected current replicas, a compare-and-set.
-            2361 of the request: the throttle lease of the moves in bytes/s (0: none, -1: as it is).
-            2364 of the request: the lease takes the place of a stricter rate (INVALID_REQUEST without a lease).
-            2362 of the request: the reason, in words; INVALID_REQUEST where it is longer than `REASON_LENGTH`.
-            236 of the request: the targets join the queue, also while reassignments are disabled or brokers dead.
-            2363 of the request, with 236: the cap of these moves on the moves in flight of each of their brokers.
-Speed       The results of ten thousand partitions are packed in a few ms, without message objects.
+NOT_CONTROLLER stands at the top level, without results; otherwise each requested partition has exactly one result with
+its own error. A partition that is named twice counts once, with its last target, as in Kafka. Null replicas cancel the
+move. A target that the caps on moves in flight do not let start yet is accepted, and queued.
+
+Tagged fields of a partition:
+
+860     the expected current replicas (nullable list of int32), a compare-and-set
+
+Tagged fields of the request:
+
+2361    the throttle lease of the moves in bytes/s (0: none, -1: as it is)
+2364    the lease replaces a stricter rate (INVALID_REQUEST without a lease)
+2362    the reason, in words; INVALID_REQUEST if it is longer than `REASON_LENGTH`
+236     the targets join the queue, even while reassignments are disabled or brokers dead
+2363    with 236: the cap of these moves on the moves in flight of each of their brokers
+
+The results of ten thousand partitions are packed in a few ms, without message objects.
 """
 
 import struct
@@ -96,7 +101,7 @@ def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: Request
 
 
 def _wanted(topics: Sequence[_AskedTopic]) -> Steps[dict[str, Targets]]:
-    """Returns the targets of each partition. The last one counts."""
+    """The targets of each partition. The last one counts."""
     wanted: dict[str, Targets] = {}
     for topic in topics:
         targets = wanted.setdefault(topic.name, {})
@@ -117,7 +122,7 @@ def _as_asked(wanted: Mapping[str, Targets]) -> Steps[list[tuple[str, list[Targe
 
 
 def _encoded(head: bytes, wanted: Mapping[str, Targets], results: Iterable[ItemResult]) -> Steps[list[bytes]]:
-    """Returns the body of the answer, in pieces: the results by topic, in the order of the request."""
+    """The body of the answer, in pieces: the results by topic, in the order of the request."""
     answers: dict[str, list[bytes]] = {name: [] for name, targets in wanted.items() if targets}
     for name, index, error in results:
         answers[name].append(_result(index, error))
@@ -139,7 +144,7 @@ def _ids(asked: list[int] | None) -> tuple[int, ...] | None:
 
 
 def _result(index: int, error: KafkaError | None) -> bytes:
-    """Makes a ReassignablePartitionResponse. An answer has thousands of them; most differ only in the partition."""
+    """A ReassignablePartitionResponse. An answer has thousands of them; most differ only in the partition."""
     if error is None:
         return _TAKEN.pack(index, 0, 0, 0)
     return _REFUSED.pack(index, error.code) + compact_string(error.message) + _NO_TAGS
@@ -147,7 +152,8 @@ def _result(index: int, error: KafkaError | None) -> bytes:
 
 def fail(request: AlterPartitionReassignmentsRequest, version: int, error: KafkaError) -> Handled:
     """NOT_CONTROLLER stands only at the top level, since clients retry only then. Any other error is repeated for each
-    partition."""
+    partition.
+    """
     topics = () if isinstance(error, NotController) else request.topics
     elements = (
         InParts(

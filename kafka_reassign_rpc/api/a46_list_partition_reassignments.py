@@ -1,18 +1,20 @@
 """ListPartitionReassignments (key 46), version 0: the partitions that move (KIP-455).
 
-Behaviour   All moving partitions where topics are null, else those of the named ones that move. The answer leaves
-            out topics without a move and topics that do not exist. NOT_CONTROLLER at the top level on any other
-            node; any other error names the partitions that were asked for again, without replicas, as in Kafka. A
-            partition whose move waits in the queue is listed too, with its current replicas and with the adding and
-            removing replicas that the move will have; not while another move of it is in flight, as a client expects
-            one move of a partition (DescribeReassignments tells both).
-Tags        240 of a partition: the identity of its move (KIP-240), once its record is durable.
-            241: "waiting" where the move waits in the queue.
-            242: the route of the move, where it is not RPC. 243: its reason, if it has one. 244: by whom and since when
-            it is held, where it is.
-Speed       The encoded bytes of a topic are cached until one of its partitions changes, those of a partition until
-            it changes itself. Ten thousand partitions take 1 ms where nothing has changed, a few ms where much
-            has.
+Null topics ask for all. An error other than NOT_CONTROLLER names the requested partitions again, without replicas, as
+in Kafka. A partition whose move waits in the queue is listed too, with its current replicas and with the adding and
+removing replicas that the move will have; not while another move of it is in flight, as a client expects one move of a
+partition (DescribeReassignments shows both).
+
+Tagged fields of a partition:
+
+240    the identity of its move (KIP-240), once its record is durable
+241    "waiting" if the move waits in the queue
+242    the route of the move, if it is not RPC
+243    its reason
+244    by whom and since when it is held
+
+The encoded bytes of a topic are cached until one of its partitions changes, those of a partition until it changes
+itself: ten thousand partitions take 1 ms if nothing has changed, a few ms if much has.
 """
 
 import struct
@@ -82,7 +84,8 @@ def _found(
     controller: ControllerPort, wanted: Mapping[str, Collection[int]] | None
 ) -> tuple[dict[str, bytes], list[tuple[str, int | None, Moving, Listed]]]:
     """Takes all values from the controller before the next commit changes them. Returns what is encoded, and what is
-    not yet."""
+    not yet.
+    """
     waiting = dict(controller.waiting_reassignments(wanted))
     parts: dict[str, bytes] = {}
     complete = wanted is None
@@ -110,24 +113,25 @@ def _encoded(parts: Mapping[str, bytes]) -> Encoded:
 
 class ListFragments:
     """A cache of encoded partitions and topics. An entry is valid while the values that it was made from are
-    unchanged."""
+    unchanged.
+    """
 
     def __init__(self) -> None:
         self._partitions: dict[str, dict[int, tuple[Partition, WaitingMove | None, bytes]]] = {}
         self._topics: dict[str, tuple[int, bytes]] = {}
 
     def of_topic(self, name: str, revision: int) -> bytes | None:
-        """Returns the bytes of all moving partitions of the topic, if this revision of it has been encoded."""
+        """The bytes of all moving partitions of the topic, if this revision of it has been encoded."""
         kept = self._topics.get(name)
         return None if kept is None or kept[0] != revision else kept[1]
 
     def encode(self, name: str, listed: Listed, revision: int | None = None, *, complete: bool = False) -> Steps[bytes]:
-        """Makes an OngoingTopicReassignment.
+        """An OngoingTopicReassignment.
 
         complete   `listed` is all that moves in the topic: entries of its other partitions are dropped
-        revision   the topic's revision, if the answer follows from it alone: no move of the topic waits
+        revision   the topic's revision, if only it decides the answer: no move of the topic waits
 
-        Several may be under way at once: each stores complete entries only.
+        Several may be under way at once: each stores only complete entries.
         """
         known = self._partitions.setdefault(name, {})
         parts = [compact_string(name), uvarint(len(listed) + 1)]
@@ -161,8 +165,9 @@ def _format(replicas: int, adding: int, removing: int) -> struct.Struct:
 
 
 def encode_partition(index: int, partition: Partition, waiting: WaitingMove | None = None) -> bytes:
-    """Makes an OngoingPartitionReassignment of version 0. `waiting` is the move in the queue of a partition that has
-    none in flight."""
+    """An OngoingPartitionReassignment of version 0. `waiting` is the move in the queue of a partition that has none in
+    flight.
+    """
     replicas, adding, removing = partition.replicas, partition.adding, partition.removing
     move = partition.move
     if waiting is not None:
@@ -184,7 +189,7 @@ def encode_partition(index: int, partition: Partition, waiting: WaitingMove | No
 
 
 def _tags(first: bytes, of: MoveRecord | WaitingMove) -> bytes:
-    """Makes the tagged fields: `first` (one or none), then the route and the reason if they are not the default."""
+    """The tagged fields: `first` (one or none), then the route and the reason if they are not the default."""
     tags = [first] if first else []
     if of.route != RPC:
         tags.append(_ROUTE + sized(compact_string(of.route)))
@@ -198,7 +203,8 @@ def _tags(first: bytes, of: MoveRecord | WaitingMove) -> bytes:
 
 def fail(request: ListPartitionReassignmentsRequest, _version: int, error: KafkaError) -> Handled:
     """NOT_CONTROLLER stands alone. Any other error comes with the requested partitions, without replicas, as in Kafka's
-    ListPartitionReassignmentsRequest.getErrorResponse."""
+    ListPartitionReassignmentsRequest.getErrorResponse.
+    """
     topics = () if isinstance(error, NotController) else request.topics or ()
     elements = (
         InParts(

@@ -1,7 +1,5 @@
-"""OffsetDelete (key 47), version 0: this node coordinates no group.
-
-Behaviour   NOT_COORDINATOR for the group, which sends the client to FindCoordinator. GROUP_AUTHORIZATION_FAILED first;
-            INVALID_GROUP_ID without a group. The error of the group replaces those of topics, as in Kafka.
+"""OffsetDelete (key 47), version 0: this node coordinates no group. The group gets NOT_COORDINATOR, which sends the
+client to FindCoordinator, or INVALID_GROUP_ID; this replaces the errors of topics, as in Kafka.
 """
 
 from typing import NoReturn

@@ -1,7 +1,6 @@
-"""DescribeClientQuotas (key 48), versions 0-1: the quotas of users, clients and IPs (KIP-546).
-
-Behaviour   As ZkAdminManager.describeClientQuotas. A quota in ZooKeeper that is no number is left out.
-            CLUSTER_AUTHORIZATION_FAILED where the brokers have an authorizer.
+"""DescribeClientQuotas (key 48), versions 0-1: the quotas of users, clients and IPs (KIP-546), as
+ZkAdminManager.describeClientQuotas. A quota in ZooKeeper that is no number is left out. CLUSTER_AUTHORIZATION_FAILED if
+the brokers have an authorizer.
 """
 
 from collections.abc import Mapping

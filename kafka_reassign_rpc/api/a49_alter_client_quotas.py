@@ -1,9 +1,9 @@
-"""AlterClientQuotas (key 49), versions 0-1: set and remove quotas of users, clients and IPs (KIP-546).
+"""AlterClientQuotas (key 49), versions 0-1: set and remove quotas of users, clients and IPs (KIP-546), as
+ZkAdminManager.alterClientQuotas, which any broker carries out. CLUSTER_AUTHORIZATION_FAILED if the brokers have an
+authorizer.
 
-Behaviour   As ZkAdminManager.alterClientQuotas, which any broker carries out. One result per entity. An entity that is
-            named twice is refused both times: Kafka changes it twice and gives one result.
-            An IP is an IPv4 address: no name is resolved.
-            CLUSTER_AUTHORIZATION_FAILED where the brokers have an authorizer.
+Difference: an entity that is named twice is refused both times; Kafka changes it twice and gives one result. An IP is
+an IPv4 address: no name is resolved.
 """
 
 from collections import Counter

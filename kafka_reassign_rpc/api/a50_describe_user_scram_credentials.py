@@ -1,8 +1,6 @@
-"""DescribeUserScramCredentials (key 50), version 0: mechanisms and iterations of users' SCRAM credentials (KIP-554).
-
-Behaviour   As ZkAdminManager.describeUserScramCredentials: without users, all that have credentials, in the order of
-            their names. A user whose credential cannot be read gets UNKNOWN_SERVER_ERROR.
-            CLUSTER_AUTHORIZATION_FAILED where the brokers have an authorizer.
+"""DescribeUserScramCredentials (key 50), version 0: mechanisms and iterations of users' SCRAM credentials (KIP-554), as
+ZkAdminManager.describeUserScramCredentials. A user whose credential cannot be read gets UNKNOWN_SERVER_ERROR.
+CLUSTER_AUTHORIZATION_FAILED if the brokers have an authorizer.
 """
 
 from collections.abc import Mapping

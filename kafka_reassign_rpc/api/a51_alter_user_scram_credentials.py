@@ -1,7 +1,6 @@
-"""AlterUserScramCredentials (key 51), version 0: set and delete SCRAM credentials of users (KIP-554).
-
-Behaviour   As ZkAdminManager.alterUserScramCredentials: one result per user; either all credentials of a user change or
-            none. Only the controller does it. CLUSTER_AUTHORIZATION_FAILED where the brokers have an authorizer.
+"""AlterUserScramCredentials (key 51), version 0: set and delete SCRAM credentials of users (KIP-554), as
+ZkAdminManager.alterUserScramCredentials: either all credentials of a user change or none. Only the controller does it.
+CLUSTER_AUTHORIZATION_FAILED if the brokers have an authorizer.
 """
 
 from collections.abc import Sequence

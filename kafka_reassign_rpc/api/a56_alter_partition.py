@@ -1,8 +1,5 @@
-"""AlterPartition (key 56), versions 0-3: a leader asks for new ISRs.
-
-Behaviour   One result per partition: its state after the change, or an error from which the leader knows what to do
-            next. NOT_CONTROLLER and STALE_BROKER_EPOCH at the top level. Version 2 names topics by id; version 3
-            carries the broker epochs of the ISR.
+"""AlterPartition (key 56), versions 0-3: a leader asks for new ISRs. Each partition gets its state after the change, or
+an error from which the leader knows what to do next.
 """
 
 from collections.abc import Sequence
@@ -99,7 +96,7 @@ def _change(topic: _Changed, partition: _Changed.PartitionData, version: int) ->
 
 
 def _partition(version: int, index: int, outcome: Partition | KafkaError) -> tuple[object, ...]:
-    """Returns the fields of a PartitionData in order: much cheaper than an object for each."""
+    """The fields of a PartitionData in order: much cheaper than an object for each."""
     if isinstance(outcome, KafkaError):
         fields: tuple[object, ...] = (index, outcome.code, 0, 0, ())
         recovery, epoch = 0, 0

@@ -1,8 +1,6 @@
-"""UpdateFeatures (key 57), versions 0-1: finalize features of the cluster (KIP-584). What `kafka-features.sh` sends.
-
-Behaviour   One result per feature, with the texts of Kafka's controller. In ZooKeeper mode no broker supports a feature
-            and none is finalized, so each update is refused (KafkaController.validateFeatureUpdate). NOT_CONTROLLER at
-            the top level on a node that is not the controller.
+"""UpdateFeatures (key 57), versions 0-1: finalize features of the cluster (KIP-584), which `kafka-features.sh` sends.
+In ZooKeeper mode no broker supports a feature and none is finalized, so each update is refused with the text of Kafka's
+controller (KafkaController.validateFeatureUpdate).
 """
 
 from kafka_reassign_rpc.api.answer_fields import error_alone
@@ -40,7 +38,7 @@ def _refused(update: _Update, version: int) -> _Result:
 
 
 def _refusal(update: _Update, version: int) -> str:
-    """Returns why Kafka refuses the update, in the order of its checks."""
+    """The order of checks is Kafka's."""
     kind = update.upgrade_type if version >= 1 else SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE
     level = update.max_version_level
     if not update.feature:

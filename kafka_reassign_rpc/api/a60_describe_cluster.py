@@ -1,8 +1,5 @@
-"""DescribeCluster (key 60), versions 0-2: cluster id, controller, brokers.
-
-Behaviour   Answers endpoint type 1 (brokers). Type 2 (KRaft controllers) gets MISMATCHED_ENDPOINT_TYPE, any other
-            type UNSUPPORTED_ENDPOINT_TYPE; in version 0 both get INVALID_REQUEST. Version 2 adds fenced brokers, which
-            ZooKeeper mode does not have.
+"""DescribeCluster (key 60), versions 0-2: cluster id, controller, brokers. Endpoint type 2 (KRaft controllers) gets
+MISMATCHED_ENDPOINT_TYPE, any other but 1 (brokers) UNSUPPORTED_ENDPOINT_TYPE. ZooKeeper mode has no fenced brokers.
 """
 
 from kafka_reassign_rpc.api.answer_fields import error_alone

@@ -1,8 +1,6 @@
-"""DescribeProducers (key 61), version 0: this node has no records.
-
-Behaviour   Each partition gets NOT_LEADER_OR_FOLLOWER, which sends the client back to Metadata. First, as in Kafka,
-            INVALID_TOPIC_EXCEPTION for a name that no topic can have, TOPIC_AUTHORIZATION_FAILED,
-            UNKNOWN_TOPIC_OR_PARTITION.
+"""DescribeProducers (key 61), version 0: this node has no records. Each partition gets NOT_LEADER_OR_FOLLOWER, which
+sends the client back to Metadata, after INVALID_TOPIC_EXCEPTION for a name that no topic can have, and the checks of
+rights and topics.
 """
 
 from typing import Any

@@ -1,7 +1,5 @@
-"""DescribeTransactions (key 65), version 0: this node coordinates no transaction.
-
-Behaviour   Each transactional id gets NOT_COORDINATOR, which sends the client to FindCoordinator, or
-            TRANSACTIONAL_ID_AUTHORIZATION_FAILED. An empty one is INVALID_REQUEST.
+"""DescribeTransactions (key 65), version 0: this node coordinates no transaction. Each transactional id gets
+NOT_COORDINATOR, which sends the client to FindCoordinator, or TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,5 @@
-"""ListTransactions (key 66), versions 0-1: this node coordinates no transaction.
-
-Behaviour   An empty list. Clients ask every node and merge the answers. Filters that name no state of transactions are
-            told, each once.
+"""ListTransactions (key 66), versions 0-1: this node coordinates no transaction. The list is empty: clients ask every
+node and merge the answers. Filters that name no state of transactions are reported, each once.
 """
 
 from kafka_reassign_rpc.api.answer_fields import error_alone

@@ -1,6 +1,5 @@
-"""AllocateProducerIds (key 67), version 0: a broker asks for a block of producer ids.
-
-Behaviour   The next block; it is durable before the broker gets it. Errors at the top level.
+"""AllocateProducerIds (key 67), version 0: a broker asks for a block of producer ids, which is durable before it gets
+it.
 """
 
 from kafka_reassign_rpc.api.answer_fields import error_alone

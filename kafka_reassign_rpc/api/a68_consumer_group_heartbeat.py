@@ -1,6 +1,5 @@
-"""ConsumerGroupHeartbeat (key 68), version 0: groups of KIP-848 need KRaft.
-
-Behaviour   UNSUPPORTED_VERSION, as from every broker in ZooKeeper mode.
+"""ConsumerGroupHeartbeat (key 68), version 0: UNSUPPORTED_VERSION, as from every broker in ZooKeeper mode, since groups
+of KIP-848 need KRaft.
 """
 
 from typing import NoReturn

@@ -1,6 +1,5 @@
-"""ConsumerGroupDescribe (key 69), version 0: groups of KIP-848 need KRaft.
-
-Behaviour   UNSUPPORTED_VERSION for each group, as from every broker in ZooKeeper mode.
+"""ConsumerGroupDescribe (key 69), version 0: UNSUPPORTED_VERSION for each group, as from every broker in ZooKeeper
+mode, since groups of KIP-848 need KRaft.
 """
 
 from typing import NoReturn

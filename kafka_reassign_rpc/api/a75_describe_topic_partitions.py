@@ -1,13 +1,12 @@
 """DescribeTopicPartitions (key 75), version 0: topics and partitions, page by page (KIP-966).
 
-Behaviour   Topics in order of their names; all of them where the request names none. The answer ends after
-            `response_partition_limit` partitions (1 to 2,000) with a cursor to go on from. A cursor skips the topics
-            before its own. An unknown topic gets UNKNOWN_TOPIC_OR_PARTITION where the request names it, and is left
-            out where only the cursor does. Eligible leader replicas belong to KRaft: the lists are empty. The schema
-            also allows null, but the 3.9 Java client fails on it.
-Advertised  No: ZooKeeper-mode brokers do not have this API. Stock tools that see it print other columns than they
-            print against such brokers (`Elr:` instead of `Elr: N/A`).
-Source      DescribeTopicPartitionsRequestHandler and KRaftMetadataCache of Kafka 3.9.
+Topics come in order of their names. The answer ends after `response_partition_limit` partitions (1 to 2,000) with a
+cursor to go on from. A cursor skips the topics before its own. An unknown topic gets UNKNOWN_TOPIC_OR_PARTITION if the
+request names it, and is left out if only the cursor does. Eligible leader replicas belong to KRaft: the lists are
+empty. The schema also allows null, but the 3.9 Java client fails on it.
+
+It is not advertised, since ZooKeeper-mode brokers do not have this API: stock tools that see it print other columns
+(`Elr:` instead of `Elr: N/A`). Source: DescribeTopicPartitionsRequestHandler and KRaftMetadataCache of Kafka 3.9.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,9 +1,6 @@
-"""What the caller of a request may do. The dispatcher makes an `Access` for each request; handlers ask it, and know no
-authorizer.
-
-The dispatcher asks for itself what every request of an API needs on the cluster (`Acl.only_for` is empty). A handler
-asks about the topics, groups and other resources that a request names: it knows where they stand in the request, and
-what the answer says of each that is denied.
+"""What the caller of a request may do. The dispatcher makes an `Access` for each request, and asks it what every
+request of an API needs on the cluster (`Acl.only_for` is empty). A handler asks about the topics, groups and other
+resources that a request names, and knows no authorizer.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,9 +21,9 @@ Denied = tuple[AclOperation, ResourceType, str]
 class Access:
     """What a principal may do from a host.
 
-    authorizer  None: everything is allowed
-    why_denied  what a refusal on the cluster says besides; empty: nothing
-    unlimited   whether everything is allowed: no need to ask for each of many resources
+    authorizer  None allows everything
+    why_denied  what a refusal on the cluster says besides, or ""
+    unlimited   whether everything is allowed, so that nobody need ask for each of many resources
     denied      the first refusals that the caller learns of
     refusals    how many they are in all
     """
@@ -45,8 +42,7 @@ class Access:
         self.refusals = 0
 
     def may(self, operation: AclOperation, resource_type: ResourceType, name: str, *, told: bool = True) -> bool:
-        """Whether the caller may do this. `told`: whether the caller will learn that he may not (Kafka's logIfDenied):
-        otherwise a refusal is not recorded."""
+        """`told` records a refusal, since the caller learns of it (Kafka's logIfDenied)."""
         if self._authorizer is None or self.unlimited:
             return True
         if self._authorizer.authorize(self._principal, self._host, operation, resource_type, name):
@@ -92,14 +88,13 @@ class Access:
         return self._authorizer.authorized_operations(self._principal, self._host, resource_type, name)
 
     def cluster_operations(self) -> frozenset[AclOperation]:
-        """Returns all that the caller may do to the cluster; nothing if he may not describe it (AuthHelper,
-        KafkaApis)."""
+        """All that the caller may do to the cluster; nothing if he may not describe it (AuthHelper, KafkaApis)."""
         if not self.may_on_cluster(AclOperation.DESCRIBE):
             return frozenset()
         return self.operations(ResourceType.CLUSTER, CLUSTER_NAME)
 
     def describe_denied(self) -> str:
-        """Returns `ALTER on topic a, b and 7 more`, for people."""
+        """`ALTER on topic a, b and 7 more`, for people."""
         return first_of([*_sentences(self.denied)], NAMED, of=self.refusals)
 
     def _deny(self, operation: AclOperation, resource_type: ResourceType, name: str) -> None:

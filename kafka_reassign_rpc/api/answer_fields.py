@@ -19,7 +19,7 @@ _UNTOLD = (ClusterAuthorizationFailed, RequestTimedOut, ThrottlingQuotaExceeded,
 
 
 def error_alone(response: type[Any]) -> ErrorAnswer:
-    """Answers of this class that hold an error, and else what their schema gives as defaults."""
+    """Answers of this class that hold an error, and the defaults of their schema."""
 
     def fail(_request: object, version: int, error: KafkaError) -> Any:
         text = {"error_message": error.message} if "error_message" in response.fields else {}
@@ -33,8 +33,9 @@ def code_of(error: KafkaError | None) -> int:
 
 
 def message_of(error: KafkaError | None) -> str | None:
-    """Returns the error message; None if there is no error, or it says no more than the code of one of `_UNTOLD`
-    (Kafka's `new ApiError(error, null)`, and ApiError.fromThrowable)."""
+    """None if there is no error, or it says no more than the code of one of `_UNTOLD` (Kafka's `new ApiError(error,
+    null)`, and ApiError.fromThrowable).
+    """
     if error is None or (isinstance(error, _UNTOLD) and error.message == error.default_message):
         return None
     return error.message

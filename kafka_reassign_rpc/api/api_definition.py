@@ -18,9 +18,8 @@ from kafka_reassign_rpc.support.turns import Work
 
 
 class Peer(NamedTuple):
-    """The client at the other end of a connection, the listener that it came in by, and who it is.
-
-    `mechanism`: the SASL mechanism that it authenticated with, else "".
+    """The client at the other end of a connection, the listener that it came in by, and who it is. `mechanism` is the
+    SASL mechanism with which it authenticated, or "".
     """
 
     host: str
@@ -56,8 +55,9 @@ cannot be decoded, NotController."""
 
 
 class Encoded(msgspec.Struct, frozen=True, gc=False):
-    """An answer whose body the handler has encoded itself (everything after the response header): its bytes, or a list
-    of their pieces."""
+    """An answer whose body the handler has encoded itself (everything after the response header): its bytes, or their
+    pieces.
+    """
 
     body: bytes | list[bytes]
 
@@ -98,7 +98,7 @@ class Acl(NamedTuple):
     """A permission that a request needs: `operation` on the cluster, or on each topic, group or transactional id that
     the request names. The dispatcher asks for those on the cluster that every request needs, the handler for others.
 
-    only_for        for which requests or fields, where it is not needed for all of them
+    only_for        for which requests or fields, if not for all
     names_request   whether the error's text names the request (AuthHelper.authorizeClusterOperation)
     """
 
@@ -114,13 +114,11 @@ class Api(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     key, name       as in Kafka's ApiKeys; the module that declares it is called `a<key>_<name>`
     min_version     lowest and highest version served: a part of `protocol.versions.SUPPORTED`
     max_version
-    group           who sends its requests
     acl             the permissions that its requests need, as in Kafka
-    handle          answers a request
     fail            makes the answer when `handle` has raised a KafkaError
     max_elements    the most array elements of a request, at all depths together (`protocol.bounded_decoder` says how it
                     counts): more than honest clients send. A request with more is not decoded. The answer is
-                    INVALID_REQUEST where the version has an error for the whole request; else the connection closes
+                    INVALID_REQUEST if the version has an error for the whole request; else the connection closes
     advertised      False: served, but not shown in ApiVersions
     to_controller   clients send it to the controller alone (ControllerNodeProvider of Java's KafkaAdminClient): the
                     versions of brokers do not matter

@@ -1,9 +1,9 @@
-"""What brokers have to tell before something is done for clients: their policies (KIP-108, KIP-133), Java classes that
-check what clients want to create or to change, and whether they migrate to KRaft.
+"""What brokers must say before something is done for clients: their policies (KIP-108, KIP-133), which are Java classes
+that check what clients want to create or to change, and whether they migrate to KRaft.
 
-This product cannot run them. A node whose configuration names a policy refuses what the policy would have to check, as
-Kafka does where the policy refuses: POLICY_VIOLATION. Source: ZkAdminManager.validateTopicCreatePolicy (CreateTopics;
-not CreatePartitions) and validateConfigPolicy (configs of topics and of brokers).
+This product cannot run the classes. A node whose configuration names a policy refuses what the policy would have to
+check: POLICY_VIOLATION. Source: ZkAdminManager.validateTopicCreatePolicy (CreateTopics; not CreatePartitions) and
+validateConfigPolicy (configs of topics and of brokers).
 """
 
 from collections.abc import Collection
@@ -20,13 +20,14 @@ def check_create_topic(node: Node) -> None:
 
 async def check_alter_config(node: Node) -> None:
     """Raises PolicyViolation if a policy would have to check a change of configs, and RequestTimedOut if the brokers
-    refuse to say."""
+    refuse to say.
+    """
     check_known(await node.unknown_settings([ALTER_CONFIG_POLICY]))
     _check(node, ALTER_CONFIG_POLICY, "changes of configs")
 
 
 async def check_lease(node: Node, throttle: int) -> None:
-    """Raises RequestTimedOut where it is not known in time whether brokers migrate to KRaft, which keeps leases."""
+    """Raises RequestTimedOut if it is not known in time whether brokers migrate to KRaft, which keeps leases."""
     if throttle > 0 and await node.unknown_settings([MIGRATION]):
         raise RequestTimedOut(
             "No throttle lease is given: it is not known whether the brokers migrate to KRaft, which would leave it in"

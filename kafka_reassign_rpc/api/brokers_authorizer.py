@@ -1,9 +1,8 @@
 """Requests that only the brokers' authorizer could decide, on a node without one: quotas, SCRAM credentials and ACLs.
 
 `door.py` refuses all that needs a right before a handler runs. It is open with `broker.authorizer=ignore`, and once
-some broker has said that it has no authorizer. These requests are refused all the same, if any broker has one, and
-until each has said that it has none: whoever sets a credential can be anybody afterwards. If the node itself has an
-authorizer, it has asked that.
+some broker has said that it has no authorizer. These requests are refused even then, if any broker has one, and until
+each has said that it has none: whoever sets a credential can be anybody afterwards.
 """
 
 from kafka_reassign_rpc.api.config_ports import AclPort
@@ -26,8 +25,9 @@ def check_no_authorizer(node: Node) -> None:
 
 
 def acls_of(node: Node, text: str) -> AclPort:
-    """Returns the node's ACLs. Without an authorizer it raises the error of every request about ACLs: as a broker
-    without one (`text`), unless the brokers have one."""
+    """Without an authorizer it raises the error of every request about ACLs: as a broker without one (`text`), unless
+    the brokers have one.
+    """
     if node.acls is not None:
         return node.acls
     authorizer = node.authorizer()

@@ -1,8 +1,6 @@
-"""Changes of the cluster-wide broker configs (BROKER ""): every live broker has to accept them.
-
-What a change says for itself is judged here, from Kafka's table. Only brokers know the rest: the classes that they can
-load, their threads, their own configs. The node asks them, and writes only what all accept: see
-docs/decisions/0007-brokers-judge-their-defaults.md.
+"""Changes of the cluster-wide broker configs (BROKER ""): every live broker must accept them. What a change says for
+itself is judged here, from Kafka's table. Only brokers know the rest (their classes, threads and own configs), so the
+node asks them: see docs/decisions/0007-brokers-judge-their-defaults.md.
 """
 
 from collections.abc import Collection, Mapping
@@ -34,9 +32,8 @@ class _Changed(Exception):
 async def alter_cluster_defaults(
     node: Node, change: ConfigChange, named: Collection[str], by: Requester, *, validate_only: bool
 ) -> None:
-    """Changes the cluster-wide configs; with `validate_only` only checks the change. Raises KafkaError.
-
-    `named` are the configs that the request names.
+    """Changes the cluster-wide configs, of which the request names `named`; with `validate_only` only checks the
+    change. Raises KafkaError.
     """
     for _ in range(RACES):
         standing = dict(await node.configs.read(BROKERS, DEFAULT))
@@ -59,8 +56,7 @@ async def alter_cluster_defaults(
 def wanted_defaults(
     standing: Mapping[str, str], change: ConfigChange, named: Collection[str]
 ) -> tuple[Mapping[str, str], DefaultsChange]:
-    """Returns what would stand in ZooKeeper after the change, and what brokers would see of it. Pure; raises
-    KafkaError.
+    """What would stand in ZooKeeper after the change, and what brokers would see of it. Raises KafkaError.
 
     Brokers leave out what they cannot use. So that is judged if the request names it, and otherwise stays as it is.
     """

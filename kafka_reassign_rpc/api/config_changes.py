@@ -1,8 +1,6 @@
-"""Changing configs: what AlterConfigs and IncrementalAlterConfigs have in common.
-
-Checks and messages follow ConfigAdminManager.preprocess and ZkAdminManager of Kafka 3.9 in ZooKeeper mode:
-INVALID_REQUEST for a value that its definition refuses, INVALID_CONFIG for an unknown topic config. The functions
-before `apply_change` are pure.
+"""Changing configs: what AlterConfigs and IncrementalAlterConfigs have in common. Checks and messages follow
+ConfigAdminManager.preprocess and ZkAdminManager of Kafka 3.9 in ZooKeeper mode: INVALID_REQUEST for a value that its
+definition refuses, INVALID_CONFIG for an unknown topic config. The functions before `apply_change` are pure.
 """
 
 import logging
@@ -88,7 +86,7 @@ class ConfigResource(NamedTuple):
 
 
 def duplicates(resources: Sequence[ConfigResource]) -> Steps[set[ConfigResource]]:
-    """Returns the resources that a request names more than once. None of them is changed."""
+    """The resources that a request names more than once, of which none is changed."""
     once: set[ConfigResource] = set()
     twice: set[ConfigResource] = set()
     for resource in resources:
@@ -98,7 +96,7 @@ def duplicates(resources: Sequence[ConfigResource]) -> Steps[set[ConfigResource]
 
 
 def check_ops(ops: Sequence[AlterConfigOp]) -> None:
-    """Checks a list of changes as far as that needs no current configs; raises InvalidRequest."""
+    """Checks what needs no current configs; raises InvalidRequest."""
     if len({op.name for op in ops}) < len(ops):
         raise InvalidRequest("Error due to duplicate config keys")
     null = [op.name for op in ops if op.type != OpType.DELETE and op.value is None]
@@ -119,7 +117,7 @@ def check_broker_name(node_id: int, name: str) -> None:
 
 
 def incremental(ops: Sequence[AlterConfigOp], definitions: Mapping[str, ConfigDefinition]) -> ConfigChange:
-    """Returns the change that a list of operations makes (ConfigAdminManager.prepareIncrementalConfigs)."""
+    """The change that a list of operations makes (ConfigAdminManager.prepareIncrementalConfigs)."""
 
     def change(current: Mapping[str, str]) -> dict[str, str]:
         wanted = dict(current)
@@ -131,7 +129,7 @@ def incremental(ops: Sequence[AlterConfigOp], definitions: Mapping[str, ConfigDe
 
 
 def replacing(configs: Mapping[str, str]) -> ConfigChange:
-    """Returns the change that AlterConfigs makes: configs that it does not name are deleted."""
+    """The change that AlterConfigs makes: configs that it does not name are deleted."""
     return lambda _current: dict(configs)
 
 
@@ -163,8 +161,9 @@ def _items(text: str) -> list[str]:
 
 
 def config_denial(resource: ConfigResource, operation: AclOperation, access: Access) -> KafkaError | None:
-    """Returns the error of a resource to whose configs the caller may not do this; None if he may, and for a type of
-    resources that has no configs here."""
+    """The error of a resource to whose configs the caller may not do this; None if he may, and for a type of resources
+    that has no configs here.
+    """
     if resource.type == ConfigResourceType.TOPIC:
         may = access.may(operation, AclResource.TOPIC, resource.name)
         return None if may else TopicAuthorizationFailed()
@@ -178,8 +177,8 @@ class WantedConfigs(NamedTuple):
 
     change     makes it from the resource's configs
     named      the configs that the request names
-    replaces   the request repeats what shall stay (AlterConfigs); it leaves as they are the configs that it does not
-               name (IncrementalAlterConfigs) where this is False
+    replaces   the request repeats what must stay (AlterConfigs); otherwise what it does not name stays
+               (IncrementalAlterConfigs)
     """
 
     change: ConfigChange
@@ -187,7 +186,7 @@ class WantedConfigs(NamedTuple):
     replaces: bool = False
 
     def judged(self, current: Mapping[str, str], result: Mapping[str, str]) -> frozenset[str]:
-        """Returns the configs that the request is about: those that it only repeats block no other."""
+        """The configs that the request is about: those that it only repeats block no other."""
         return frozenset(name for name, _ in current.items() ^ result.items()) if self.replaces else self.named
 
 
@@ -224,10 +223,7 @@ async def apply_change(
     *,
     validate_only: bool,
 ) -> None:
-    """Changes a resource's configs; with `validate_only` only checks the change. Raises KafkaError.
-
-    brokers   what the brokers make of the configs of topics
-    """
+    """Changes a resource's configs; with `validate_only` only checks the change. Raises KafkaError."""
     if resource.type == ConfigResourceType.TOPIC:
         if not resource.name:
             raise InvalidRequest("Default topic resources are not allowed.")
@@ -290,8 +286,9 @@ def definitions_for(resource: ConfigResource) -> Mapping[str, ConfigDefinition]:
 
 
 def as_kafka_error(error: Exception, resource: object) -> KafkaError:
-    """Returns the error of one resource. An exception that is not a KafkaError is a defect or ZooKeeper's; it is
-    logged, and the other resources go on."""
+    """The error of one resource. An exception that is not a KafkaError is a defect or ZooKeeper's: it is logged, and
+    the other resources go on.
+    """
     if isinstance(error, KafkaError):
         return error.as_answer()
     log.error(
@@ -335,8 +332,8 @@ def alter_resources(
     """Answers `request` with a `response`: one result per resource. A resource that is named twice is refused both
     times.
 
-    wanted      makes the change from a resource's configs. Raises KafkaError where the request makes no sense
-    ctx         who asks, and what he may do. Kafka looks at a change of a broker's configs before it refuses it to him
+    `wanted` makes the change from a resource's configs, or raises KafkaError. As in Kafka, a change of a broker's
+    configs is checked before the caller's right to it.
     """
     resources = yield from _resources(request)
     twice = yield from duplicates(resources)

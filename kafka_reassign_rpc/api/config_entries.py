@@ -1,7 +1,6 @@
-"""Configs as DescribeConfigs and CreateTopics show them: the effective value, its source and its synonyms.
-
-Rules of Kafka 3.9's ConfigHelper, the strongest first: the topic's own value, the dynamic configs of this broker, the
-dynamic defaults of the cluster, the static configuration of this broker, the default. Pure functions.
+"""Configs as DescribeConfigs and CreateTopics show them: the effective value, its source and its synonyms. The rules
+are those of Kafka 3.9's ConfigHelper, the strongest first: the topic's own value, the dynamic configs of this broker,
+the dynamic defaults of the cluster, the static configuration of this broker, the default.
 """
 
 from collections.abc import Collection, Iterable
@@ -48,7 +47,7 @@ class Synonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """One config. `value` is None where the config has no value or the value is secret."""
+    """`value` is None if the config has no value, or a secret one."""
 
     name: str
     value: str | None
@@ -61,9 +60,8 @@ class ConfigEntry(NamedTuple):
 
 
 def topic_entries(configs: Configs, layers: ConfigLayers, keys: Collection[str] | None = None) -> list[ConfigEntry]:
-    """Returns a topic's configs: all of them, or those in `keys`.
-
-    `configs` are those that the topic sets itself; `layers` are those of a broker.
+    """All of a topic's configs, or those in `keys`. `configs` are those that the topic sets itself; `layers` are a
+    broker's.
     """
     broker = layers.effective()
     names = sorted(TOPIC_CONFIGS.keys() | configs.keys())
@@ -95,9 +93,8 @@ def broker_entries(layers: ConfigLayers, keys: Collection[str] | None = None) ->
 
 
 def setting_entries(layers: ConfigLayers, keys: Collection[str] | None = None) -> list[ConfigEntry]:
-    """Returns the settings of the servers: all of them, or those in `keys`. Each layer may hold other configs too.
-
-    `layers` are what all servers share, what stands where settings stood before, and what this server was started with.
+    """All settings of the servers, or those in `keys`. `layers`, which may hold other configs too, are what all servers
+    share, what stands where settings stood before, and what this server was started with.
     """
     found = []
     for name, definition in DEFINITIONS.items():
@@ -129,7 +126,7 @@ def setting_entries(layers: ConfigLayers, keys: Collection[str] | None = None) -
 
 
 def cluster_entries(defaults: Configs, keys: Collection[str] | None = None) -> list[ConfigEntry]:
-    """Returns the dynamic configs of the whole cluster that are set; no defaults."""
+    """The dynamic configs of the whole cluster that are set, without defaults."""
     return [
         _broker_entry(
             name,
@@ -163,8 +160,9 @@ def _value(definition: ConfigDefinition | None, text: str | None) -> str | None:
 
 
 def _synonyms(name: str, own: Configs, defaults: Configs, static: Configs) -> tuple[Synonym, ...]:
-    """Returns the places where a broker config is set, the strongest first, beginning with the first place that has
-    this very name."""
+    """The places where a broker config is set, the strongest first, beginning with the first place that has this very
+    name.
+    """
     names = broker_synonyms(name)
     definition = broker_definition(name)
     sensitive = definition is None or definition.sensitive

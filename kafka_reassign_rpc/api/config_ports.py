@@ -29,29 +29,27 @@ class DefaultsChange(msgspec.Struct, frozen=True):
 
     @property
     def steps(self) -> Mapping[str, str | None]:
-        """What changes: the new values, None where a config is deleted."""
+        """The new values, None for a deleted config."""
         gone = dict.fromkeys(name for name in self.before if name not in self.after)
         return gone | {name: value for name, value in self.after.items() if self.before.get(name) != value}
 
 
 class ConfigPort(Protocol):
-    """Dynamic configs of topics and brokers, as `/config/<entity type>/<name>` holds them.
-
-    Entity types and the name of the cluster-wide configs: `core.state.config_entities`.
+    """Dynamic configs of topics and brokers, as `/config/<entity type>/<name>` holds them. `core.state.config_entities`
+    has the entity types and the name of the cluster-wide configs.
     """
 
     async def get(self, entity_type: str, name: str) -> Mapping[str, str]:
-        """The configs of the entity that hold; empty where it sets none. Raises InvalidConfig where those of a topic
-        cannot be read. A broker without readable configs has none."""
+        """The configs of the entity that hold; empty if it sets none. Raises InvalidConfig if those of a topic cannot
+        be read. A broker without readable configs has none.
+        """
 
     async def read(self, entity_type: str, name: str) -> Mapping[str, str]:
-        """The same, to judge a change of them. Raises InvalidConfig where they cannot be read."""
+        """The same, to judge a change of them. Raises InvalidConfig if they cannot be read."""
 
     async def alter(self, entity_type: str, name: str, change: ConfigChange, by: Requester) -> None:
-        """Reads, changes, writes (compare-and-set) and announces the change. Passes on what `change` raises.
-        Raises InvalidConfig where the configs cannot be read: they are not overwritten.
-
-        Writes nothing where nothing changes.
+        """Reads, changes, writes (compare-and-set) and announces the change; writes nothing if nothing changes. Passes
+        on what `change` raises. Raises InvalidConfig if the configs cannot be read: they are not overwritten.
         """
 
 
@@ -59,15 +57,16 @@ class SettingsPort(Protocol):
     """The settings that the servers of this product share. `ConfigPort` has them among the configs of the own node."""
 
     async def move(self, by: Requester) -> MovedSettings:
-        """Moves the settings that stand in the brokers' defaults to where they belong. Raises InvalidConfig where
-        either cannot be read, BrokerNotAvailable while ZooKeeper does not answer."""
+        """Moves settings from the brokers' defaults to where they belong. Raises InvalidConfig if either cannot be
+        read, BrokerNotAvailable while ZooKeeper does not answer.
+        """
 
 
 class QuotaPort(Protocol):
     """Configs of users, clients and IPs: quotas and SCRAM credentials."""
 
     async def get(self, entity: QuotaEntity) -> Mapping[str, str]:
-        """The configs that the entity sets; empty where it sets none."""
+        """Empty if the entity sets none."""
 
     async def get_all(
         self, shape: tuple[str, ...], exact: Mapping[str, str | None]
@@ -80,13 +79,16 @@ class QuotaPort(Protocol):
 
 class AclPort(Protocol):
     """The ACLs of the cluster. The methods raise BrokerNotAvailable while ZooKeeper does not answer, or before all ACLs
-    are loaded."""
+    are loaded.
+    """
 
     async def find(self, wanted: AclBindingFilter) -> Mapping[ResourcePattern, Sequence[AccessControlEntry]]:
-        """The ACLs that match, by pattern."""
+        """By pattern."""
 
     async def create(self, acls: Sequence[AclBinding], ctx: RequestContext) -> Sequence[KafkaError | None]:
-        """Adds ACLs; the outcome of each."""
+        """Returns the outcome of each."""
 
     async def delete(self, filters: Sequence[AclBindingFilter], ctx: RequestContext) -> Sequence[Sequence[DeletedAcl]]:
-        """Deletes all ACLs that match, each under the first filter that it matches. An error: the ACL still stands."""
+        """Deletes all ACLs that match, each under the first filter that it matches. With an error the ACL still
+        stands.
+        """

@@ -1,7 +1,6 @@
-"""Requests to the coordinator of a group or of a transaction, on a node that coordinates none.
-
-The errors come in the order of KafkaApis, GroupCoordinator and TransactionCoordinator: what the caller may not do, ids
-that nobody has, then NOT_COORDINATOR, which sends clients to FindCoordinator.
+"""Requests to the coordinator of a group or of a transaction, on a node that coordinates none. The errors come in the
+order of KafkaApis, GroupCoordinator and TransactionCoordinator: what the caller may not do, ids that nobody has, then
+NOT_COORDINATOR, which sends clients to FindCoordinator.
 """
 
 from typing import Any, NoReturn
@@ -30,12 +29,12 @@ def check_transaction(access: Access, operation: AclOperation, transactional_id:
 
 
 def group_error(group: str) -> KafkaError:
-    """Returns the error of a group that needs a name (GroupCoordinator.validateGroupStatus)."""
+    """GroupCoordinator.validateGroupStatus, for a group that needs a name."""
     return NotCoordinator() if group else InvalidGroupId()
 
 
 def transaction_error(transactional_id: str) -> KafkaError:
-    """Returns the error of a transaction (TransactionCoordinator)."""
+    """TransactionCoordinator's error."""
     return NotCoordinator() if transactional_id else InvalidRequest()
 
 
@@ -46,7 +45,7 @@ def refuse_member(access: Access, group: str) -> NoReturn:
 
 
 def whole(answer: Any) -> ErrorAnswer:
-    """Makes answers that hold an error and nothing else."""
+    """Makes answers that hold only an error."""
 
     def fail(_request: ApiMessage, version: int, error: KafkaError) -> ApiMessage:
         message: ApiMessage = answer(version=version, error_code=error.code)

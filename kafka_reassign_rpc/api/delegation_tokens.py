@@ -15,7 +15,8 @@ from kafka_reassign_rpc.protocol.messages import ApiMessage
 
 def refuse_tokens(_node: Node, _request: ApiMessage, ctx: RequestContext) -> NoReturn:
     """Raises DelegationTokenRequestNotAllowed if the client has not said who it is (KafkaApis.allowTokenRequests), else
-    DelegationTokenAuthDisabled."""
+    DelegationTokenAuthDisabled.
+    """
     if not ctx.mechanism and ctx.principal == ANONYMOUS:
         raise DelegationTokenRequestNotAllowed
     raise DelegationTokenAuthDisabled
@@ -23,7 +24,8 @@ def refuse_tokens(_node: Node, _request: ApiMessage, ctx: RequestContext) -> NoR
 
 def token_api(key: int, name: str, max_version: int, answer: Any, **rest: int) -> Api:
     """Declares an API that is always refused. `answer` is the class of the answer, `rest` its fields beside the
-    error."""
+    error.
+    """
 
     def fail(_request: ApiMessage, version: int, error: KafkaError) -> ApiMessage:
         message: ApiMessage = answer(version=version, error_code=error.code, **rest)

@@ -43,8 +43,8 @@ class Dispatcher:
     A KafkaError from a handler becomes the error answer of its API. Any other exception is a defect: the dispatcher
     logs it with its traceback, counts it in `failures` and answers UNKNOWN_SERVER_ERROR. The connection stays open.
 
-    authorizer  decides what callers may do; None: everything, if the door is open
-    door        asked where there is no authorizer; None: it is always open
+    authorizer  decides what callers may do; None allows everything, if the door is open
+    door        asked if there is no authorizer; None is always open
     on_denied   called once for each request of which something was denied to its caller
     """
 
@@ -72,7 +72,7 @@ class Dispatcher:
         return {key: api.max_elements for key, api in self._apis.items()}
 
     def refusal(self, header: RequestHeader, error: RemoteProtocolError) -> ApiMessage | None:
-        """Answers a request that was not decoded; None if the connection has to close.
+        """Answers a request that was not decoded; None if the connection must close.
 
         Only a request with too many elements has an answer, in versions with an error for the whole request.
         """
@@ -85,8 +85,9 @@ class Dispatcher:
         return _small(api.fail(empty, version, InvalidRequest(text)))
 
     def illegal_sasl_state(self, request: DecodedRequest, text: str) -> ApiMessage | None:
-        """Answers a request that comes in the midst of authentication. Returns None if its version has no error for the
-        whole request, or if the answer is large: a stranger gets none that takes time."""
+        """Answers a request that comes in the midst of authentication. None if its version has no error for the whole
+        request, or if the answer is large: a stranger gets none that takes time.
+        """
         header = request.header
         if not isinstance(request.body, ApiMessage):
             return None
@@ -166,8 +167,9 @@ class Dispatcher:
 
 
 def _on_cluster(api: Api) -> tuple[tuple[AclOperation, str], ...]:
-    """Returns what every request of the API needs on the cluster: the operations, each with the name of the request if
-    the error's text has it. Without it, the answer is CLUSTER_AUTHORIZATION_FAILED."""
+    """What every request of the API needs on the cluster: the operations, each with the name of the request if the
+    error's text has it. Otherwise the answer is CLUSTER_AUTHORIZATION_FAILED.
+    """
     return tuple(
         (acl.operation, api.name if acl.names_request else "")
         for acl in api.acl
@@ -176,7 +178,7 @@ def _on_cluster(api: Api) -> tuple[tuple[AclOperation, str], ...]:
 
 
 def _small(handled: Handled) -> ApiMessage | None:
-    """Returns the answer if it takes no more than a few steps and is a message."""
+    """The answer if it takes no more than a few steps and is a message."""
     if not isinstance(handled, _READY):
         try:
             for _ in range(SMALL):

@@ -1,6 +1,5 @@
-"""Whether a node that has no authorizer of its own does for its callers what needs a right.
-
-Where the brokers have an authorizer, a node without one would do for anybody what they refuse. So it asks them first.
+"""Whether a node that has no authorizer of its own does for its callers what needs a right. If the brokers have an
+authorizer, it would do for anybody what they refuse: so it asks them first.
 """
 
 from typing import Protocol
@@ -21,6 +20,6 @@ class Door(Protocol):
 
     @property
     def why_closed(self) -> str:
-        """Why they may not, and what to do."""
+        """Also says what to do."""
 
     async def known(self) -> None: ...

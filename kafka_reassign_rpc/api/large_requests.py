@@ -1,6 +1,5 @@
-"""How handlers keep large requests and answers from holding up the event loop.
-
-Work on many items is a generator that yields after each of them, and returns its result (`support.turns`).
+"""How handlers keep large requests and answers from holding up the event loop: work on many items is a generator that
+yields after each of them, and returns its result (`support.turns`).
 """
 
 import asyncio
@@ -35,7 +34,7 @@ U = TypeVar("U")
 
 
 def items_of(sizes: Iterable[int]) -> int:
-    """Returns how many items structures of these sizes have, themselves included; of many, not all are counted."""
+    """How many items structures of these sizes have, themselves included; of many, not all are counted."""
     total = 0
     for size in sizes:
         total += 1 + size
@@ -52,10 +51,9 @@ def answer_with(
     items: int = 0,
     others: Mapping[str, LargeArray] = NO_OTHERS,
 ) -> Steps[Answer]:
-    """`answer` with these elements in its field `array`: as a message where they are few, else encoded.
+    """`answer` with these elements in its field `array`: as a message if they are few, else encoded.
 
     elements    see `InParts`: they are made one by one, of values that nothing changes meanwhile
-    size        how many elements there are
     items       how many items they have in all, if they have arrays of their own
     others      other fields that may have many elements, by their names
     """
@@ -69,7 +67,7 @@ def answer_with(
 
 
 def whole(element: Any) -> Any:
-    """Returns an element of an answer as the encoder takes it within a message."""
+    """An element of an answer as the encoder takes it within a message."""
     if not isinstance(element, InParts):
         return element
     setattr(element.message, element.array, [whole(inner) for inner in element.elements])
@@ -77,15 +75,14 @@ def whole(element: Any) -> Any:
 
 
 def replicas(brokers: Sequence[int]) -> tuple[int, ...]:
-    """Returns the brokers of one partition, as clients and brokers name them. Raises InvalidRequest for a list that no
-    cluster can mean: every check of it would hold up the loop."""
+    """Raises InvalidRequest for a list that no cluster can mean: every check of it would hold up the loop."""
     if len(brokers) > MOST_REPLICAS:
         raise InvalidRequest(f"A partition has at most {MOST_REPLICAS} replicas, not {len(brokers)}.")
     return tuple(brokers)
 
 
 def existing(node: Node, asked: Iterable[tuple[str, Sequence[int]]]) -> Steps[dict[str, set[int]]]:
-    """Returns the partitions among those asked for that exist: by topic, each once. The node must know its topics."""
+    """The existing partitions among those asked for: by topic, each once. The node must know its topics."""
     known = node.topics_now() or {}
     found: dict[str, set[int]] = {}
     for name, indexes in asked:
@@ -100,7 +97,7 @@ def existing(node: Node, asked: Iterable[tuple[str, Sequence[int]]]) -> Steps[di
 
 
 def in_pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields the same bytes in pieces that are not too small to be sent each by itself."""
+    """The same bytes in pieces that are not too small to be sent each by itself."""
     some: list[bytes] = []
     size = 0
     for part in parts:
@@ -113,8 +110,7 @@ def in_pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 async def map_bounded(call: Callable[[U], Coroutine[Any, Any, T]], items: Sequence[U]) -> list[T]:
-    """Returns the results of `call` for all items, in order. At most `CONCURRENT_CALLS` of them run at the same
-    time."""
+    """The results of `call` for all items, in order. At most `CONCURRENT_CALLS` run at the same time."""
     results: dict[int, T] = {}
     pace = Pace()
     rest = iter(enumerate(items))

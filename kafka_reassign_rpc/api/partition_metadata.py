@@ -1,6 +1,5 @@
-"""A partition as Metadata and DescribeTopicPartitions show it (Kafka: ZkMetadataCache.getPartitionMetadata).
-
-The values come from immutable `Partition`s. So a large answer can be built in slices while the controller goes on.
+"""A partition as Metadata and DescribeTopicPartitions show it (Kafka: ZkMetadataCache.getPartitionMetadata). The values
+come from immutable `Partition`s: so a large answer can be built in slices while the controller goes on.
 """
 
 from collections.abc import Collection, Sequence
@@ -27,7 +26,7 @@ class PartitionMetadata(NamedTuple):
 def partition_metadata(
     index: int, partition: Partition, alive: Collection[int], *, hide_dead: bool
 ) -> PartitionMetadata:
-    """Shows the partition to a client that can reach the brokers `alive`.
+    """The partition for a client that can reach the brokers `alive`.
 
     `hide_dead`, for Metadata version 0, leaves unreachable replicas out and sets REPLICA_NOT_AVAILABLE.
     """

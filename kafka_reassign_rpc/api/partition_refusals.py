@@ -1,7 +1,7 @@
-"""Requests about records and offsets of partitions, on a node that leads none: each partition gets an error.
-
-The order is that of KafkaApis: what the caller may not touch, what does not exist, what this node is not. So a client
-learns the same as from a broker that is not the leader, or not the coordinator.
+"""Requests about records and offsets of partitions, on a node that leads none: each partition gets an error. The order
+is that of KafkaApis: what the caller may not touch (TOPIC_AUTHORIZATION_FAILED and the like), what does not exist
+(UNKNOWN_TOPIC_OR_PARTITION), what this node is not. So a client learns the same as from a broker that is not the
+leader, or not the coordinator.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,9 +27,8 @@ KnownTopics = Mapping[str, Topic]
 
 
 class Layout(NamedTuple):
-    """The fields by which a message names topics and partitions, and gives each an error.
-
-    number  "" where partitions are numbers, not structures
+    """The fields by which a message names topics and partitions, and gives each an error. `number` is "" if partitions
+    are numbers, not structures.
     """
 
     topics: str = "topics"
@@ -54,14 +53,14 @@ class PartitionRefusals(msgspec.Struct, frozen=True):
     fields: Mapping[str, Any] = {}
 
     def refuse(self, request: Any, version: int, errors: TopicErrors, **others: Any) -> Steps[Answer]:
-        """The answer with an error for each partition of the request. `others`: the fields of the whole answer."""
+        """The answer with an error for each partition of the request. `others` are the fields of the whole answer."""
         topics = getattr(request, self.asked.topics)
         answer = self.answer(version=version, **others)
         elements = self.topics(topics, version, errors)
         return answer_with(answer, self.told.topics, elements, len(topics), self.items(topics))
 
     def fail(self, request: Any, version: int, error: KafkaError) -> Steps[Answer]:
-        """The answer to a request that fails as a whole: each partition has that error (Kafka's getErrorResponse)."""
+        """Each partition has that error (Kafka's getErrorResponse)."""
         return self.refuse(request, version, same(error))
 
     def items(self, topics: Sequence[Any]) -> int:
@@ -98,18 +97,15 @@ def same(error: KafkaError) -> TopicErrors:
 
 
 class TopicRights(NamedTuple):
-    """What KafkaApis looks at before it asks whether this node is the right one.
-
-    may     whether the caller may touch a topic
-    known   the topics of the cluster, or those asked for
+    """What KafkaApis checks before it asks whether this node is the right one: whether the caller `may` touch a topic,
+    and whether it is among those `known`, which are all of the cluster, or those asked for.
     """
 
     may: Callable[[str], bool]
     known: KnownTopics
 
     def errors(self, otherwise: Callable[[str], PartitionError]) -> TopicErrors:
-        """Returns the errors of partitions; `otherwise` returns those of partitions that exist and that the caller may
-        touch."""
+        """`otherwise` returns the errors of partitions that exist and that the caller may touch."""
 
         def of_topic(name: str) -> PartitionError:
             if not self.may(name):
@@ -120,7 +116,7 @@ class TopicRights(NamedTuple):
         return of_topic
 
     def existing(self, name: str) -> Mapping[int, Any]:
-        """Returns the partitions of a topic; none if no client may see it."""
+        """Empty if no client may see the topic."""
         topic = self.known.get(name)
         return topic.partitions if topic is not None and is_visible(topic) else {}
 
@@ -138,7 +134,7 @@ def anything(_topic: str) -> bool:
 
 
 def named_topics(node: Node, topics: Sequence[Any], name: str = "name") -> Work[KnownTopics]:
-    """Returns the topics that these structures name in their field `name`, as far as they exist."""
+    """The existing topics that these structures name in their field `name`."""
     known = node.topics_now()
     if known is None:
         known = yield from waited(node.topics({getattr(topic, name) for topic in topics}))

@@ -1,8 +1,6 @@
 """The ports through which API handlers reach the server process or a simulated broker.
 
 A handler turns a message into plain values, calls a `Node` (or one of its ports), and turns the result into a message.
-Ports take and return tuples and dictionaries of ids and names, and values of `core`.
-
 A port method raises `KafkaError` if the whole request fails (NOT_CONTROLLER, a stale broker epoch), and returns
 `KafkaError` values for single items. Any other exception is a defect: the dispatcher logs it, and the client gets
 UNKNOWN_SERVER_ERROR in the shape of the API that it called.
@@ -53,7 +51,7 @@ TargetItem = tuple[int, tuple[int, ...] | None, tuple[int, ...] | None]
 
 
 class AlterReassignments(msgspec.Struct, frozen=True):
-    """AlterPartitionReassignments. Each partition occurs once: the handler has merged duplicates."""
+    """Each partition occurs once: the handler has merged duplicates."""
 
     topics: Sequence[tuple[str, Sequence[TargetItem]]]
     allow_replication_factor_change: bool = True
@@ -77,7 +75,7 @@ ItemResult = tuple[str, int, KafkaError | None]
 
 
 class NewTopic(msgspec.Struct, frozen=True):
-    """A topic to create: either counts (-1 = the broker's default), or `assignments` by partition index."""
+    """Either counts (-1 = the broker's default), or `assignments` by partition index."""
 
     name: str
     num_partitions: int = -1
@@ -121,19 +119,18 @@ class ControllerPort(Protocol):
         """Whether this process is the controller and may answer as one."""
 
     async def alter_reassignments(self, request: AlterReassignments, ctx: RequestContext) -> Sequence[ItemResult]:
-        """Starts, changes and cancels moves. Returns one result per partition, once all changes are durable."""
+        """Returns one result per partition, once all changes are durable."""
 
     def list_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
     ) -> Iterable[tuple[Topic, Collection[int]]]:
-        """The partitions with a move in flight, by topic: all of them, or those among `wanted`. Topics without a move
-        are left out.
+        """The partitions with a move in flight, by topic: all of them, or those among `wanted`.
 
         Read the result at once: the next commit changes it.
         """
 
     async def reassignments_disabled(self) -> KafkaError | None:
-        """Why reassignments are disabled, or None where they are enabled. Takes account of every earlier write."""
+        """Why reassignments are disabled, or None. Takes account of every earlier write."""
 
     def waiting_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
@@ -146,23 +143,23 @@ class ControllerPort(Protocol):
     async def change_rates(
         self, wanted: Mapping[str, Collection[int] | None] | None, rate: int, ctx: RequestContext
     ) -> ThrottledMoves:
-        """Gives these moves, in flight and waiting, a throttle lease of `rate` bytes/s, or none (0). `wanted`: topics
-        with partitions, None: all. Moves of repairs are passed over."""
+        """Gives these moves, in flight and waiting, a throttle lease of `rate` bytes/s, or none (0). `wanted` are
+        topics with partitions, None for all. Moves of repairs are passed over.
+        """
 
-    async def healing(self) -> HealingStatus:
-        """The failed brokers, and how self-healing is set."""
+    async def healing(self) -> HealingStatus: ...
 
     async def heal(self, broker: int, ctx: RequestContext, *, dry_run: bool) -> Repair:
         """Queues the repair of a failed broker without waiting for `failure.interval.ms`. With `dry_run`, only shows
-        the repair.
+        it.
 
-        Raises InvalidRequest where the broker has not failed, PolicyViolation where repairs are held back.
+        Raises InvalidRequest if the broker has not failed, PolicyViolation if repairs are held back.
         """
 
     async def approve_repairs(self, brokers: Collection[int] | None, ctx: RequestContext) -> ApprovalOutcome:
-        """Lets the repairs of these brokers start that wait for approval; None: all. Returns once that is durable.
+        """Lets the repairs of these brokers (None for all) start that wait for approval. Returns once that is durable.
 
-        Raises PolicyViolation where repairs are held back.
+        Raises PolicyViolation if repairs are held back.
         """
 
     async def hold_moves(
@@ -171,19 +168,19 @@ class ControllerPort(Protocol):
         """Holds the selected moves of the queue, or releases them. Returns once that is durable."""
 
     def throttles(self, topic: str) -> TopicThrottles:
-        """The replication throttles of a topic, from topic and broker configs."""
+        """From topic and broker configs."""
 
     def progress(self, topic: str, partition: int) -> MoveProgress | None:
-        """The progress of the move in flight; None before the first sample of it. The same object until it changes."""
+        """None before the first sample of the move in flight. The same object until it changes."""
 
     def history(self) -> Sequence[PastFigures]:
-        """Figures of all moves in the past, by span, as far as this process was the controller then."""
+        """Figures of all moves, by span, while this process was the controller."""
 
     def state(self) -> ControllerState:
         """The version of this process, and what it knows of brokers."""
 
     def samples(self) -> int:
-        """The number of the last sample: every sample has another number."""
+        """Every sample has another number."""
 
     async def create_topics(
         self,
@@ -194,14 +191,16 @@ class ControllerPort(Protocol):
         timeout_ms: int,
         ctx: RequestContext,
     ) -> Mapping[str, CreatedTopic | KafkaError]:
-        """Creates topics; the result has every name. RequestTimedOut where a topic was created but is not usable after
-        `timeout_ms`, or after `LONGEST_WAIT_MS`; 0 or less: of every topic that was created."""
+        """The result has every name. RequestTimedOut for a topic that was created but is not usable after `timeout_ms`,
+        or after `LONGEST_WAIT_MS`; with 0 or less, for every created topic.
+        """
 
     async def delete_topics(
         self, names: Sequence[str], *, quota: MutationQuota, timeout_ms: int, ctx: RequestContext
     ) -> Mapping[str, KafkaError | None]:
-        """Starts deletions; the result has every name. RequestTimedOut of all that have started where `timeout_ms` is 0
-        or less."""
+        """Starts deletions; the result has every name. RequestTimedOut for all that have started if `timeout_ms` is 0
+        or less.
+        """
 
     async def create_partitions(
         self,
@@ -212,32 +211,33 @@ class ControllerPort(Protocol):
         timeout_ms: int,
         ctx: RequestContext,
     ) -> Mapping[str, KafkaError | None]:
-        """Adds partitions to topics; the result has every name. RequestTimedOut as in `create_topics`."""
+        """The result has every name. RequestTimedOut as in `create_topics`."""
 
     async def elect_leaders(
         self, partitions: Sequence[TopicPartition] | None, *, unclean: bool, ctx: RequestContext
     ) -> Sequence[ItemResult]:
-        """Runs preferred or unclean elections of `partitions`, or of all where None. ELECTION_NOT_NEEDED is an error
-        like others."""
+        """Runs preferred or unclean elections of `partitions`, None for all. ELECTION_NOT_NEEDED is an error like
+        others.
+        """
 
     async def alter_partition(self, request: AlterPartition) -> Sequence[Partition | KafkaError]:
-        """Changes ISRs. For each of `request.changes`, in order: the partition after the change, or the error."""
+        """For each of `request.changes`, in order: the partition after the change, or the error."""
 
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> Sequence[TopicPartition]:
         """Moves leadership off a broker. Returns the partitions that the broker still leads."""
 
     async def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> tuple[int, int]:
-        """Allocates a block of producer ids: (first id, number of ids)."""
+        """(first id, number of ids)."""
 
     async def producer_id(self) -> int:
-        """Allocates an id for an idempotent producer. No other producer has it or had it."""
+        """An id for an idempotent producer, which no other producer has or had."""
 
 
 # ---------------------------------------------------------------------------------------------------- log dirs
 
 
 class LogDirReplica(NamedTuple):
-    """A replica in a log dir. A future replica is being copied there from another dir of the same broker."""
+    """A future replica is being copied there from another dir of the same broker."""
 
     topic: str
     partition: int
@@ -247,7 +247,7 @@ class LogDirReplica(NamedTuple):
 
 
 class LogDir(msgspec.Struct, frozen=True):
-    """A log dir and the replicas in it. Sizes in bytes; -1 where a size is not known."""
+    """Sizes in bytes, -1 if unknown."""
 
     path: str
     replicas: Sequence[LogDirReplica]
@@ -258,11 +258,12 @@ class LogDir(msgspec.Struct, frozen=True):
 
 class LogDirsPort(Protocol):
     def describe(self, wanted: Mapping[str, Collection[int]] | None) -> Steps[Sequence[LogDir]]:
-        """Every log dir with its replicas: all of them, or those of `wanted`."""
+        """Every log dir with all its replicas, or those of `wanted`."""
 
     async def move_replicas(self, moves: Sequence[tuple[str, str, int]]) -> Sequence[KafkaError | None]:
         """Moves each (absolute path, topic, partition) to that path; a replica that does not exist yet is created there
-        later."""
+        later.
+        """
 
 
 # ---------------------------------------------------------------------------------------------------- status
@@ -283,7 +284,7 @@ class RecordedEvents(NamedTuple):
 
     next_seq      the number of the next event to ask for
     oldest_seq    the number of the oldest event in the log
-    complete_seq  from this number on the log has every event; -1 where it has all from the oldest on
+    complete_seq  from this number on the log has every event; -1 if it has all from the oldest on
     """
 
     events: Sequence[str]
@@ -297,7 +298,8 @@ class RecordedEvents(NamedTuple):
 
 class Node(Protocol):
     """The server process or simulated broker that answers. Methods that are not async answer from memory and never
-    wait."""
+    wait.
+    """
 
     @property
     def node_id(self) -> int:
@@ -308,14 +310,13 @@ class Node(Protocol):
         """The id in /cluster/id."""
 
     @property
-    def apis(self) -> Mapping[int, Api]:
-        """The APIs that this node serves, by key."""
+    def apis(self) -> Mapping[int, Api]: ...
 
     def announced_versions(self) -> Versions:
-        """The versions that ApiVersions shows, in the order of the keys: a part of those that this node serves."""
+        """What ApiVersions shows, in the order of the keys: a part of the versions that this node serves."""
 
     def controller_id(self) -> int:
-        """The node that clients should take for the controller; -1 while no controller is known."""
+        """-1 while no controller is known."""
 
     def is_privileged(self, listener: str) -> bool:
         """Whether brokers come by this listener: there they may forward what clients have asked them."""
@@ -330,73 +331,70 @@ class Node(Protocol):
         """
 
     async def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
-        """The named topics (all where None) without those that do not exist. To be called where `topics_now()`
-        is None."""
+        """The existing topics among `names` (None for all). To be called if `topics_now()` is None."""
 
     def topic_name(self, topic_id: UUID) -> str | None:
-        """The name of the topic with that id; None where this node knows no such topic."""
+        """None if this node knows no topic with that id."""
 
     @property
-    def configs(self) -> ConfigPort:
-        """Dynamic configs."""
+    def configs(self) -> ConfigPort: ...
 
     async def accept_defaults(self, change: DefaultsChange) -> None:
         """Returns if this broker, or on a server every live broker, accepts these cluster-wide configs and starts with
-        them. Raises the KafkaError of a broker that does not, and RequestTimedOut where one does not answer, or where
-        there is none."""
+        them. Raises the KafkaError of a broker that does not, and RequestTimedOut if one does not answer, or if there
+        is none.
+        """
 
     @property
     def settings(self) -> SettingsPort | None:
-        """The settings of the servers; None on a node that is no server of this product."""
+        """None on a node that is no server of this product."""
 
     @property
     def status(self) -> StatusPort | None:
-        """The documents of the status page; None on a node that is no server of this product."""
+        """None on a node that is no server of this product."""
 
     @property
-    def quotas(self) -> QuotaPort:
-        """Configs of users, clients and IPs."""
+    def quotas(self) -> QuotaPort: ...
 
     @property
-    def mutation_quotas(self) -> MutationQuotas:
-        """What clients have used of their controller mutation quotas."""
+    def mutation_quotas(self) -> MutationQuotas: ...
 
     @property
     def acls(self) -> AclPort | None:
-        """ACLs; None on a node without an authorizer."""
+        """None on a node without an authorizer."""
 
     def authorizer(self) -> str | None:
-        """The class of the authorizer that the brokers have; "" where they have none, None while that is not known."""
+        """The class of the authorizer that the brokers have; "" if they have none, None while that is unknown."""
 
     @property
     def static_configs(self) -> Mapping[str, str]:
         """The configuration with which this node was started, by Kafka's names."""
 
     async def live_brokers(self, *, answered: bool = False) -> LiveBrokers:
-        """What the brokers make of the configs of topics. Waits for ZooKeeper alone.
-
-        answered   also wait for brokers that have just registered: before their answer they count as the oldest release
+        """What the brokers make of the configs of topics. Waits only for ZooKeeper, and if `answered` for brokers that
+        have just registered: before their answer they count as the oldest release.
         """
 
     async def topic_layers(self) -> ConfigLayers:
-        """The broker configs that give the configs of topics which do not set them. Waits for nothing but ZooKeeper."""
+        """The broker configs that give the configs of topics which do not set them. Waits only for ZooKeeper."""
 
     async def unknown_settings(self, names: Collection[str], timeout_ms: int = LONGEST_WAIT_MS) -> Collection[str]:
-        """Those of these static configs that this node has to learn from brokers and does not know yet. Waits for them
-        for as long as `timeout_ms` says, and `LONGEST_WAIT_MS` at most."""
+        """Those of these static configs that this node must learn from brokers and does not know after it has waited
+        for `timeout_ms`, and `LONGEST_WAIT_MS` at most.
+        """
 
     @property
     def controller(self) -> ControllerPort | None:
-        """The controller's port; None on a node that can never be controller."""
+        """None on a node that can never be controller."""
 
     @property
     def log_dirs(self) -> LogDirsPort | None:
-        """The log dirs' port; None on a node that holds no replicas."""
+        """None on a node that holds no replicas."""
 
     async def events(self, first: int, max_bytes: int) -> RecordedEvents | None:
-        """The events that this node has recorded, from event `first` on; None where it keeps no event log.
+        """The events that this node has recorded, from event `first` on; None if it keeps no event log.
 
-        At least one event where there is one, and no more than `max_bytes` beyond the first. With `first` below 0: no
+        At least one event if there is one, and no more than `max_bytes` beyond the first. With `first` below 0: no
         events, only the numbers.
         """
 
@@ -405,7 +403,7 @@ class Node(Protocol):
 
 
 def active_controller(node: Node) -> ControllerPort | None:
-    """The node's controller while it is active; None on a node that is not the controller."""
+    """None on a node that is not the controller."""
     controller = node.controller
     return controller if controller is not None and controller.is_active() else None
 

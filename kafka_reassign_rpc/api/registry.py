@@ -1,7 +1,5 @@
-"""The table of the APIs that a node serves.
-
-A module of this package named `a<key>_<name>.py` declares one `API`. The table is built from these modules: nothing
-has to be entered here.
+"""The table of the APIs that a node serves, built from the modules of this package named `a<key>_<name>.py`, each of
+which declares one `API`.
 """
 
 import re
@@ -21,7 +19,7 @@ def table(apis: Iterable[Api]) -> dict[int, Api]:
 
 
 def advertised(apis: Mapping[int, Api]) -> Versions:
-    """Returns the versions of these APIs without those that are not shown in ApiVersions."""
+    """Without those that are not shown in ApiVersions."""
     return {key: (api.min_version, api.max_version) for key, api in apis.items() if api.advertised}
 
 

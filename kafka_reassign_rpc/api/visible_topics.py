@@ -1,4 +1,4 @@
-"""The topics that clients may see, and how a handler gets at them."""
+"""The topics that clients may see, and how a handler gets them."""
 
 from collections.abc import Collection, Mapping
 
@@ -11,11 +11,11 @@ INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, "__share_group
 
 
 def is_visible(topic: Topic | None) -> bool:
-    """Whether clients may see the topic: it exists and no deletion of it has begun."""
+    """It exists and no deletion of it has begun."""
     return topic is not None and not topic.deleting
 
 
 def known_topics(node: Node, names: Collection[str] | None) -> Work[Mapping[str, Topic]]:
-    """Returns the topics of these names, or all: those that the node knows, else it fetches them."""
+    """The topics of these names, or all: those that the node knows, else it fetches them."""
     known = node.topics_now()
     return known if known is not None else (yield from waited(node.topics(names)))
