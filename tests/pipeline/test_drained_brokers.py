@@ -114,7 +114,11 @@ def test_dh_2_a_drain_whose_broker_is_opened_and_gets_ever_new_replicas_does_not
 
 def test_dh_2_a_drained_broker_that_somebody_has_opened_is_empty_now_and_said_to_be_open(tmp_path: Path) -> None:
     here = cluster()
-    here.on_list = lambda: here.cordoned_ones and here.cordoned_ones.clear()
+
+    def open_all() -> None:
+        here.cordoned_ones = set()
+
+    here.on_list = open_all
     said = run(drain(tmp_path / "p"), here)
     assert said[1:3] == EMPTY
     assert said[3].startswith("brokers 1, 2 are not cordoned any more, somebody has opened them: `")
