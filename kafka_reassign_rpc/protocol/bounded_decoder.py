@@ -2,22 +2,19 @@
 
 kafka-python's own decoders trust every length: they build an array of two thousand million elements until the memory is
 gone, silently cut a string that is longer than the frame, and copy the rest of the frame for each tagged field. These
-build the same objects in one pass, and check before they allocate:
+build the same objects in one pass, and check before they allocate, so that the size of a frame bounds memory and time:
 
-- a fixed-size field, against the bytes that are there (`struct` and indexing raise past the end);
-- the length of a string or of bytes, against the bytes left;
-- the count of an array, against the bytes left: count * (least size of an element) must fit into them;
-- the count of all array elements of a message together, against `room` (what a server is willing to build);
-  `NUMBERS_PER_ELEMENT` numbers of an array count as one element, and so do 16 bytes of tagged fields;
-- the text of a request: `LONGEST_TEXT` at most, as in Kafka, even in versions whose encoding allows more;
-- the number of tagged fields of a structure: `MOST_TAGS` at most;
-- a variable-length integer: five bytes at most;
-- null in versions that do not allow it, and lengths below -1, which mean nothing;
-- each tagged field, against the size that it announces. Unknown tags are skipped, not kept;
-- text: valid UTF-8.
+- fields, strings, bytes and arrays (count * least size of an element) must fit into the bytes left;
+- all array elements of a message together are at most `room`, what a server is willing to build; `NUMBERS_PER_ELEMENT`
+  numbers of an array count as one element, and so do 16 bytes of tagged fields;
+- the text of a request has at most `LONGEST_TEXT`, as in Kafka, even in versions whose encoding allows more, and is
+  valid UTF-8;
+- a structure has at most `MOST_TAGS` tagged fields, each of which fills the size that it announces; unknown tags are
+  skipped, not kept;
+- a variable-length integer has at most five bytes;
+- null is refused in versions that do not allow it, and so are lengths below -1, which mean nothing.
 
-So the size of a frame bounds memory and time, whatever it contains. Bytes behind a valid body are ignored, as in Kafka
-(a newer peer may know more fields). A sliced decoder yields every 16 elements of an array.
+Bytes behind a valid body are ignored, as in Kafka, since a newer peer may know more fields.
 """
 
 from collections.abc import Callable, Generator
@@ -36,21 +33,20 @@ class Decoder(Protocol):
 
 
 class SlicedDecoder(Protocol):
-    """A `Decoder` that yields now and then."""
+    """A `Decoder` that yields every 16 elements of an array."""
 
     def __call__(self, data: bytes, pos: int, room: int, /) -> Generator[None, None, tuple[Any, int]]: ...
 
 
 def decoder(message: type[ApiMessage], version: int) -> Decoder:
-    """The checked decoder of `message` (an ApiMessage class) in `version`; each call generates a new one.
-
-    The decoder raises a RemoteProtocolError for any mistake in the bytes.
+    """The checked decoder of `message` (an ApiMessage class) in `version`; each call generates a new one. It raises a
+    RemoteProtocolError for any mistake in the bytes.
     """
     return _whole(message, version, sliced=False)
 
 
 def sliced_decoder(message: type[ApiMessage], version: int) -> SlicedDecoder:
-    """The same decoder as a generator, for large messages."""
+    """For large messages."""
     return _whole(message, version, sliced=True)
 
 
@@ -76,9 +72,8 @@ class Parts(NamedTuple):
 
 
 def parts(message: type[ApiMessage], version: int, array: str) -> Parts:
-    """Decoders that give one element of the field `array` at a time, so that the caller can forget it.
-
-    A null array has no elements.
+    """Decoders that give one element of the field `array` at a time, so that the caller can forget it. A null array has
+    none.
     """
     fields = message._struct.untagged_fields(version)
     at = next(index for index, field in enumerate(fields) if field.name == array)
@@ -97,7 +92,7 @@ def parts(message: type[ApiMessage], version: int, array: str) -> Parts:
 
 
 def _checked(writer: DecoderWriter, name: str) -> Callable[[bytes, int, int], Any]:
-    """The function that was written, with errors that name the message."""
+    """The generated function, with errors that name the message."""
     return writer.function(name, partial(_named, name))
 
 

@@ -1,23 +1,19 @@
-"""The server's side of a connection, without I/O: bytes in, requests out; answers in, bytes out.
+"""The server's side of a connection, without I/O: bytes in, requests out; answers in, bytes out. This file has
+everything that changes the state; a call without a row in `STREAM` for the present state is a mistake of the caller.
 
 Kafka's protocol has no handshake of its own: the first bytes of a connection are the first request. A frame is a length
-of four bytes and that many bytes of request. The server answers requests in order, one answer each, and sends nothing
-else. As Kafka does, it processes one request of a connection at a time: `receive` queues whole frames, `next_frame`
-takes the first one out once the previous request has its answer, and `answer` makes the bytes that go back. What the
-server reads of a connection bounds what that can make it hold.
+of four bytes and that many bytes of request. The server answers requests in order, one answer each, and as in Kafka one
+at a time: `receive` queues whole frames, `next_frame` takes the first one out once the previous request has its answer,
+and `answer` makes the bytes that go back.
 
 After most mistakes of the peer (a size out of bounds, an unknown API, a version that is not served, a body that does
 not parse) Kafka closes the connection without an answer, and so does the server: nobody knows where the next request
 begins. The one exception is ApiVersions in an unknown version: the server answers it in version 0 with error 35, from
-which a newer client learns what the server speaks. Requests before the mistake still get their answers. When these are
-out, `over` turns true, and the transport has to be closed.
-
-`STREAM` is the table of states. A call without a row for the present state is a mistake of the caller.
+which a newer client learns what the server speaks. Requests before the mistake still get their answers; then `over`
+turns true, and the transport must be closed.
 
 While a client authenticates, a frame may be a bare token (after SaslHandshake 0). Then frames have other bounds, and
 the next one is cut off only when the one before is answered, since its bounds depend on that (`one_by_one`).
-
-This file has everything that changes the state, and knows no socket, clock or event loop.
 """
 
 from collections import deque
@@ -136,9 +132,7 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 class Connection:
-    """One connection of a server.
-
-    served            versions accepted, by API key
+    """served            versions accepted, by API key
     max_elements      the most array elements of a request, by API key
     max_frame_bytes   a larger frame is a fault
     fault             the peer's first mistake, or None
@@ -182,7 +176,7 @@ class Connection:
 
     @property
     def empty(self) -> bool:
-        """It takes bytes in, and has none that are not answered."""
+        """It takes bytes in, and has answered all."""
         return self.state is Stream.OPEN and not self.queue and not self.partial_bytes
 
     @property
@@ -202,9 +196,8 @@ class Connection:
     # ------------------------------------------------------------------------------------------------ in
 
     def one_by_one(self, max_frame_bytes: int) -> None:
-        """Frames now have 0 to `max_frame_bytes` bytes, and each is cut off when the one before is answered.
-
-        Then call `receive`, even without new bytes.
+        """Frames now have 0 to `max_frame_bytes` bytes, and each is cut off when the one before is answered: then call
+        `receive`, even without new bytes.
         """
         self._one_by_one = True
         self._frames.bound(0, max_frame_bytes, single=True)
@@ -290,7 +283,7 @@ class Connection:
     # ------------------------------------------------------------------------------------------------ out
 
     def answer(self, request: DecodedRequest, body: Body) -> bytes:
-        """The bytes of the answer to the request in work. `body` is a message, or an encoded one (encode_body). For one
+        """The bytes of the answer to the request in work. `body` is a message, or an encoded one (encode_body); for one
         in pieces, only the bytes before the first piece are returned.
 
         Raises LocalProtocolError, and leaves the request in work, if the message does not fit its schema.
@@ -308,7 +301,7 @@ class Connection:
         return data
 
     def close(self) -> None:
-        """The request in work, and those behind it, get no answer: the peer wants none, and has to see an error."""
+        """The request in work, and those behind it, get no answer: the peer wants none, and must see an error."""
         self._finish(self._after_work(StreamEvent.CLOSE))
         self._frames.clear()
         self.partial_bytes = 0
@@ -329,7 +322,7 @@ class Connection:
         self._bytes_in_work = 0
 
     def refuse(self, refusal: Refusal, body: ApiMessage | None = None) -> bytes:
-        """The bytes of the answer to a refused request in work; none if the refusal closes the connection.
+        """The bytes of the answer to a refused request in work, none if the refusal closes the connection.
 
         A refused ApiVersions is answered in version 0 with error 35 and the versions of ApiVersions that are served.
         With `body`, that is the answer, and the connection goes on.

@@ -1,6 +1,5 @@
 """The source of a checked decoder, written from a parsed schema, and the functions that generated code calls.
-
-`bounded_decoder` says what is checked, and wraps the functions made here.
+`bounded_decoder` says what is checked.
 """
 
 import struct
@@ -151,10 +150,7 @@ _HELPERS: dict[str, Any] = {
 
 
 class DecoderWriter:
-    """Writes the source of one decoder.
-
-    Names in it: data, pos, end, room, and numbered locals.
-    """
+    """Writes the source of one decoder. Names in it are data, pos, end, room, and numbered locals."""
 
     def __init__(self, message: type[ApiMessage], version: int, *, sliced: bool = False) -> None:
         self._message = message
@@ -169,7 +165,7 @@ class DecoderWriter:
     def function(
         self, name: str, named: Callable[[Exception], RemoteProtocolError] | None = None
     ) -> Callable[[bytes, int, int], Any]:
-        """`named` makes an error of a mistake in the bytes; None: whoever calls the function does that."""
+        """`named` turns a mistake in the bytes into an error; None leaves that to the caller of the function."""
         lines = self._lines
         if named is not None:
             self._globals |= {"named": named, "MISTAKES": MISTAKES}

@@ -1,6 +1,5 @@
-"""The encoding of flexible versions (KIP-482), for messages that are packed without message objects.
-
-Lengths are varints of the length plus one; 0 stands for null.
+"""The encoding of flexible versions (KIP-482), for messages that are packed without message objects. Lengths are
+varints of the length plus one; 0 stands for null.
 """
 
 import struct

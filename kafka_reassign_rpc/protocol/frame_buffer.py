@@ -1,7 +1,5 @@
-"""Cuts a stream of bytes into frames. No I/O.
-
-The announcement of a frame allocates nothing. Each byte is copied at most twice (into the buffer, and out of it as a
-frame), however the stream is split. A frame that arrives whole in one piece of input does not pass through the buffer.
+"""Cuts a stream of bytes into frames. The announcement of a frame allocates nothing. Each byte is copied at most twice,
+however the stream is split; a frame that arrives whole in one piece of input does not pass through the buffer.
 """
 
 from kafka_reassign_rpc.protocol.frame_errors import BadFrameSize
@@ -23,7 +21,7 @@ class FrameBuffer:
         return len(self._kept)
 
     def bound(self, least: int, most: int, *, single: bool) -> None:
-        """Sets the bounds of the frames that are not cut off yet. `single`: `receive` cuts off at most one."""
+        """Sets the bounds of the frames that are not cut off yet. With `single`, `receive` cuts off at most one."""
         self._least, self._most, self._single = least, most, single
         self._missing = 0
 

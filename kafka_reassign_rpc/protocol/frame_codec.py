@@ -1,7 +1,5 @@
-"""One frame to one message, and one message to one frame.
-
-A frame here begins behind the four bytes of length; the encoders put these in front. Headers are read and written by
-hand, since they are the larger part of a small request.
+"""One frame to one message, and one message to one frame. A frame here begins behind the four bytes of length; the
+encoders put these in front. Headers are read and written by hand, since they are the larger part of a small request.
 
     Request header  v0: key, version, correlation id. Only ControlledShutdown 0.
                     v1: also the client id, a nullable string with a two-byte length.
@@ -188,7 +186,7 @@ def peek_request_header(frame: bytes) -> RequestHeader:
 
 
 def peek_client_id(frame: bytes) -> str | None:
-    """The client id of a request that cannot be decoded further; None if it is unreadable."""
+    """The client id of a request that cannot be decoded further, None if it is unreadable."""
     if len(frame) < _REQUEST_HEAD.size or frame[:4] == _CONTROLLED_SHUTDOWN_0:
         return None
     size = _REQUEST_HEAD.unpack_from(frame)[3]
@@ -257,7 +255,7 @@ def _has_tags_in_its_header(key: int, version: int) -> bool:
 
 
 def encode_body(body: ApiMessage, *, version: int) -> bytes:
-    """A body alone, for an answer that is cached and sent many times (response_prefix)."""
+    """Only a body, for an answer that is cached and sent many times (response_prefix)."""
     cls = type(body)
     encode, _ = _encoder(cls, version)
     with _Buffers.acquire() as out:
@@ -291,8 +289,7 @@ def decode_body_in_parts(
     cls: type[AnyMessage], body: bytes, array: str, *, version: int
 ) -> tuple[AnyMessage, Iterator[Any]]:
     """Decodes a large body: the message up to its field `array`, and an iterator that decodes that array's elements.
-
-    Bytes behind the array are not read. Both raise RemoteProtocolError.
+    Both raise RemoteProtocolError. Bytes behind the array are not read.
     """
     read = _parts(cls, version, array)
     (head, count), start = read.head(body, 0, UNLIMITED)

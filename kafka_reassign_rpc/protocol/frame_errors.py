@@ -1,7 +1,6 @@
-"""The errors that a frame can have.
-
-`RemoteProtocolError` is the peer's mistake; `closes` says whether a server closes the connection, as Kafka nearly
-always does, or answers. `LocalProtocolError` is a mistake of our own caller: the connection can still be used.
+"""The errors that a frame can have. `RemoteProtocolError` is the peer's mistake; `closes` says whether a server closes
+the connection, as Kafka nearly always does, or answers. `LocalProtocolError` is a mistake of our own caller: the
+connection can still be used.
 """
 
 from typing import ClassVar

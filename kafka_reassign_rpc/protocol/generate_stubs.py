@@ -1,7 +1,6 @@
-"""Writes `messages.pyi`: the types of the message classes, for mypy and for editors.
-
-The classes of `protocol.messages` are made at import, from JSON schemas (ours, and those in the kafka-python package),
-so a type checker cannot see their fields. This module writes down what it finds in the finished classes.
+"""Writes `messages.pyi`: the types of the message classes, for mypy and for editors. `protocol.messages` makes these
+classes at import, from JSON schemas (ours, and those in the kafka-python package), so a type checker cannot see their
+fields.
 
     python -m kafka_reassign_rpc.protocol.generate_stubs
 

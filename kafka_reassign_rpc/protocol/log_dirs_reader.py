@@ -1,8 +1,6 @@
-"""DescribeLogDirs answers of brokers with very many replicas, read in slices.
-
-The decoder of `bounded_decoder` would build an object for each of 100,000 replicas and hold up the event loop for a
-quarter of a second. This reader takes only the sizes, straight out of the bytes (a replica's fields are of fixed size).
-Like `bounded_decoder` it trusts no length that does not fit into the bytes left.
+"""DescribeLogDirs answers of brokers with very many replicas, read in slices. The decoder of `bounded_decoder` would
+build an object for each of 100,000 replicas and hold up the event loop for a quarter of a second. This reader takes
+only the sizes, straight out of the bytes, and also trusts no length that does not fit into the bytes left.
 """
 
 import struct
@@ -26,9 +24,8 @@ _INT32 = struct.Struct(">i")
 
 
 class Dir(NamedTuple):
-    """A log dir: error code, path, bytes by topic and partition, bytes of its volume (-1: unknown).
-
-    Future replicas, which are being copied from another dir of the same broker, are not in it.
+    """A log dir: error code, path, bytes by topic and partition, bytes of its volume (-1 if unknown). Future replicas,
+    which are being copied from another dir of the same broker, are not in it.
     """
 
     error: int

@@ -1,7 +1,6 @@
-"""Large messages: encoding one whose elements come one by one, and taking one apart.
-
-Both are generators that yield after each element, so that others can run. A message of a hundred thousand
-elements takes a tenth of a second to build, as long to encode, and a third of that to free.
+"""Large messages: encoding one whose elements come one by one, and taking one apart. Both are generators that yield
+after each element, so that others can run: a message of a hundred thousand elements takes a tenth of a second to build,
+as long to encode, and a third of that to free.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -37,7 +36,7 @@ class InParts(NamedTuple):
     """A message, or a structure within one, without its large array, and the elements of that array.
 
     elements  structures, tuples of all fields of one in order, structures `InParts` again, or bytes of an encoded
-              structure. They are asked for one by one, and each is forgotten when it is encoded
+              structure. They are requested one by one, and each is forgotten when it is encoded
     others    further large arrays, by the names of their fields
     """
 
@@ -49,10 +48,7 @@ class InParts(NamedTuple):
 
 
 def encode_in_slices(body: InParts, *, version: int) -> Generator[None, None, list[bytes]]:
-    """The bytes of a message's body, in pieces.
-
-    Raises LocalProtocolError where an element does not fit its schema.
-    """
+    """The bytes of a message's body, in pieces. Raises LocalProtocolError if an element does not fit its schema."""
     cls: type[ApiMessage] = type(body.message)
     writing = _Encoding(version, cls.flexible_version_q(version))
     try:

@@ -1,7 +1,6 @@
-"""API keys, and which versions of each the codec reads and writes.
-
-Sources: the keys of Kafka 4.1; the versions of a Kafka 3.9 broker, and those that 4.1 added to the APIs of its tools
-(Metadata 13, DescribeCluster 2, AlterPartitionReassignments 1).
+"""API keys, and which versions of each the codec reads and writes. Sources: the keys of Kafka 4.1; the versions of a
+Kafka 3.9 broker, and those that 4.1 added to the APIs of its tools (Metadata 13, DescribeCluster 2,
+AlterPartitionReassignments 1).
 """
 
 from collections.abc import Mapping
@@ -15,10 +14,8 @@ FIRST_VENDOR_KEY = 32240
 
 
 def common_version(cls: type[ApiMessage], served: Mapping[int, tuple[int, int]], highest: int | None = None) -> int:
-    """The highest version of an API that the codec and a node know; -1 for none.
-
-    served    what the node serves: the lowest and the highest version, by API key
-    highest   the highest that the caller can use; None: any
+    """The highest version of an API that the codec and a node know, -1 for none. `served` has the node's lowest and
+    highest version by API key; the caller can use those up to `highest`, None for all.
     """
     low, high = served.get(cls.API_KEY, (0, -1))
     oldest, newest = valid_versions(cls)
