@@ -169,7 +169,7 @@ def _span(past: PastFigures) -> DescribeReassignmentsResponse.HistorySpan:
             version=0,
             at=one.at,
             in_flight=one.in_flight,
-            waiting=one.waiting,
+            waiting=_known(one.waiting),
             rate=_known(one.rate),
             bytes_left=_known(one.bytes_left),
             under_replicated=_known(one.under_replicated),

@@ -121,7 +121,7 @@ class LogDirProgressTracker:
             self._finished[partition] = known.done if known.total is None else known.total
         told = {name: one for name, one in described.items() if one.total_bytes is not None and name in in_flight}
         rest = {name: move for name, move in in_flight.items() if name not in told}
-        cluster = of_moves(rest, dirs)
+        cluster = of_moves(rest)
         run_through(self._tracker.update(now, cluster, answers_of(dirs), [], {}))
         moves = {name: _from_description(in_flight[name], one) for name, one in told.items()}
         for name, move in rest.items():

@@ -1,7 +1,7 @@
 """A cluster as `core` knows it, made from what a stock controller and its brokers tell: so the same code makes the same
 document of it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Resource
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
@@ -9,13 +9,24 @@ from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.client.result_values import ClusterNode, LogDirs, PartitionInfo, PartitionReassignment
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, KafkaStorageError
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, MoveRecord, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import (
+    LEADER_UNKNOWN,
+    Broker,
+    Cluster,
+    Endpoint,
+    MoveRecord,
+    Partition,
+    TopicPartition,
+)
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic
+from kafka_reassign_rpc.support.counted import first_of, plural
 from kafka_reassign_rpc.support.slices import run_through
 
 UNKNOWN = -1
 """When a broker was lost (a stock controller tells nobody); bytes."""
+NAMED = 5
+"""Topics that a text names."""
 Listed = Mapping[TopicPartition, PartitionReassignment]
 Records = Mapping[TopicPartition, MoveRecord]
 """What whoever has watched the moves knows of them."""
@@ -35,7 +46,9 @@ def cluster_of(
     if waiting:  # an earlier version of our server
         run_through(made.queue.put(QueuePart("", "", waiting)))
     for topic in topics:
-        put_described(made, topic, listed, records or {})
+        if topic.error is None:
+            put_described(made, topic, listed, records or {})
+    run_through(put_listed(made, listed, records or {}))
     return made
 
 
@@ -52,16 +65,45 @@ def put_described(cluster: Cluster, topic: TopicInfo, listed: Listed, records: R
         )
 
 
-def of_moves(listed: Listed, log_dirs: Iterable[LogDirs]) -> Cluster:
-    """Only the partitions that move. The list tells no leader: the largest of the old replicas stands for it, and
-    nobody knows the ISR."""
-    held = {one.broker: one.replicas for one in log_dirs if one.error is None}
-    topics: dict[str, dict[int, PartitionInfo]] = {}
+def put_listed(cluster: Cluster, listed: Listed, records: Records, untold: Collection[str] = ()) -> Iterator[None]:
+    """Moves of topics that no broker describes, and of `untold`, which none describes any more. The list tells neither
+    leader nor ISR: nobody knows them."""
+    lacking: dict[str, dict[int, PartitionInfo]] = {}
     for name, move in listed.items():
-        sizes = {one: held[one][name].size for one in move.sources if name in held.get(one, ())}
-        leader = max(sizes, key=lambda one: sizes[one], default=-1)
-        topics.setdefault(name.topic, {})[name.partition] = PartitionInfo(leader, move.replicas, move.replicas)
-    return cluster_of((), (TopicInfo(name, partitions, None) for name, partitions in topics.items()), listed)
+        yield
+        if not move.is_waiting and (name.topic in untold or cluster.get(*name) is None):
+            lacking.setdefault(name.topic, {})[name.partition] = PartitionInfo(LEADER_UNKNOWN, move.replicas, ())
+    for topic, partitions in lacking.items():
+        yield
+        known = cluster.topics.get(topic)
+        rest = {
+            index: PartitionInfo(one.leader, one.replicas, one.isr, one.leader_epoch)
+            for index, one in (known.partitions if known is not None else {}).items()
+        }
+        put_described(cluster, TopicInfo(topic, {**rest, **partitions}, None), listed, records)
+
+
+def hidden_topics(cluster: Cluster) -> list[str]:
+    """Topics of moves that no broker describes, by name."""
+    return sorted(
+        topic
+        for topic, indexes in cluster.moving.items()
+        if any(not cluster.topics[topic].partitions[index].is_described for index in indexes)
+    )
+
+
+def text_of_hidden(topics: Sequence[str]) -> str:
+    """What is not seen of topics, and why; "": there are none."""
+    lacking = (
+        f"Leaders and ISRs of {len(topics)} topic{plural(len(topics))} are not seen:"
+        f" they need the operation DESCRIBE on them ({first_of(topics, NAMED)})"
+    )
+    return lacking if topics else ""
+
+
+def of_moves(listed: Listed) -> Cluster:
+    """Only the partitions that move: of no broker."""
+    return cluster_of((), (), listed)
 
 
 def answers_of(log_dirs: Iterable[LogDirs]) -> dict[int, list[SampledLogDir] | None]:

@@ -19,8 +19,8 @@ _NEVER = -1
 
 
 def is_under_replicated(partition: Partition) -> bool:
-    """Kafka's Partition.isUnderReplicated: a replica that a move adds is not missed yet."""
-    return len(partition.isr) < len(partition.sources)
+    """Kafka's Partition.isUnderReplicated: a replica that a move adds is not missed yet. False where nobody tells."""
+    return partition.is_described and len(partition.isr) < len(partition.sources)
 
 
 class PartitionHealth:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec import to_builtins
 
-from kafka_reassign_rpc.core.state.cluster import Broker
+from kafka_reassign_rpc.core.state.cluster import RPC, Broker
 from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus
 from kafka_reassign_rpc.core.status.documents import Move, Status
 from kafka_reassign_rpc.core.status.last_status import with_last
@@ -104,7 +104,7 @@ def with_document(status: ClusterStatus, seen: StatusParts) -> ClusterStatus:
     if totals is None:
         return status._replace(seen=seen)
     for group in seen.status.groups or ():
-        moving[group.route] += group.in_flight
+        moving[group.route or RPC] += group.in_flight
     in_flight = +moving if moving.total() == totals.in_flight else status.moving
     return status._replace(seen=seen, moving=in_flight, waiting=totals.waiting)
 

@@ -141,7 +141,7 @@ async def from_nodes(configs: Mapping[str, Any], seconds: float) -> ClusterStatu
         waiting: Mapping[str, int] = Counter(one.route for one in moves.values() if one.state != MOVING)
         with suppress(UnsupportedHere):  # the list lacks those that wait beside another move of their partition
             totals = (await client.status()).totals
-            waiting = waiting if totals is None else totals.waiting
+            waiting = waiting if totals is None or totals.waiting is None else totals.waiting
         servers = set() if healing is None else await client.servers_among(nodes)
     brokers = sorted(nodes.keys() - servers)
     node = nodes.get(controller)

@@ -100,7 +100,7 @@ def document(seen: Seen) -> dict[str, Any]:
         "history": None if seen.history is None else [history_plots.document(past) for past in seen.history],
         "caps": {name: None if value is None else str(value) for name, value in caps_of(status).items()},
         "stalled": None if totals is None else totals.stalled,
-        "waiting": None if totals is None else sum(totals.waiting.values()),
+        "waiting": None if totals is None or totals.waiting is None else sum(totals.waiting.values()),
         "finished": None if work is None else work.ended,
         "total": action_watch.numbers(together(status)),
         "brokers_without_answer": {str(broker): "it does not tell its configs" for broker in seen.silent},

@@ -152,7 +152,7 @@ def headline(status: Status) -> str:
     if work is None or totals is None:
         who = "there is no controller" if status.controller.id is None else f"ask broker {status.controller.id}"
         return f"The server that answers does not control the moves, and does not know them: {who}."
-    waiting = sum(totals.waiting.values())
+    waiting = sum((totals.waiting or {}).values())
     return _line(totals.in_flight, totals.stalled or 0, waiting, work.ended, together(status))
 
 

@@ -166,7 +166,8 @@ def _group_lines(groups: Sequence[Group]) -> Iterator[str]:
 def _move_lines(seen: Seen) -> Iterator[str]:
     """Each move: where it goes, how far it is, and who has asked for it and why."""
     for one in seen.moves[:MOVES_SHOWN]:
-        leader = "no leader" if one.leader is None else f"leader {one.leader}"
+        no_leader = "no leader" if one.leader_known else f"leader {UNKNOWN}"
+        leader = no_leader if one.leader is None else f"leader {one.leader}"
         name = _plain(f"{one.topic}-{one.partition}", LONGEST_NAME)
         yield f"{name}  {list(one.original)} to {list(one.target)}: {comes_and_goes(one)}, {leader}"
         waits = one.state == "waiting"
@@ -216,8 +217,8 @@ def _broker_lines(seen: Seen) -> Iterator[str]:
                 _rate(one.rate_out),
                 UNKNOWN if silent else _throttle(one.throttle_in),
                 UNKNOWN if silent else _throttle(one.throttle_out),
-                str(one.replicas),
-                str(one.leaders),
+                UNKNOWN if one.replicas is None else str(one.replicas),
+                UNKNOWN if one.leaders is None else str(one.leaders),
             )
         )
     table = text_format.table(rows)

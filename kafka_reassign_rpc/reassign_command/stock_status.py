@@ -1,14 +1,16 @@
 """The status document of a stock controller: made by the code of our servers, from what the cluster's nodes tell."""
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from kafka_reassign_rpc.client import ReassignmentClient
+from kafka_reassign_rpc.client.config_calls import Resource
 from kafka_reassign_rpc.client.move_progress import brokers_to_ask
 from kafka_reassign_rpc.client.reassignment_calls import by_topic
-from kafka_reassign_rpc.client.stock_cluster import cluster_of, others_to_ask, sampled
-from kafka_reassign_rpc.client.told_configs import told
+from kafka_reassign_rpc.client.stock_cluster import cluster_of, hidden_topics, others_to_ask, sampled, text_of_hidden
+from kafka_reassign_rpc.client.told_configs import Answer, told
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, takes_nothing_new
@@ -39,7 +41,12 @@ def read(client: ReassignmentClient, sleep: Callable[[float], None]) -> StockSta
     everything, listed = client.describe_everything(), client.list_partition_reassignments()
     cluster = cluster_of(everything.nodes, everything.topics, listed)
     of_brokers = client.describe_broker_configs(cluster.brokers)
-    known = told(of_brokers, client.describe_configs(others_to_ask(cluster)))
+    others = others_to_ask(cluster)
+    try:
+        of_others: Mapping[Resource, Answer] = client.describe_configs(others)
+    except KafkaError as error:  # the moves are shown without them
+        of_others = dict.fromkeys(others, error)
+    known = told(of_brokers, of_others)
     cluster.broker_configs, cluster.topic_configs = known.brokers, known.topics
     quorum = client.describe_quorum(everything.controller)
     cluster.soft.kraft, lacking = client.kraft_facts(cluster, quorum.quiet_s)
@@ -54,8 +61,22 @@ def read(client: ReassignmentClient, sleep: Callable[[float], None]) -> StockSta
     run_through(health.update(cluster))
     run_through(count_replicas(cluster, counts))
     closed = {broker: takes_nothing_new(log_dirs) for broker, log_dirs in answers.items()}
-    term, at = TermView(cluster, tracker, DEFAULT_SETTINGS, health.now, None, closed=closed), now_ms()
-    controller, brokers, unseen = quorum.leader, cluster.brokers, [lacking] if lacking else []
+    silent, at = cluster.brokers.keys() - known.known, now_ms()
+    hidden = hidden_topics(cluster)
+    term = TermView(
+        cluster,
+        tracker,
+        DEFAULT_SETTINGS,
+        health.now,
+        None,
+        silent=silent,
+        hidden=hidden,
+        tells_routes=False,
+        outdated=silent,
+        closed=closed,
+    )
+    controller, brokers = quorum.leader, cluster.brokers
+    unseen = [one for one in (lacking, text_of_hidden(hidden), known.lacking) if one]
     view = ServerView(
         controller, everything.cluster_id, "controller", "", controller, -1, -1, brokers, {}, term, unseen
     )
@@ -63,6 +84,10 @@ def read(client: ReassignmentClient, sleep: Callable[[float], None]) -> StockSta
     return StockStatus(
         status_of(view, at=at, version="", full=True),
         page_of(term, selection, offset=0, limit=selection.size, at=at, listed_at=at),
-        finished(brokers_of(cluster, counts, tracker.rates, closed=closed, at=at, counted_at=at)),
-        cluster.brokers.keys() - known.known,
+        finished(
+            brokers_of(
+                cluster, counts, tracker.rates, silent=silent, closed=closed, hidden=hidden, at=at, counted_at=at
+            )
+        ),
+        silent,
     )

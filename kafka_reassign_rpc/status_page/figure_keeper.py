@@ -44,7 +44,7 @@ class FigureKeeper:
             Point(
                 at=at,
                 in_flight=totals.in_flight,
-                waiting=sum(totals.waiting.values()),
+                waiting=None if totals.waiting is None else sum(totals.waiting.values()),
                 rate=totals.rate,
                 bytes_left=work.bytes_left,
                 under_replicated=totals.under_replicated,

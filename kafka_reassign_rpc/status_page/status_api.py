@@ -211,6 +211,8 @@ class StatusApi:
             term.disks,
             term.silent,
             term.closed,
+            hidden=term.hidden,
+            throttles_at=term.throttles_at,
             at=at,
             counted_at=counted_at,
         )

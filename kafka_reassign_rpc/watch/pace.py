@@ -26,6 +26,7 @@ class Ask(Enum):
     SIZES = "sizes"
     LOST = "lost brokers"
     CONFIGS = "configs"
+    THROTTLES = "throttles of moves"
     EVERYTHING = "everything"
 
 
@@ -34,9 +35,12 @@ PAUSES_S = {
     Ask.SIZES: (1.0, 5.0),
     Ask.LOST: (5.0, 10.0),
     Ask.CONFIGS: (30.0, 60.0),
+    Ask.THROTTLES: (5.0, 10.0),
     Ask.EVERYTHING: (30.0, 30.0),
 }
 """The least pause while something moves, and at rest."""
+HURRY_S: dict[Ask, float] = {Ask.THROTTLES: 1.0, Ask.EVERYTHING: 5.0}
+"""The least pause where what was told may not hold any more: moves have begun or ended, brokers have come or gone."""
 
 
 class Pace:
@@ -54,11 +58,14 @@ class Pace:
         pause_s = max(min(longest_s, min(took) / SHARE), cost.requests / REQUESTS_PER_S, cost.bytes / BYTES_PER_S)
         self._asked[what] = now, pause_s
 
-    def due_in_s(self, what: Ask, now: float, *, moving: bool) -> float:
+    def due_in_s(self, what: Ask, now: float, *, moving: bool, hurry: bool = False) -> float:
         """0: now."""
         known = self._asked.get(what)
         if known is None:
             return 0.0
         at, pause_s = known
         moves_s, rest_s = PAUSES_S[what]
-        return max(0.0, at + max(moves_s if moving else rest_s, pause_s) - now)
+        least_s = moves_s if moving else rest_s
+        if hurry:
+            least_s = min(HURRY_S.get(what, least_s), least_s)
+        return max(0.0, at + max(least_s, pause_s) - now)

@@ -4,12 +4,11 @@ are now, and lost brokers have the time at which they were first missed."""
 from collections.abc import Iterable, Iterator, Sequence
 
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
-from kafka_reassign_rpc.client.result_values import ClusterNode, PartitionInfo
-from kafka_reassign_rpc.client.stock_cluster import Listed, Records, brokers_of, cluster_of, put_described
+from kafka_reassign_rpc.client.result_values import ClusterNode
+from kafka_reassign_rpc.client.stock_cluster import Listed, Records, brokers_of, cluster_of, put_described, put_listed
 from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.core.writers.topic_writes import remove_topic
-from kafka_reassign_rpc.support.slices import run_through
 from kafka_reassign_rpc.watch.move_book import Standing
 
 
@@ -62,11 +61,10 @@ def made_new(
     at: int,
 ) -> Cluster:
     """After a look at all topics."""
-    cluster = cluster_of(nodes, (one for one in topics if one.error is None), listed, records)
+    cluster = cluster_of(nodes, topics, listed, records)
     if former is not None:
         cluster.soft = former.soft
         cluster.topic_configs, cluster.broker_configs = former.topic_configs, former.broker_configs
-    run_through(_put_listed(cluster, listed, records))
     _date_losses(cluster, former, at)
     return cluster
 
@@ -83,13 +81,16 @@ def brought_up_to_date(
     cluster.brokers = brokers_of(nodes)
     cluster.failed = {one: since for one, since in cluster.failed.items() if one not in cluster.brokers}
     before = dict(cluster.failed)
+    untold = set()
     for topic in topics:
         yield
         if topic.error is None:
             put_described(cluster, topic, listed, records)
         elif isinstance(topic.error, UnknownTopicOrPartition):
             remove_topic(cluster, topic.name)
-    yield from _put_listed(cluster, listed, records)
+        else:
+            untold.add(topic.name)
+    yield from put_listed(cluster, listed, records, untold)
     for name in cluster.moving:
         yield
         for partition in cluster.topics[name].partitions.values():
@@ -97,25 +98,6 @@ def brought_up_to_date(
                 if broker not in cluster.brokers:
                     cluster.failed.setdefault(broker, at)
     cluster.failed.update({one: at for one, since in cluster.failed.items() if one not in before and since < 0})
-
-
-def _put_listed(cluster: Cluster, listed: Listed, records: Records) -> Iterator[None]:
-    """Moves of topics that no broker describes. The list tells neither leader nor ISR: the first of the old replicas
-    stands for the leader."""
-    lacking: dict[str, dict[int, PartitionInfo]] = {}
-    for name, move in listed.items():
-        yield
-        if cluster.get(*name) is None:
-            leader = next((one for one in move.replicas if one in move.sources), -1)
-            lacking.setdefault(name.topic, {})[name.partition] = PartitionInfo(leader, move.replicas, move.replicas)
-    for topic, partitions in lacking.items():
-        yield
-        known = cluster.topics.get(topic)
-        rest = {
-            index: PartitionInfo(one.leader, one.replicas, one.isr, one.leader_epoch)
-            for index, one in (known.partitions if known is not None else {}).items()
-        }
-        put_described(cluster, TopicInfo(topic, {**rest, **partitions}, None), listed, records)
 
 
 def _date_losses(cluster: Cluster, former: Cluster | None, at: int) -> None:
@@ -130,3 +112,8 @@ def at_rest(cluster: Cluster | None, listed: Listed) -> dict[TopicPartition, Seq
         return {}
     seen = {name: cluster.get(*name) for name in listed}
     return {name: one.replicas for name, one in seen.items() if one is not None and not one.is_moving}
+
+
+def with_replicas(topics: Iterable[TopicInfo]) -> set[int]:
+    """Nodes that have replicas."""
+    return {one for topic in topics for partition in topic.partitions.values() for one in partition.replicas}

@@ -107,5 +107,6 @@ def _row(one: ClusterStatus) -> dict[str, str | None]:
         "stalled": None if totals.stalled is None else str(totals.stalled),
         "left": None if left is None or totals.moves_without_size else size(left),
         "done": None if done_ms is None else duration(done_ms / 1000),
-        "brokers": f"{status.brokers_live} live" + (f", {status.brokers_lost} lost" if status.brokers_lost else ""),
+        "brokers": f"{status.brokers_live or 0} live"
+        + (f", {status.brokers_lost} lost" if status.brokers_lost else ""),
     }

@@ -1,10 +1,12 @@
-"""What brokers' answers about their log dirs are worth, and what of sizes is not known."""
+"""Whom to ask for sizes, what brokers' answers about their log dirs are worth, and what of sizes is not known."""
 
 from collections.abc import Mapping
 from enum import Enum
 
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
+from kafka_reassign_rpc.client.reassignment_calls import by_topic
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError
+from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.support.counted import first_of, plural
 
 NAMED = 5
@@ -40,3 +42,14 @@ def lacking(found: Mapping[int, Heard]) -> str:
         if brokers := of[kind]:
             return f"Broker{plural(len(brokers))} {first_of(brokers, NAMED)}: {text}"
     return ""
+
+
+def to_ask(cluster: Cluster) -> dict[int, dict[str, list[int]]]:
+    """The moving partitions of each broker that is there."""
+    asked: dict[int, list[TopicPartition]] = {}
+    for topic, indexes in cluster.moving.items():
+        for index in indexes:
+            for broker in cluster.topics[topic].partitions[index].replicas:
+                if broker in cluster.brokers:
+                    asked.setdefault(broker, []).append(TopicPartition(topic, index))
+    return {broker: by_topic(some) for broker, some in asked.items()}

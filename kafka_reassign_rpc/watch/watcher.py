@@ -7,16 +7,18 @@ one line, and tried again; what was seen last is shown for `STALE_S`, then the r
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, MutableMapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence, Set
 from contextlib import suppress
+from itertools import islice
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, Unauthenticated, told_configs
 from kafka_reassign_rpc.client.config_calls import Resource
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
-from kafka_reassign_rpc.client.reassignment_calls import by_topic
-from kafka_reassign_rpc.client.stock_cluster import Listed, others_to_ask, sampled
+from kafka_reassign_rpc.client.stock_cluster import Listed, others_to_ask, sampled, text_of_hidden
 from kafka_reassign_rpc.client.traffic import Traffic, counted
 from kafka_reassign_rpc.core.events.decided_events import ClusterNews, Event
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
@@ -28,7 +30,6 @@ from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.core.status.views import UNKNOWN, ServerView, TermView
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.support.backoff import Backoff
-from kafka_reassign_rpc.support.counted import first_of, plural
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.forgetting import forget_others
 from kafka_reassign_rpc.support.slices import pieces
@@ -38,6 +39,7 @@ from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.watch import seen_cluster, sizes
 from kafka_reassign_rpc.watch.move_book import MoveBook
 from kafka_reassign_rpc.watch.pace import Ask, Pace
+from kafka_reassign_rpc.watch.throttle_readings import ThrottleReadings
 
 log = logging.getLogger(__name__)
 
@@ -51,9 +53,11 @@ SILENT_S = 3.0
 STALL_S = 60.0
 LONGEST_WAIT_S, AFTER_REFUSAL_S = 10.0, 30.0
 """Between two tries of a cluster that does not answer, and after it has refused who asks."""
+SETTLED_S = 30.0
 TRIES = 3
 """After so many failures the client begins again with the given addresses: the brokers may have moved."""
-NAMED = 5
+MOST_HIDDEN = 100
+"""Topics at rest that this principal may not describe: so many are remembered."""
 
 Sizes = BrokerLogDirs | KafkaError
 
@@ -116,11 +120,12 @@ class Watcher:
         self._sizes: dict[int, list[SampledLogDir] | None] = {}
         self._sizes_told: dict[int, ToldSizes] = {}
         """What each broker has told last: those that are asked less often have not fallen silent."""
-        self._told: frozenset[int] = frozenset()
-        """Brokers whose throttles are known."""
         self._unseen: dict[Ask, str] = {}
-        self._refused: frozenset[str] = frozenset()
-        """Topics of moves that this principal may not describe."""
+        self._throttles = ThrottleReadings()
+        self._settles_at = float("-inf")
+        """Brokers were lost or came back: until then leaders and ISRs may change by that."""
+        self._hidden: frozenset[str] = frozenset()
+        """Topics that this principal may not describe, as far as they have moved."""
 
     # ------------------------------------------------------------------------------------------------ what is seen
 
@@ -135,7 +140,7 @@ class Watcher:
             nobody = UNKNOWN, UNKNOWN, UNKNOWN
             return ServerView(UNKNOWN, self.cluster_id, "", self._why, *nobody, {}, {}, None, silent_since=since)
         health = self._health.now if self._health.counted else None
-        silent = (cluster.brokers.keys() | cluster.failed.keys()) - self._told
+        silent = (cluster.brokers.keys() | cluster.failed.keys()) - self._throttles.told
         closed = {broker: takes_nothing_new(log_dirs) for broker, log_dirs in self._sizes.items()}
         term = TermView(
             cluster,
@@ -145,6 +150,11 @@ class Watcher:
             None,
             silent=silent,
             knows_configs=False,
+            knows_waiting=False,
+            hidden=self._hidden,
+            tells_routes=bool(self._servers),
+            throttles_at=self._throttles.at,
+            outdated=self._throttles.outdated(cluster),
             closed=closed,
         )
         return ServerView(
@@ -221,18 +231,33 @@ class Watcher:
 
     def _due_in_s(self) -> float:
         now = self._now()
-        return max(0.05, min(self._pace.due_in_s(what, now, moving=self._is_moving) for what in self._wanted))
+        return max(0.05, min(self._due_s(what, now) for what in self._wanted))
 
     @property
     def _wanted(self) -> Sequence[Ask]:
-        return tuple(Ask) if self._is_moving else (Ask.MOVES, Ask.LOST, Ask.CONFIGS, Ask.EVERYTHING)
+        if self._is_moving:
+            return tuple(Ask)
+        throttles = (Ask.THROTTLES,) if self._throttled_ones() else ()
+        return (Ask.MOVES, Ask.LOST, Ask.CONFIGS, Ask.EVERYTHING, *throttles)
 
     @property
     def _is_moving(self) -> bool:
         return self._book.follows_some
 
     def _is_due(self, what: Ask) -> bool:
-        return self._pace.due_in_s(what, self._now(), moving=self._is_moving) == 0
+        return self._due_s(what, self._now()) == 0
+
+    def _due_s(self, what: Ask, now: float) -> float:
+        hurry = self._cluster is not None and (
+            (what is Ask.THROTTLES and self._throttles.is_urgent(self._cluster))
+            or (what is Ask.EVERYTHING and (bool(self._health.now.offline) or now < self._settles_at))
+        )
+        return self._pace.due_in_s(what, now, moving=self._is_moving, hurry=hurry)
+
+    def _throttled_ones(self) -> set[int]:
+        """Brokers whose throttles are to be read sooner than those of others."""
+        moving = self._sizes if self._is_moving else ()
+        return set() if self._cluster is None else self._throttles.to_ask(self._cluster, moving)
 
     @staticmethod
     def _now() -> float:
@@ -264,10 +289,14 @@ class Watcher:
             return
         if self._is_moving and self._is_due(Ask.SIZES):
             await self._look_at_sizes(client, cluster)
+        elif not self._is_moving and not self._progress.is_idle:
+            await self._forget_sizes(cluster)
         if self._is_due(Ask.LOST):
             await self._look_at_lost_brokers(client, cluster)
         if self._is_due(Ask.CONFIGS):
-            await self._look_at_configs(client, cluster)
+            await self._look_at_configs(client, cluster, Ask.CONFIGS, cluster.brokers.keys())
+        elif self._is_due(Ask.THROTTLES):
+            await self._look_at_configs(client, cluster, Ask.THROTTLES, self._throttled_ones())
 
     async def _look_at_moves(self, client: AsyncReassignmentClient) -> None:
         of_all = self._cluster is None or self._is_due(Ask.EVERYTHING)
@@ -280,7 +309,8 @@ class Watcher:
                 ) from None
             self._unanswered = None
             if not of_all:
-                found = await client.describe_some(sorted(self._book.topics | {name.topic for name in listed}))
+                wanted = self._book.topics | {name.topic for name in listed} | self._hidden
+                found = await client.describe_some(sorted(wanted))
                 self._controller, self._quiet_s = await client.describe_quorum(found.controller)
         self._pace.asked(Ask.MOVES, self._now(), cost)
         if of_all:
@@ -308,7 +338,9 @@ class Watcher:
     async def _take(self, found: Everything, topics: Sequence[TopicInfo], listed: Listed, *, of_all: bool) -> None:
         at = now_ms()
         cluster = self._cluster
+        was_moving, were_there = self._is_moving, None if cluster is None else set(cluster.brokers)
         events = await asyncio.to_thread(self._compared, at, topics, listed)
+        self._throttles.moved(events, at, is_last=was_moving and not self._is_moving)
         records = self._book.records
         nodes = [one for one in found.nodes if one.id not in self._servers]
         if cluster is None or of_all:
@@ -317,17 +349,17 @@ class Watcher:
         else:
             await Turns().through(seen_cluster.brought_up_to_date(cluster, nodes, topics, listed, records, at))
         self._cluster = cluster
+        if were_there is not None and were_there != set(cluster.brokers):
+            self._settles_at = self._now() + SETTLED_S
+            self._throttles.returned(cluster.brokers.keys() - were_there)
         self._record([*self._news.of(cluster)])
-        self._refused = seen_cluster.refused(topics, self._refused & {name.topic for name in listed})
-        refused = sorted(self._refused)
-        lacking = (
-            f"Leaders and ISRs of {len(refused)} topic{plural(len(refused))} are not seen:"
-            f" they need the operation DESCRIBE on them ({first_of(refused, NAMED)})"
-        )
-        self._note(Ask.MOVES, lacking if refused else "")
+        moved = {name.topic for name in listed}
+        before = [*(self._hidden & moved), *islice(self._hidden - moved, MOST_HIDDEN)]
+        self._hidden = seen_cluster.refused(topics, before)
+        self._note(Ask.MOVES, text_of_hidden(sorted(self._hidden)))
         turns = Turns()
         for some in pieces(events, EVENTS_AT_ONCE):
-            self._record([*self._progress.ended(some, cluster)])
+            self._tell([*self._progress.ended(some, cluster)])
             await turns.rest()
         await turns.through(self._health.update(cluster))
 
@@ -337,7 +369,7 @@ class Watcher:
         return self._book.observe(at, listed, told, seen_cluster.at_rest(self._cluster, listed))
 
     async def _look_at_sizes(self, client: AsyncReassignmentClient, cluster: Cluster) -> None:
-        wanted = await asyncio.to_thread(_to_ask, cluster)
+        wanted = await asyncio.to_thread(sizes.to_ask, cluster)
         begun = []
         for broker, some in wanted.items():
             pace = self._paces.setdefault(broker, Pace())
@@ -362,6 +394,16 @@ class Watcher:
         forget_others(self._paces, cluster.brokers)  # one without moves keeps its pace until it leaves
         self._pace.asked(Ask.SIZES, self._now(), Traffic())
         self._note(Ask.SIZES, sizes.lacking(self._heard))
+        await self._sample(cluster)
+
+    async def _forget_sizes(self, cluster: Cluster) -> None:
+        """The last move has ended: no figure of it is of use to the next one."""
+        for known in (self._heard, self._sizes, self._sizes_told):
+            known.clear()
+        self._note(Ask.SIZES, "")
+        await self._sample(cluster)
+
+    async def _sample(self, cluster: Cluster) -> None:
         events: list[Event] = []
         fresh: dict[TopicPartition, int | None] = {}
         sample = self._progress.update(self._now(), cluster, self._sizes, events, fresh, told=self._sizes_told)
@@ -371,23 +413,30 @@ class Watcher:
                 cluster.soft.sizes.pop(name, None)
             else:
                 cluster.soft.sizes[name] = size
-        self._record(events)
+        self._tell(events)
 
-    async def _look_at_configs(self, client: AsyncReassignmentClient, cluster: Cluster) -> None:
-        """Throttles."""
-        asked = others_to_ask(cluster)
+    def _tell(self, events: Sequence[Event]) -> None:
+        """A stock controller does not tell how a move came."""
+        self._record(events if self._servers else [replace(one, route=None) for one in events])
+
+    async def _look_at_configs(
+        self, client: AsyncReassignmentClient, cluster: Cluster, what: Ask, of: Collection[int]
+    ) -> None:
+        """Throttles of these brokers, and whatever else says what throttles a move."""
+        asked, at = others_to_ask(cluster), now_ms()
         found: Mapping[Resource, told_configs.Answer]
         with counted() as cost:
-            brokers = await client.describe_broker_configs(cluster.brokers, timeout_ms=int(ANSWER_S * 1000))
+            brokers = await client.describe_broker_configs(of, timeout_ms=int(ANSWER_S * 1000))
             try:
                 found = await client.describe_configs(asked)
             except KafkaError as error:  # the moves are seen without them
                 found = dict.fromkeys(asked, error)
-        self._pace.asked(Ask.CONFIGS, self._now(), cost)
+        for one in (what, Ask.THROTTLES):
+            self._pace.asked(one, self._now(), cost)
         known = await asyncio.to_thread(told_configs.told, brokers, found)
-        cluster.broker_configs, cluster.topic_configs = known.brokers, known.topics
-        self._told = known.known
-        self._note(Ask.CONFIGS, known.lacking)
+        self._throttles.put(cluster, known, brokers, at)
+        if what is Ask.CONFIGS:
+            self._note(Ask.CONFIGS, known.lacking)
 
     async def _look_at_lost_brokers(self, client: AsyncReassignmentClient, cluster: Cluster) -> None:
         """Nothing is asked where no broker is lost and every moving partition has a leader."""
@@ -416,24 +465,9 @@ async def _sizes(
     return answers[broker], asyncio.get_running_loop().time(), cost
 
 
-def _to_ask(cluster: Cluster) -> dict[int, dict[str, list[int]]]:
-    """The moving partitions of each broker that is there."""
-    asked: dict[int, list[TopicPartition]] = {}
-    for topic, indexes in cluster.moving.items():
-        for index in indexes:
-            for broker in cluster.topics[topic].partitions[index].replicas:
-                if broker in cluster.brokers:
-                    asked.setdefault(broker, []).append(TopicPartition(topic, index))
-    return {broker: by_topic(some) for broker, some in asked.items()}
-
-
 async def _servers_of(client: AsyncReassignmentClient, found: Everything, topics: Sequence[TopicInfo]) -> Set[int]:
     """Only a controller of ours tells of servers. A node with replicas is a broker, and is not asked."""
     if found.controller < 0 or not await client.servers_among([found.controller]):
         return frozenset()
-    brokers = await asyncio.to_thread(_with_replicas, topics)
+    brokers = await asyncio.to_thread(seen_cluster.with_replicas, topics)
     return await client.servers_among([one.id for one in found.nodes if one.id not in brokers])
-
-
-def _with_replicas(topics: Sequence[TopicInfo]) -> set[int]:
-    return {one for topic in topics for partition in topic.partitions.values() for one in partition.replicas}

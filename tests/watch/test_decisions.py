@@ -111,7 +111,7 @@ def test_kr_1_a_topic_that_nobody_may_describe_is_no_topic_without_a_leader() ->
     cluster = seen_cluster.made_new(None, NODES, [denied], {T0: MOVE}, {}, 5)
     partition = cluster.get("t", 0)
     assert partition is not None
-    assert (partition.leader, partition.is_moving) == (1, True)
+    assert (partition.is_described, partition.is_moving) == (False, True)
     assert seen_cluster.refused([denied], ()) == {"t"}
     assert seen_cluster.refused([topic(1, name="u")], ["t", "u"]) == {"t"}, "an answer about all topics leaves it out"
     assert not seen_cluster.refused([topic(1)], ["t"])

@@ -16,7 +16,7 @@ from kafka_reassign_rpc.support.human_units import utc_time
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from tests.controller.cluster import Cluster, cluster
 from tests.http_client import get
-from tests.python_client.scripted_nodes import LIST, METADATA
+from tests.python_client.scripted_nodes import LIST, METADATA, ScriptedCluster, listening
 from tests.status_page.documented import Documented
 from tests.waiting import eventually
 from tests.watch.moving_nodes import LOG_DIRS, TWO_MOVE, MovingNode, moving_nodes
@@ -257,3 +257,51 @@ async def test_kr_1_the_controller_of_kraft_is_the_leader_of_its_quorum(tmp_path
             status = await watch.document("status")
             assert status["controller"]["id"] == (leader or nodes[0].cluster.controller)
             assert (status["server"], status["role"]) == (None, "watch")
+
+
+class EndingNode(MovingNode):
+    """`is_over`: all moves are completed."""
+
+    is_over = False
+
+    def _answer(self, key: int, version: int) -> Any:
+        answer = super()._answer(key, version)
+        if self.is_over and key == LIST:
+            answer.topics = []
+        if self.is_over and key == METADATA:
+            for one in answer.topics[0].partitions:
+                one.leader_id, one.replica_nodes, one.isr_nodes = 2, [2], [2]
+        return answer
+
+
+async def test_kr_1_the_end_of_the_last_move_is_told_and_no_figure_of_it_goes_into_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At rest nothing is sampled: a rate over that time would be that of the moves before."""
+    nodes = ScriptedCluster()
+    first, second = EndingNode(nodes, 1), EndingNode(nodes, 2)
+    async with listening(first), listening(second), watching(f"127.0.0.1:{first.port}", tmp_path / "events") as watch:
+
+        async def has_a_rate() -> bool:
+            totals = (await watch.document("status"))["totals"]
+            return totals["in_flight"] == len(TWO_MOVE) and totals["rate"] is not None
+
+        await eventually(lambda: watch.watcher.answers)
+        await eventually(has_a_rate)
+        monkeypatch.setattr(EndingNode, "is_over", True)
+
+        async def is_told() -> bool:
+            return "moves.done" in {name for name, _ in await watch.events()}
+
+        await eventually(is_told)
+        assert watch.watcher.tracker.is_idle
+        assert (await watch.document("status"))["work"]["moves"] == 0
+        assert not {one.get("route") for one in (await watch.document("events"))["events"]} - {None}
+        monkeypatch.setattr(EndingNode, "is_over", False)
+
+        async def moves_again() -> Any:
+            found = (await watch.document("status"))["totals"]
+            return found if found["in_flight"] else None
+
+        totals = await eventually(moves_again)
+        assert (totals["rate"], totals["remaining_ms"]) == (None, None)

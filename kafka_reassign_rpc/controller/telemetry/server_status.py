@@ -54,7 +54,7 @@ def values_of(status: ServerStatus) -> Iterator[tuple[MetricType, Values]]:
     yield from _of_figures(status.figures)
     yield from _single(_of_controller(status, totals), is_known=not status.only_looks)
     yield metric_catalogue.LOG_DIR_OFFLINE, _log_dirs_offline(document.healing)
-    waiting: Values = {(route,): totals.waiting.get(route, 0) for route in ROUTES}
+    waiting: Values = {} if totals.waiting is None else {(route,): totals.waiting.get(route, 0) for route in ROUTES}
     yield metric_catalogue.MOVES_WAITING, {} if status.only_looks else waiting
     yield metric_catalogue.CAPS, {} if status.only_looks else _caps(document.caps)
     for place, metric in enumerate(

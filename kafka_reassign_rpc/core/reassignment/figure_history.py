@@ -13,7 +13,7 @@ class Point(msgspec.Struct, frozen=True):
 
     at: int
     in_flight: int
-    waiting: int
+    waiting: Annotated[int | None, Meta(description="null on `watch`")]
     rate: int | None
     bytes_left: Annotated[int | None, Meta(description="of all the work, moves that wait included")]
     under_replicated: int | None

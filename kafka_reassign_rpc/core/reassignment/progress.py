@@ -328,7 +328,7 @@ class ProgressTracker:
     ) -> None:
         name, before = followed.name, followed.figures
         is_partial = copies_only_untiered(cluster, name.topic, partition.adding)
-        total = -1 if is_partial else leader_size(answers.get(partition.leader), name)
+        total = -1 if is_partial else leader_size(answers, partition, name)
         copied = tuple([replica_size(answers.get(broker), name) for broker in partition.adding])
         all_known = -1 not in copied
         sample = Sample(now, before.total if total < 0 and not is_partial else total, copied)
@@ -399,7 +399,8 @@ class ProgressTracker:
 def _is_news(followed: _TrackedMove, partition: Partition, cluster: Cluster, told: Mapping[int, ToldSizes]) -> bool:
     """Nobody waits for the report of a broker that is gone."""
     since = followed.samples.last.at if followed.samples else float("-inf")
-    asked = (broker for broker in (partition.leader, *partition.adding) if broker in cluster.brokers)
+    from_ = (partition.leader,) if partition.is_described else partition.sources
+    asked = (broker for broker in (*from_, *partition.adding) if broker in cluster.brokers)
     return all(told.get(broker, NOT_TOLD).is_news_of(followed.name, since) for broker in asked)
 
 
@@ -439,7 +440,7 @@ def _put_sizes(
 ) -> None:
     for name in waiting:
         partition = cluster.get(*name)
-        total = -1 if partition is None else leader_size(answers.get(partition.leader), name)
+        total = -1 if partition is None else leader_size(answers, partition, name)
         if total >= 0 and cluster.soft.sizes.get(name) != total:
             sizes[name] = total
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
 
 
 class SampledLogDir(msgspec.Struct, frozen=True, gc=False):
@@ -47,9 +47,12 @@ class ToldSizes(NamedTuple):
 NOT_TOLD = ToldSizes(float("-inf"))
 
 
-def leader_size(log_dirs: Collection[SampledLogDir] | None, name: TopicPartition) -> int:
-    """Bytes of the leader's replica; -1 if unknown. A broker without the replica leads no longer, or not yet."""
-    return replica_size(log_dirs, name, absent=-1)
+def leader_size(answers: Answers, partition: Partition, name: TopicPartition) -> int:
+    """Bytes of the leader's replica; -1 if unknown. A broker without the replica leads no longer, or not yet. Where
+    nobody tells who leads, the largest of the old replicas stands for the leader's.
+    """
+    leaders = [partition.leader] if partition.is_described else partition.sources
+    return max((replica_size(answers.get(one), name, absent=-1) for one in leaders), default=-1)
 
 
 def replica_size(log_dirs: Collection[SampledLogDir] | None, name: TopicPartition, *, absent: int = 0) -> int:

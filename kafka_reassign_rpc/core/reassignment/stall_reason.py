@@ -21,7 +21,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.reassignment.remaining_time import Samples
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import Answers, takes_nothing_new
 from kafka_reassign_rpc.core.reassignment.tiered_topics import copies_only_untiered
-from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import NO_THROTTLE, TopicThrottles
 
 Throttles = Callable[[], TopicThrottles]
@@ -50,6 +50,8 @@ class StallReason:
         self._kraft = cluster.soft.kraft
         self._late = [broker for broker in partition.adding if broker not in partition.isr]
         self._copied = dict(zip(partition.adding, self._last.copied, strict=True))
+        self._leaders = (partition.leader,) if partition.is_described else ()
+        """The leader, where anybody tells it. Where nobody tells the ISR, every adding replica counts as late."""
 
     def found(self) -> str:
         why = _first(
@@ -109,14 +111,14 @@ class StallReason:
         return None
 
     def _no_leader(self) -> str | None:
-        if self._partition.leader >= 0:
+        if self._partition.leader != NO_LEADER:
             return None
         eligible = self._kraft.eligible.get(self._name, ())
         able = f": {_brokers(eligible)} eligible, start {'one of them' if len(eligible) > 1 else 'it'}"
         return "there is no leader to copy from" + (able if eligible else "")
 
     def _no_answer(self) -> str | None:
-        asked = dict.fromkeys((self._partition.leader, *self._late))
+        asked = dict.fromkeys((*self._leaders, *self._late))
         silent = [broker for broker in asked if self._answers.get(broker) is None]
         if not silent:
             return None
@@ -126,12 +128,11 @@ class StallReason:
 
     def _lowest_throttle(self) -> tuple[int, str, int]:
         """The rate, its side, and the broker."""
-        leader = self._partition.leader
         index = self._name.partition
         throttles = self._throttles()
-        limits = [(throttles.leader(index, leader), "leader", leader)]
+        limits = [(throttles.leader(index, leader), "leader", leader) for leader in self._leaders]
         limits += [(throttles.follower(index, broker), "follower", broker) for broker in self._late]
-        return min(limits)
+        return min(limits, default=(NO_THROTTLE, "leader", NO_LEADER))
 
     def _throttle(self) -> str | None:
         rate, side, broker = self._lowest_throttle()
@@ -145,14 +146,14 @@ class StallReason:
 
     def _never_in_sync(self) -> str | None:
         full = [broker for broker in self._late if 0 <= self._last.total <= self._copied[broker]]
-        if not full or len(full) < len(self._late):
+        if not full or len(full) < len(self._late) or not self._partition.is_described:
             return None
         return f"full ISR never reached: {_brokers(full, 'has', 'have')} everything, out of sync all the same"
 
     def _sick_unchanged(self) -> str | None:
         """Only a version that waits for the whole target leaves such a move in flight."""
         sick = [broker for broker in self._partition.target if broker not in self._partition.isr]
-        if self._late or not sick:
+        if self._late or not sick or not self._partition.is_described:
             return None
         states = " and ".join(self._states([broker for broker in sick if broker not in self._cluster.brokers]))
         is_lost = f" ({states})" if states else ""
@@ -165,7 +166,8 @@ class StallReason:
             return None
         rate, side, broker = self._lowest_throttle()
         throttled = f", throttled to {rate} B/s ({side} {broker})" if rate < NO_THROTTLE else ""
-        return f"{_brokers(still, 'fetches', 'fetch')} nothing from broker {self._partition.leader}{throttled}"
+        source = "".join(f" from broker {leader}" for leader in self._leaders)
+        return f"{_brokers(still, 'fetches', 'fetch')} nothing{source}{throttled}"
 
     def _too_slow(self) -> str | None:
         if self._first.total < 0:

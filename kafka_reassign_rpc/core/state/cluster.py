@@ -21,6 +21,8 @@ from kafka_reassign_rpc.core.state.throttle_leases import Lease, Leases
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition as TopicPartition  # noqa: PLC0414 - imported from here
 
 NO_LEADER = -1
+LEADER_UNKNOWN = -3
+"""To whoever only looks: nobody tells leader and ISR. (-2 is Kafka's LeaderDuringDelete.)"""
 """No live in-sync replica can lead."""
 
 
@@ -90,6 +92,11 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
     move: MoveRecord | None = None
     offline: tuple[int, ...] = ()
     created: int = -1
+
+    @property
+    def is_described(self) -> bool:
+        """Whether leader and ISR are known: a controller knows them always."""
+        return self.leader != LEADER_UNKNOWN
 
     @property
     def is_moving(self) -> bool:

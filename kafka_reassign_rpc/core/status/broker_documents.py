@@ -57,13 +57,15 @@ class BrokerStatus(msgspec.Struct, frozen=True):
     shutting_down: Annotated[bool | None, about("whether it is in controlled shutdown; null: `watch` cannot tell")]
     rack: str | None
     rate_in: Annotated[int | None, about("how fast moves copy to it")]
-    rate_out: Annotated[int | None, about("how fast moves copy from it, as the leader")]
-    throttle_in: Annotated[Throttle | None, about("as a follower; null: none is set")]
-    throttle_out: Annotated[Throttle | None, about("as a leader; null: none is set")]
-    replicas: int
-    leaders: Annotated[int, about("partitions that it leads")]
-    under_replicated: Annotated[int, about("those of them that are under-replicated, as its own metric says")]
-    out_of_sync: Annotated[int, about("its replicas that are not in the ISR, without those that a move adds")]
+    rate_out: Annotated[
+        int | None, about("how fast moves copy from it, as the leader; null also where `watch` may not see who leads")
+    ]
+    throttle_in: Annotated[Throttle | None, about("as a follower; null: none is set, or not known (`throttles_known`)")]
+    throttle_out: Annotated[Throttle | None, about("as a leader; null as `throttle_in`")]
+    replicas: Annotated[int | None, about("null, as the next three: `watch` may not see all topics")]
+    leaders: Annotated[int | None, about("partitions that it leads")]
+    under_replicated: Annotated[int | None, about("those of them that are under-replicated, as its own metric says")]
+    out_of_sync: Annotated[int | None, about("its replicas that are not in the ISR, without those that a move adds")]
     disk: Annotated[Disk | None, about("null: it has not told yet. Brokers are asked while somebody looks")]
     cordoned: Annotated[
         bool | None,
@@ -73,6 +75,10 @@ class BrokerStatus(msgspec.Struct, frozen=True):
         ),
     ] = None
     throttles_known: Annotated[bool, about("whether its throttles are known; `watch` may not see them")] = True
+    throttles_at: Annotated[
+        int | None,
+        about("when `watch` was last told its throttles; null: it never was, or the server that answers sets them"),
+    ] = None
     departure: Annotated[
         MayGo | None, about("whether it may be stopped now; null: it is gone, or `watch` cannot tell")
     ] = None

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.cordon import cordoned
 from kafka_reassign_rpc.core.partition_health import is_under_replicated
 from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.broker_documents import Brokers, BrokerStatus, Disk, FailedLogDir, Throttle
 from kafka_reassign_rpc.core.status.departures import Answers
 from kafka_reassign_rpc.core.status.documents import known
@@ -21,6 +21,7 @@ STORAGE_ERROR = 56
 MOST_LOG_DIRS = 100
 """Failed ones of one broker."""
 NO_DISKS: Mapping[int, BrokerDisk] = {}
+NEVER_READ: Mapping[int, int] = {}
 MOST_BROKERS = 5_000
 """In one answer."""
 
@@ -46,10 +47,10 @@ def count_replicas(cluster: Cluster, counts: ReplicaCounts) -> Iterator[None]:
         for partition in list(topic.partitions.values()):
             for broker in partition.replicas:
                 counts.replicas[broker] += 1
-            if partition.leader != NO_LEADER:
+            if partition.leader >= 0:
                 counts.leaders[partition.leader] += 1
             if is_under_replicated(partition):
-                if partition.leader != NO_LEADER:
+                if partition.leader >= 0:
                     counts.under_replicated[partition.leader] += 1
                 for broker in partition.sources:
                     counts.out_of_sync[broker] += broker not in partition.isr
@@ -65,10 +66,16 @@ def brokers_of(
     silent: Collection[int] = (),
     closed: Mapping[int, bool | None] | None = None,
     *,
+    hidden: Collection[str] = (),
+    throttles_at: Mapping[int, int] = NEVER_READ,
     at: int,
     counted_at: int,
 ) -> Generator[None, None, Brokers]:
-    """`closed` is as in `TermView`."""
+    """`closed`, `hidden` and `throttles_at` are as in `TermView`."""
+
+    def told(count: int) -> int | None:
+        return None if hidden else count
+
     moves, by_config = bool(cluster.moving), cordoned(cluster)
     found = []
     for broker in sorted(cluster.brokers.keys() | counts.replicas.keys())[:MOST_BROKERS]:
@@ -82,16 +89,17 @@ def brokers_of(
                 shutting_down=broker in cluster.soft.shutting_down if closed is None else None,
                 rack=None if registered is None else registered.rack,
                 rate_in=rate_in,
-                rate_out=rate_out,
-                throttle_in=throttle_of(cluster, broker, FOLLOWER_RATE),
-                throttle_out=throttle_of(cluster, broker, LEADER_RATE),
-                replicas=counts.replicas[broker],
-                leaders=counts.leaders[broker],
+                rate_out=None if hidden and moves else rate_out,
+                throttle_in=None if broker in silent else throttle_of(cluster, broker, FOLLOWER_RATE),
+                throttle_out=None if broker in silent else throttle_of(cluster, broker, LEADER_RATE),
+                replicas=told(counts.replicas[broker]),
+                leaders=told(counts.leaders[broker]),
                 cordoned=broker in by_config or (False if closed is None else closed.get(broker)),
-                under_replicated=counts.under_replicated[broker],
-                out_of_sync=counts.out_of_sync[broker],
+                under_replicated=told(counts.under_replicated[broker]),
+                out_of_sync=told(counts.out_of_sync[broker]),
                 disk=None if registered is None else _disk(disks.get(broker)),
                 throttles_known=broker not in silent,
+                throttles_at=throttles_at.get(broker),
             )
         )
     return Brokers(at, counted_at, found)

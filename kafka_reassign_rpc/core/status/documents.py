@@ -91,10 +91,10 @@ class Work(msgspec.Struct, frozen=True):
 class Group(msgspec.Struct, frozen=True):
     """Moves that came together: those of one request or plan have one route and one reason."""
 
-    route: str
+    route: Annotated[str | None, about("null: not known, as in Move")]
     reason: str | None
     in_flight: int
-    waiting: int
+    waiting: Annotated[int | None, about("null on `watch`")]
     stalled: int
     ended: int
     bytes_total: Annotated[int | None, about("as in Work")]
@@ -107,7 +107,7 @@ class Totals(msgspec.Struct, frozen=True):
 
     in_flight: Annotated[int, about("moves in flight")]
     waiting: Annotated[
-        Mapping[str, int], about("moves that wait, by route; a watch names none, since only the controller knows them")
+        Mapping[str, int] | None, about("moves that wait, by route; null on `watch`: only the controller knows them")
     ]
     stalled: Annotated[int | None, about("moves that are stalled; null before the first sample")]
     bytes_total: Annotated[int | None, about("what the moves in flight copy in all, as far as sizes are known")]
@@ -119,8 +119,14 @@ class Totals(msgspec.Struct, frozen=True):
     remaining_ms: Annotated[
         int | None, about("until the slowest move ends whose remaining time is known; 0: none is in flight")
     ]
-    under_replicated: Annotated[int | None, about("partitions with fewer replicas in the ISR than they should have")]
-    offline: Annotated[int | None, about("partitions without a leader")]
+    under_replicated: Annotated[
+        int | None,
+        about(
+            "partitions with fewer replicas in the ISR than they should have; null: not counted yet, or `watch` may"
+            " not see all topics"
+        ),
+    ]
+    offline: Annotated[int | None, about("partitions without a leader; null as `under_replicated`")]
     held: Annotated[
         int | None, about("moves of `waiting` that do not start before somebody releases them; null: not known")
     ] = None
@@ -237,7 +243,7 @@ class Status(msgspec.Struct, frozen=True):
     reason: Annotated[str | None, about("why it has none of these roles")]
     controller: Controller
     problems: Annotated[Sequence[StatusProblem], about("what to look at, the worst first")]
-    brokers_live: Annotated[int, about("registered brokers")]
+    brokers_live: Annotated[int | None, about("registered brokers; null: `watch` does not see the cluster")]
     brokers_lost: Annotated[int | None, about("brokers that hold replicas and are not registered; null on a standby")]
     enabled: Annotated[bool | None, about("whether new moves may start; null on a standby and on `watch`")]
     disabled_by: Annotated[str | None, about("what disables reassignments")]
@@ -270,8 +276,14 @@ class Move(msgspec.Struct, frozen=True):
     target: Annotated[Sequence[int], about("the replicas that it leads to")]
     adding: Annotated[Sequence[int], about("replicas that get a copy")]
     removing: Annotated[Sequence[int], about("replicas that leave")]
-    leader: Annotated[int | None, about("null: the partition has none")]
-    bytes_total: Annotated[int | None, about("what is copied in all: the leader's size for each adding replica")]
+    leader: Annotated[int | None, about("null: the partition has none, or it is not known (`leader_known`)")]
+    bytes_total: Annotated[
+        int | None,
+        about(
+            "what is copied in all: for each adding replica the size of the leader's, or of the largest old replica"
+            " where the leader is not known"
+        ),
+    ]
     bytes_copied: Annotated[int | None, about("what is copied by now")]
     copied: Annotated[Mapping[int, int], about("the bytes that adding replicas hold, by broker, as far as known")]
     rate: Annotated[int | None, about("how fast all its replicas together grow")]
@@ -283,17 +295,21 @@ class Move(msgspec.Struct, frozen=True):
         about("what it waits for; also in flight, where a broker is dead, or replicas have to be in the ISR"),
     ]
     place: Annotated[int | None, about("its place among the moves that wait in the queue, from 1; else null")]
-    route: Annotated[str, about("how it came: `rpc`, `batch`, `queue`, `request` or `heal`")]
+    route: Annotated[
+        str | None,
+        about("how it came: `rpc`, `batch`, `queue`, `request` or `heal`; null: a stock controller does not tell"),
+    ]
     reason: Annotated[str | None, about("why, in the words of whoever asked for it")]
     who: Annotated[str | None, about("who asked for it; null: a client of which nothing is recorded")]
-    since: Annotated[int | None, about("when it started; null while it waits")]
+    since: Annotated[int | None, about("when it started; null while it waits, and where it is not known")]
+    leader_known: Annotated[bool, about("whether `leader` is known; `watch` may not see it")] = True
 
 
 class MoveSums(msgspec.Struct, frozen=True):
     """Sums over all moves that the filters leave, on all pages."""
 
     in_flight: int
-    waiting: int
+    waiting: Annotated[int | None, about("null on `watch`")]
     stalled: int
     bytes_total: Annotated[int | None, about("of the moves in flight with a known size; null where none has one")]
     bytes_copied: Annotated[int | None, about("of the same moves")]
@@ -320,13 +336,15 @@ class PartitionStatus(msgspec.Struct, frozen=True):
     partition: int
     state: Literal["at_rest", "moving", "waiting"]
     replicas: Sequence[int]
-    isr: Sequence[int]
+    isr: Annotated[Sequence[int] | None, about("null: not known, as `watch` may not see it")]
     adding: Annotated[Sequence[int], about("replicas that get a copy")]
     removing: Annotated[Sequence[int], about("replicas that leave")]
-    leader: Annotated[int | None, about("null: it has none")]
+    leader: Annotated[int | None, about("null: it has none; where `isr` is null it is not known")]
     size: Annotated[int | None, about("of the leader's replica; null: only those that move or wait are measured")]
-    under_replicated: Annotated[bool, about("whether replicas are missing in the ISR that no move adds")]
-    offline: Annotated[bool, about("whether it has no leader")]
+    under_replicated: Annotated[
+        bool | None, about("whether replicas are missing in the ISR that no move adds; null: not known")
+    ]
+    offline: Annotated[bool | None, about("whether it has no leader; null: not known")]
 
 
 class Partitions(msgspec.Struct, frozen=True):

@@ -77,12 +77,20 @@ class Selection(NamedTuple):
         return found
 
 
-def _sums_document(sums: Sums) -> MoveSums:
+def _sums_document(sums: Sums, *, knows_waiting: bool) -> MoveSums:
     total, copied = (None, None) if not sums.measured else (sums.total, sums.copied)
-    return MoveSums(sums.moves, sums.waiting, sums.stalled, total, copied, share(copied, total), sums.unknown)
+    return MoveSums(
+        sums.moves,
+        sums.waiting if knows_waiting else None,
+        sums.stalled,
+        total,
+        copied,
+        share(copied, total),
+        sums.unknown,
+    )
 
 
-NO_SUMS = _sums_document(Sums())
+NO_SUMS = _sums_document(Sums(), knows_waiting=True)
 
 
 def select_moves(term: TermView, wanted: MoveFilter) -> Generator[None, None, Selection]:
@@ -112,7 +120,7 @@ def select_moves(term: TermView, wanted: MoveFilter) -> Generator[None, None, Se
     while keys:  # freeing all of them at once would take too long
         del keys[-1000:]
         yield
-    return Selection(ordered, size, _sums_document(sums))
+    return Selection(ordered, size, _sums_document(sums, knows_waiting=term.knows_waiting))
 
 
 def free(selection: Selection) -> Generator[None, None, None]:
@@ -216,10 +224,11 @@ def _moving_document(term: TermView, name: TopicPartition, partition: Partition)
         stalled=progress.stalled,
         waits_for=_in_flight_waits_for(term.cluster, partition, joining[:MOST_REPLICAS]),
         place=None,
-        route=RPC if record is None else record.route,
+        route=(RPC if record is None else record.route) if term.tells_routes else None,
         reason=None if record is None else record.reason or None,
         who=asked_by(RPC, None) if record is None else asked_by(record.route, record.by),
         since=None if record is None else known(record.started),
+        leader_known=partition.is_described,
     )
 
 
@@ -264,6 +273,8 @@ def _in_flight_waits_for(cluster: Cluster, partition: Partition, joining: Sequen
     dead = next((broker for broker in lacking if broker not in cluster.brokers), None)
     if dead is not None:
         return dead_broker(dead)
+    if not partition.is_described:
+        return None
     if not partition.adding and lacking:
         return back_in_isr(lacking[:MOST_REPLICAS])
     return to_join(joining) if joining else None

@@ -182,13 +182,18 @@ def _by(who: str | None) -> str:
 
 
 def _needlessly_throttled(term: TermView) -> list[int]:
-    """Brokers with a rate of their own. One for all brokers may be permanent."""
-    throttled = [
-        whole_number(name, 0, INT32)
-        for name, configs in term.cluster.broker_configs.items()
-        if LEADER_RATE in configs or FOLLOWER_RATE in configs
+    """Brokers with a rate of their own that was read after the last move had ended. One for all brokers may be
+    permanent."""
+    found = throttled(term.cluster) - {*term.outdated, *term.silent}
+    return sorted(broker for broker in found if term.cluster.leases.rate(broker) < 0)
+
+
+def throttled(cluster: Cluster) -> set[int]:
+    """Brokers with a rate of their own."""
+    names = [
+        name for name, configs in cluster.broker_configs.items() if LEADER_RATE in configs or FOLLOWER_RATE in configs
     ]
-    return sorted(broker for broker in throttled if broker is not None and term.cluster.leases.rate(broker) < 0)
+    return {broker for name in names if (broker := whole_number(name, 0, INT32)) is not None}
 
 
 def _named(brokers: Sequence[int]) -> str:

@@ -51,7 +51,7 @@ def status_of(view: ServerView, *, at: int, version: str, full: bool) -> Status:
             view.pages.get(view.controller) if full else None,
         ),
         problems=problems_of(view, totals, full=full),
-        brokers_live=len(view.brokers),
+        brokers_live=None if term is None and view.server < 0 and not view.brokers else len(view.brokers),
         brokers_lost=None if term is None else len(lost_brokers(term.cluster)),
         enabled=None if rules is None else disabled is None,
         disabled_by=disabled,
@@ -84,18 +84,19 @@ def totals_of(term: TermView) -> Totals:
         waiting[BATCH] = waiting.get(BATCH, 0) + cluster.batch.waiting
     measured = min(in_flight, sums.measured)
     is_known = measured > 0 or not in_flight
+    unhealthy = None if term.hidden else term.unhealthy
     return Totals(
         in_flight=in_flight,
-        waiting=waiting,
+        waiting=waiting if term.knows_waiting else None,
         stalled=sums.stalled if sums.moves or not in_flight else None,
         bytes_total=sums.total if is_known else None,
         bytes_left=sums.total - sums.copied if is_known else None,
         moves_without_size=in_flight - measured,
         rate=term.progress.rates.of_all(moves=in_flight > 0),
         remaining_ms=known(term.progress.remaining_ms) if in_flight else 0,
-        under_replicated=None if term.unhealthy is None else term.unhealthy.under_replicated,
-        offline=None if term.unhealthy is None else term.unhealthy.offline,
-        held=cluster.queue.held if term.closed is None else None,
+        under_replicated=None if unhealthy is None else unhealthy.under_replicated,
+        offline=None if unhealthy is None else unhealthy.offline,
+        held=cluster.queue.held if term.knows_waiting else None,
     )
 
 

@@ -43,6 +43,14 @@ class TermView(NamedTuple):
     silent     brokers whose throttles are unknown
     knows_configs
                whether the configs of all topics are known: `watch` reads only those of moving ones
+    knows_waiting
+               whether moves that wait are known
+    hidden     topics that this principal may not describe
+    tells_routes
+               whether it is known how moves came: a stock controller does not report it
+    throttles_at
+               when `watch` read each broker's throttles, ms since 1970
+    outdated   brokers whose throttles were read before the last move ended
     closed     for `watch`: whether brokers take no new replica, if they report it. None for a controller, who knows
                that, which brokers shut down, and what waits
     """
@@ -56,6 +64,11 @@ class TermView(NamedTuple):
     look: Callable[[], None] = _nobody_is_asked
     silent: Collection[int] = ()
     knows_configs: bool = True
+    knows_waiting: bool = True
+    hidden: Collection[str] = ()
+    tells_routes: bool = True
+    throttles_at: Mapping[int, int] = {}
+    outdated: Collection[int] = ()
     closed: Mapping[int, bool | None] | None = None
 
 

@@ -16,7 +16,7 @@ NAMED = 5
 
 def work_of(term: TermView, totals: Totals) -> Work:
     sums = term.progress.sums.all
-    left_moves = totals.in_flight + sum(totals.waiting.values())
+    left_moves = totals.in_flight + sum((totals.waiting or {}).values())
     # A move that has begun since the last sample counts with the size that it had while it waited.
     unsized = max(0, left_moves - sums.measured - (sums.waiting - sums.unsized))
     total, copied = _bytes(sums) if not unsized and not sums.unmeasured else (None, None)
@@ -35,14 +35,14 @@ def groups_of(term: TermView, most: int) -> list[Group]:
     """The largest groups."""
     groups = term.progress.sums.groups.items()
     largest = nlargest(most, groups, key=lambda item: (item[1].moves + item[1].waiting, item[0]))
-    return [_group(key, sums) for key, sums in largest if sums.moves or sums.waiting]
+    return [_group(term, key, sums) for key, sums in largest if sums.moves or sums.waiting]
 
 
-def _group(key: GroupKey, sums: Sums) -> Group:
+def _group(term: TermView, key: GroupKey, sums: Sums) -> Group:
     total, copied = (None, None) if sums.unknown or sums.unsized or sums.unmeasured else _bytes(sums)
     return Group(
-        key.route, key.reason or None, sums.moves, sums.waiting, sums.stalled, sums.ended, total, copied,
-        share(copied, total),
+        key.route if term.tells_routes else None, key.reason or None, sums.moves,
+        sums.waiting if term.knows_waiting else None, sums.stalled, sums.ended, total, copied, share(copied, total),
     )  # fmt: skip
 
 
@@ -64,7 +64,8 @@ def _done_ms(term: TermView, totals: Totals) -> int | None:
 
 def _no_estimate(term: TermView, totals: Totals, unsized: int, left: int | None) -> str | None:
     """Why nobody can say when all is done, or None."""
-    waiting = sum(totals.waiting.values())
+    by_route = totals.waiting or {}
+    waiting = sum(by_route.values())
     disabled = restrictions.disabled_by(term.cluster)
     if waiting and disabled is not None:
         return f"{counted(waiting, 'waiting move', 'do')} not start while reassignments are disabled"
@@ -73,10 +74,10 @@ def _no_estimate(term: TermView, totals: Totals, unsized: int, left: int | None)
     if term.cluster.queue.unapproved:
         return f"{counted(term.cluster.queue.unapproved, 'move')} of repairs wait for approval"
     window = window_now(term.cluster)
-    if (kept := waiting - totals.waiting.get(HEAL, 0)) and window is not None and not window.terms.starts:
+    if (kept := waiting - by_route.get(HEAL, 0)) and window is not None and not window.terms.starts:
         return f"{counted(kept, 'waiting move', 'wait')} for a window"
     healing = term.healing
-    if healing is not None and totals.waiting.get(HEAL) and (healing.paused or healing.held_back):
+    if healing is not None and by_route.get(HEAL) and (healing.paused or healing.held_back):
         return "repairs wait while self-healing is " + ("paused" if healing.paused else "held back")
     if (dead := _dead_receivers(term)) is not None:
         return dead

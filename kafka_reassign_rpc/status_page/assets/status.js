@@ -11,6 +11,7 @@ const EVENTS = isPhone ? 12 : 30;
 const TABLES_MS = 4000;
 const PLOTS_MS = 15000;
 const AGAIN_MS = 5000;
+const OLD_MS = 10_000;
 const SPANS_MS = { hour: 3_600_000, day: 86_400_000 };
 
 const API = document.documentElement.dataset.api;
@@ -107,7 +108,7 @@ function standbyNotice() {
 }
 
 function waitingBy({ waiting, held }) {
-  const routes = Object.entries(waiting).map(([route, number]) => `${count(number)} by ${route}`);
+  const routes = Object.entries(waiting ?? {}).map(([route, number]) => `${count(number)} by ${route}`);
   return [...routes, ...(held ? [`${count(held)} held`] : [])].join(", ");
 }
 
@@ -116,7 +117,7 @@ function showTiles() {
   const lost = shown.brokers_lost ?? 0;
   const tiles = [["Brokers live", lost ? `${count(shown.brokers_live)} of ${count(shown.brokers_live + lost)}` : count(shown.brokers_live), "", lost ? "wrong" : ""]];
   if (totals !== null) {
-    const waiting = Object.values(totals.waiting).reduce((sum, number) => sum + number, 0);
+    const waiting = totals.waiting && Object.values(totals.waiting).reduce((sum, number) => sum + number, 0);
     const unknown = work.moves_without_size;
     tiles.unshift(
       ["In flight", count(totals.in_flight), "", "", { state: "moving" }],
@@ -191,11 +192,11 @@ function showGroups() {
 }
 
 function groupRow(group) {
-  const parts = [`${count(group.in_flight)} in flight`, `${count(group.waiting)} waiting`, `${count(group.ended)} done`];
+  const parts = [`${count(group.in_flight)} in flight`, ...(group.waiting === null ? [] : [`${count(group.waiting)} waiting`]), `${count(group.ended)} done`];
   const amount = group.bytes_total === null ? "size unknown" : `${size(group.bytes_copied)} of ${size(group.bytes_total)}`;
   return [
-    { text: group.reason ?? "without a reason", quiet: `by ${group.route}`, tone: group.reason === null ? "quiet" : "" },
-    { text: amount, bar: group.share, label: `${group.reason ?? group.route}: copied` },
+    { text: group.reason ?? "without a reason", quiet: group.route === null ? "" : `by ${group.route}`, tone: group.reason === null ? "quiet" : "" },
+    { text: amount, bar: group.share, label: `${group.reason ?? group.route ?? "without a reason"}: copied` },
     { text: parts.join(", "), quiet: group.stalled ? `${count(group.stalled)} stalled` : "", quietTone: "wrong" },
   ];
 }
@@ -274,7 +275,7 @@ async function showMoves() {
   }
   const { sums } = body;
   byId("moves-sums").textContent =
-    `${plural(sums.in_flight, "move")} in flight, ${count(sums.waiting)} waiting, ${count(sums.stalled)} stalled` +
+    `${plural(sums.in_flight, "move")} in flight, ${sums.waiting === null ? "" : `${count(sums.waiting)} waiting, `}${count(sums.stalled)} stalled` +
     (sums.in_flight ? `; ${size(sums.bytes_copied)} of ${size(sums.bytes_total)} copied` : "") +
     (sums.moves_without_size ? `, without ${plural(sums.moves_without_size, "move")} of unknown size` : "") +
     (body.at - body.listed_at > 2000 ? `; sums and order of ${duration(body.at - body.listed_at)} ago` : "");
@@ -287,7 +288,7 @@ function moveRow(move, now) {
   const amount = move.share !== null ? `${size(move.bytes_copied)} of ${size(move.bytes_total)}` : move.bytes_total === null ? "size unknown" : `unknown of ${size(move.bytes_total)}`;
   const isWaiting = move.state === "waiting";
   return [
-    { text: name, quiet: isWaiting ? "waits" : move.leader === null ? "no leader" : `leader ${move.leader}` },
+    { text: name, quiet: isWaiting ? "waits" : !move.leader_known ? `leader ${UNKNOWN}` : move.leader === null ? "no leader" : `leader ${move.leader}` },
     { text: `${replicas(move.original)} → ${replicas(move.target)}`, quiet: comesAndGoes(move) },
     {
       text: move.adding.length === 0 ? "nothing to copy" : isWaiting && move.bytes_total !== null ? size(move.bytes_total) : amount,
@@ -298,7 +299,7 @@ function moveRow(move, now) {
     },
     isWaiting ? (move.place === null ? "" : `place ${count(move.place)}`) : rate(move.rate),
     isWaiting ? "" : duration(move.remaining_ms),
-    { text: move.who ?? UNKNOWN, quiet: [move.reason, `by ${move.route}`].filter(Boolean).join(" · "), tone: move.who === null ? "quiet" : "" },
+    { text: move.who ?? UNKNOWN, quiet: [move.reason, move.route && `by ${move.route}`].filter(Boolean).join(" · "), tone: move.who === null ? "quiet" : "" },
     isWaiting ? "" : move.since === null ? UNKNOWN : { text: duration(now - move.since), quiet: time(move.since) },
   ];
 }
@@ -320,9 +321,9 @@ async function showPartitions() {
 function partitionRow(found) {
   const wrong = found.offline ? "offline" : found.under_replicated ? "under-replicated" : "";
   return [
-    { text: `${found.topic}-${found.partition}`, quiet: found.leader === null ? "no leader" : `leader ${found.leader}` },
+    { text: `${found.topic}-${found.partition}`, quiet: found.isr === null ? `leader ${UNKNOWN}` : found.leader === null ? "no leader" : `leader ${found.leader}` },
     { text: replicas(found.replicas), quiet: found.adding.length || found.removing.length ? comesAndGoes(found) : "" },
-    replicas(found.isr),
+    found.isr === null ? UNKNOWN : replicas(found.isr),
     { text: found.state.replace("_", " "), quiet: wrong, quietTone: found.offline ? "wrong" : "warn" },
     size(found.size),
   ];
@@ -331,16 +332,22 @@ function partitionRow(found) {
 async function showBrokers() {
   if (isFolded("brokers")) return;
   const { isThere, body } = await ask("brokers");
-  const rows = isThere ? body.brokers.map(brokerRow) : [];
+  const rows = isThere ? body.brokers.map((broker) => brokerRow(broker, body.at)) : [];
   fill(byId("brokers"), rows, isThere ? "No broker is registered." : body.error);
   const racks = isThere ? body.racks : [];
   byId("racks").hidden = racks.length === 0;
   fill(byId("racks"), racks.map((one) => [one.rack, count(one.brokers.length), mayGoCell(one.departure)]), "");
 }
 
-function brokerRow(broker) {
+function brokerRow(broker, now) {
   const state = !broker.alive ? "dead" : broker.shutting_down ? "shutting down" : "alive";
-  const throttle = (one) => (!broker.throttles_known ? { text: UNKNOWN, tone: "quiet" } : one === null ? "none" : { text: rate(one.rate), quiet: { lease: "by a lease of moves", default: "set for all brokers" }[one.by] ?? "by a config" });
+  const age = broker.throttles_at === null || now - broker.throttles_at < OLD_MS ? "" : `read ${duration(now - broker.throttles_at)} ago`;
+  const throttle = (one) => {
+    if (!broker.throttles_known) return { text: UNKNOWN, tone: "quiet" };
+    if (one === null) return { text: "none", quiet: age };
+    const by = { lease: "by a lease of moves", default: "set for all brokers" }[one.by] ?? "by a config";
+    return { text: rate(one.rate), quiet: [by, age].filter(Boolean).join(", ") };
+  };
   return [
     { text: `${broker.id}`, quiet: broker.cordoned ? `${state}, cordoned` : state, tone: broker.alive ? "" : "wrong" },
     broker.rack ?? (broker.alive ? "none" : UNKNOWN),

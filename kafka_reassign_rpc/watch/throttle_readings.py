@@ -1,0 +1,58 @@
+"""When brokers told their throttles, and which to ask again soon: those of moves that have begun or ended, and those
+that are throttled while nothing moves. A throttle is needless only by a reading that is younger than the last move."""
+
+from collections.abc import Collection, Iterable
+
+from kafka_reassign_rpc.client.told_configs import Told
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.status.problems import throttled
+from kafka_reassign_rpc.support.forgetting import forget_others
+
+LEASE_MS = 2_000
+"""So long after the last move whoever throttled it may still be about to end that."""
+
+
+class ThrottleReadings:
+    """`told`: brokers whose throttles are known; `at`: when each was asked for what it told last, ms since 1970."""
+
+    def __init__(self) -> None:
+        self.told: frozenset[int] = frozenset()
+        self.at: dict[int, int] = {}
+        self._changed: set[int] = set()
+        self._at_rest_since = 0
+
+    def moved(self, events: Iterable[Event], at: int, *, is_last: bool) -> None:
+        """What has begun or ended; `is_last`: and nothing moves any more."""
+        for one in events:
+            self._changed.update(one.target or (), one.original or ())
+        if is_last:
+            self._at_rest_since = at
+
+    def returned(self, brokers: Iterable[int]) -> None:
+        """What these have told was dropped when they were lost."""
+        self._changed.update(brokers)
+
+    def put(self, cluster: Cluster, found: Told, asked: Collection[int], at: int) -> None:
+        """These brokers were asked at `at`, and topics that move; what others have told holds on."""
+        others = {one for one in cluster.brokers if one not in asked}
+        names = {str(one) for one in others}
+        kept = {name: one for name, one in cluster.broker_configs.items() if name in names}
+        cluster.broker_configs, cluster.topic_configs = {**kept, **found.brokers}, found.topics
+        self.told = found.known | (self.told & others)
+        self.at.update(dict.fromkeys(found.known, at))
+        forget_others(self.at, cluster.brokers)
+        self._changed.clear()
+
+    def outdated(self, cluster: Cluster) -> set[int]:
+        """Throttled brokers of which nobody knows whether they still were so once the last move had ended."""
+        since = self._at_rest_since + LEASE_MS if self._at_rest_since else 0
+        return {one for one in throttled(cluster) if self.at.get(one, 0) < since and not cluster.moving}
+
+    def is_urgent(self, cluster: Cluster) -> bool:
+        """Whether what was told may not hold any more."""
+        return bool(self._changed & cluster.brokers.keys() or self.outdated(cluster))
+
+    def to_ask(self, cluster: Cluster, moving: Collection[int]) -> set[int]:
+        """`moving`: brokers with moves."""
+        return (self._changed | throttled(cluster) | set(moving)) & cluster.brokers.keys()
