@@ -13,7 +13,7 @@ PATH_VARIABLE = "KAFKA_REASSIGN_SPARK_CLASSES"
 
 
 def archive_path() -> Path:
-    """From the environment variable, else beside Spark's jars in the Python environment."""
+    """The environment variable wins over the place beside Spark's jars."""
     named = os.environ.get(PATH_VARIABLE)
     return Path(named) if named else Path(sys.prefix) / "share" / "kafka-reassign-rpc" / "spark-classes.jsa"
 

@@ -1,6 +1,5 @@
-"""What an executor finds out about itself.
-
-Only the standard library: this is sent to executors as it is, to find out whether they have the package.
+"""What an executor finds out about itself. Uses the standard library alone: executors that may lack the package get
+this file as it is.
 """
 
 import hashlib
@@ -12,11 +11,11 @@ from typing import NamedTuple
 
 _LOCAL = "it is local to the driver; give a URI of a store (s3a:, hdfs:) or a folder that all machines mount there"
 HEAD = 65536
-"""Bytes of a file that are compared."""
+"""So many bytes of a file are compared."""
 
 
 class Wanted(NamedTuple):
-    """`version` is "" if the package is sent along. `files` are paths with the digests of their first bytes."""
+    """`version` is "" if the package is sent along; `files` are paths with digests of their first bytes."""
 
     modules: tuple[str, ...]
     version: str
@@ -29,7 +28,7 @@ def digest(path: str) -> str:
 
 
 def look(wanted: Wanted) -> tuple[str, ...]:
-    """What this machine lacks, in sentences that name the machine."""
+    """Returns what this machine lacks, in sentences that name it."""
     here = f"executor {socket.gethostname()} (Python {platform.python_version()})"
     lacks = []
     for module in wanted.modules:

@@ -1,7 +1,7 @@
 """The packages that Spark's executors need beside PySpark: this one and msgspec, as an archive for `spark.archives`.
 
-Built from what the driver has imported, so that both have the same versions. msgspec is compiled: executors need the
-driver's platform and minor version of Python (PySpark requires the latter anyway).
+It has the driver's own versions. msgspec is compiled, so executors need the driver's platform and minor version of
+Python.
 """
 
 import zipfile
@@ -13,7 +13,7 @@ import msgspec
 import kafka_reassign_rpc
 
 NAME = "kafka-reassign-rpc-packages"
-"""The directory in executors' working directory into which they unpack the archive."""
+"""Executors unpack the archive into this directory."""
 
 
 def build(directory: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Checks before a job on a remote master what its executors lack."""
+"""Finds out before a job on a remote master what its executors lack."""
 
 import secrets
 import threading
@@ -31,9 +31,9 @@ _START_SECONDS = 300.0
 
 
 def require_executors(spark: SparkSession, *inputs: StorePath, out: StorePath | None = None) -> None:
-    """Raises JobFailed if executors lack the package, or cannot read `inputs`, or files beside `out`.
+    """Raises JobFailed if executors lack the package, or cannot read `inputs` or files beside `out`.
 
-    Only executors that have started by now are checked; with a local master nothing is.
+    Only executors that have started by now are checked; with a local master none are.
     """
     if is_local(spark.sparkContext.master):
         return
@@ -72,9 +72,10 @@ def _read_on_executor(spark: SparkSession, file: RemotePath) -> None:
 
 @contextmanager
 def checkpoint_directory(spark: SparkSession, out: StorePath) -> Iterator[Callable[[str], None] | None]:
-    """Where rounds of a plan are kept, so that losing an executor costs at most one round.
+    """Where rounds of a plan are kept, so that a lost executor costs at most one round.
 
-    Yields a function that deletes a round; None with a local master, whose executor is lost together with the driver.
+    Yields a function that deletes a round. With a local master it yields None: there the executor is lost together
+    with the driver.
     """
     if is_local(spark.sparkContext.master):
         yield None
@@ -90,7 +91,7 @@ def checkpoint_directory(spark: SparkSession, out: StorePath) -> Iterator[Callab
 
 @contextmanager
 def _token(out: StorePath | None) -> Iterator[StorePath | None]:
-    """A new file beside `out`: executors that can read it can read what the driver will write."""
+    """Makes a file beside `out`: executors that can read it can read what the driver will write."""
     if out is None:
         yield None
         return
@@ -105,7 +106,6 @@ def _token(out: StorePath | None) -> Iterator[StorePath | None]:
 
 
 def _first_file(path: StorePath) -> StorePath | None:
-    """A file that stands for the whole directory."""
     if path.is_file():
         return path
     inside: list[StorePath] = sorted(path.iterdir(), key=lambda one: one.name)
@@ -115,7 +115,7 @@ def _first_file(path: StorePath) -> StorePath | None:
 
 @contextmanager
 def _time_limit(spark: SparkSession) -> Iterator[None]:
-    """Ends the first job if no executor starts: Spark would wait endlessly."""
+    """Ends the first job if no executor starts: Spark would wait forever."""
     late = threading.Event()
 
     def end() -> None:

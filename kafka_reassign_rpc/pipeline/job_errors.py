@@ -1,6 +1,3 @@
-"""Errors that end a job with one clear line."""
-
-
 class BadInput(Exception):
     """The job cannot use an input; the message names the file or the rows. Exit code 2."""
 

@@ -1,6 +1,6 @@
-"""What Python needs no longer is dropped in the JVM as well: a thread of py4j says so, one object after the other.
+"""Ends py4j's thread that tells the JVM which objects Python no longer needs.
 
-A JVM that ends before it has answered that thread makes py4j print a traceback, after a job that has succeeded.
+If the JVM ended before it answered that thread, py4j would print a traceback after a job that has succeeded.
 """
 
 from threading import Lock
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class JvmGarbage:
-    """`client`: that of a py4j gateway. Nothing but its thread calls `garbage_collect_object` with `enqueue=False`."""
+    """`client` is that of a py4j gateway. Only its thread calls `garbage_collect_object` with `enqueue=False`."""
 
     def __init__(self, client: Any) -> None:
         self._collect = client.garbage_collect_object
@@ -17,7 +17,7 @@ class JvmGarbage:
         client.garbage_collect_object = self._one
 
     def end(self) -> None:
-        """Nothing more is sent; waits for the answer to what has been."""
+        """Waits for the answer to what was sent, and sends no more."""
         with self._one_at_a_time:
             self._ended = True
 

@@ -1,7 +1,7 @@
-"""The directory that a job writes appears as a whole or not at all, on a disk as on an object store.
+"""A directory that a job writes under the name `hidden`, and that appears as a whole or not at all.
 
-Jobs fill it under the name `hidden`. A disk and HDFS rename it in one step. On an object store objects move one by one,
-last the file that makes the directory complete (meta.json, summary.json, …).
+A disk and HDFS rename it in one step. On an object store objects move one by one, last the file that makes the
+directory complete (meta.json, summary.json, …).
 """
 
 import os
@@ -18,8 +18,6 @@ _MOVES_AT_ONCE = 16
 
 
 class OutputDirectory(Protocol):
-    """A directory that is filled under the name `hidden`, then published or discarded."""
-
     is_published: bool
 
     @property
@@ -29,10 +27,10 @@ class OutputDirectory(Protocol):
         """Its name must be free."""
 
     def replace(self) -> None:
-        """Publish in place of the former content."""
+        """Publishes it in place of the former content."""
 
     def discard(self) -> None:
-        """Remove it unless it was published."""
+        """Removes it unless it was published."""
 
 
 def output_directory(path: StorePath, *, last: str) -> OutputDirectory:

@@ -1,6 +1,6 @@
-"""Parquet files with a fixed schema: written in row groups and atomically, checked before they are read.
+"""Parquet files with a fixed schema, written atomically: the writer renames a hidden file once its footer is durable.
 
-The writer renames a hidden file once its footer is durable. Memory is bounded by one row group.
+One row group bounds the memory.
 """
 
 import os
@@ -29,22 +29,21 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 GROUP_ROWS = 50_000
-"""Rows in memory before a row group is written."""
 FILE_ROWS = 250_000
-"""Rows per file of a directory: several files let several tasks read."""
+"""Several files let several tasks read."""
 
 FORMAT = 1
-"""Of all tables. A release that gives a column another meaning raises it; more columns do not."""
+"""A release that gives a column another meaning raises it; one that adds columns does not."""
 _STAMP_FORMAT, _STAMP_VERSION, _STAMP_AT = b"kafka-reassign.format", b"kafka-reassign.version", b"kafka-reassign.at"
 
 Row = Sequence[Any]
-"""Values in the schema's order; missing ones at the end are null."""
+"""Values are in the schema's order; missing ones at the end are null."""
 
 
 class TableWriter:
-    """Writes one file, which exists once the context manager's block succeeds.
+    """The file exists once the context manager's block succeeds.
 
-    Its metadata say the format of tables, the version of this product, and `at`: of when the rows are, in ms since the
+    Its metadata name the format of tables, the version of this product, and `at`, the time of the rows in ms since the
     epoch. The same rows give the same file.
     """
 
@@ -110,7 +109,6 @@ class DirectoryWriter:
     def __init__(
         self, directory: StorePath, schema: pa.Schema, *, file_rows: int = FILE_ROWS, at: int | None = None
     ) -> None:
-        """`at`: as of `TableWriter`."""
         directory.mkdir()
         self._at = at
         self.rows = 0
@@ -156,7 +154,7 @@ def _stamp(at: int | None) -> dict[bytes, bytes]:
 
 
 def _require_known_format(file: StorePath, metadata: Mapping[bytes, bytes]) -> None:
-    """Tables of releases before 0.2.0 do not say theirs: it is the first."""
+    """Tables from before 0.2.0 name no format: they have the first."""
     found = metadata.get(_STAMP_FORMAT, b"1")
     if not found.isdigit() or int(found[:9]) > FORMAT:
         told, release = (one.decode(errors="replace")[:50] for one in (found, metadata.get(_STAMP_VERSION, b"?")))
@@ -177,9 +175,8 @@ def table_files(path: StorePath) -> list[StorePath]:
 
 
 def check(path: StorePath, schema: pa.Schema) -> int:
-    """The number of rows.
-
-    Raises BadInput for a file that is missing, cut short, of a newer format, or lacks a column; it may have more.
+    """Counts rows. Raises BadInput for a file that is missing, cut short, of a newer format, or lacks a column; it may
+    have more.
     """
     rows = 0
     for file in table_files(path):
@@ -203,24 +200,21 @@ def check(path: StorePath, schema: pa.Schema) -> int:
 
 
 def _columns_with_nulls(metadata: pq.FileMetaData) -> set[str]:
-    """Columns of plain values with a null, by the statistics in the footer."""
+    """Plain columns with a null, by the statistics in the footer."""
     groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
     columns = (group.column(number) for group in groups for number in range(group.num_columns))
     return {one.path_in_schema for one in columns if one.statistics is not None and one.statistics.null_count}
 
 
 def read(path: StorePath, schema: pa.Schema, *, added: Collection[str] = ()) -> pa.Table:
-    """For small tables."""
+    """Reads a small table."""
     return pa.Table.from_batches(list(record_batches(path, schema, added=added)), schema=schema)
 
 
 def record_batches(
     path: StorePath, schema: pa.Schema, *, rows: int = GROUP_ROWS, added: Collection[str] = ()
 ) -> Iterator[pa.RecordBatch]:
-    """Batches in the order of rows. Raises BadInput.
-
-    added    columns that a file may lack: they are null then
-    """
+    """Batches come in the order of rows. Columns of `added` are null where a file lacks them. Raises BadInput."""
     check(path, pa.schema([field for field in schema if field.name not in added]))
     for file in table_files(path):
         try:
@@ -264,7 +258,7 @@ def _spark_type(kind: pa.DataType) -> "DataType":
 
 
 def _same(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Of lists only the element type counts."""
+    """Lists are the same if their element types are."""
     if pa.types.is_list(found) and pa.types.is_list(wanted):
         return _same(found.value_type, wanted.value_type)
     return bool(found == wanted)

@@ -1,4 +1,1 @@
-"""`audit`: what snapshots taken over time show (audit_job, load_spread, log_dir_spread, ending_configs).
-
-The page is `reports/audit_report.py`.
-"""
+"""`audit`: what snapshots taken over time show (audit_job, load_spread, log_dir_spread, ending_configs)."""

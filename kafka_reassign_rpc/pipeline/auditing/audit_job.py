@@ -71,10 +71,9 @@ def _partitions(rows: DataFrame) -> DataFrame:
 
 
 def _loads(partitions: DataFrame, brokers: DataFrame, sizes: DataFrame) -> DataFrame:
-    """unknown     the number of replicas of unknown size
-    capacity    bytes of its disks
-    holdable    bytes of replicas that these can hold: those that are there, and what is free; both null: not known
-    produce …   rates as plans have them; null: none is known
+    """unknown     replicas of unknown size
+    holdable    bytes of replicas that the disks can hold: those that are there, and what is free; null: not known
+    produce …   null: no rate is known
     """
     replicas = F.explode("replicas").alias("broker")
     assigned = partitions.select("at", *PARTITION, replicas, "adding", "leader", "bytes", *RATES)
@@ -113,7 +112,6 @@ def _loads(partitions: DataFrame, brokers: DataFrame, sizes: DataFrame) -> DataF
 
 
 def _drift(partitions: DataFrame, events: DataFrame | None) -> DataFrame:
-    """Where events show the change, also when and by whom."""
     over_time = Window.partitionBy(*PARTITION).orderBy("at")
     factors = partitions.select("at", *PARTITION, F.size("replicas").alias("factor"))
     changed = (
@@ -160,8 +158,8 @@ def _mixed(partitions: DataFrame) -> DataFrame:
 
 
 def _rack_violations(partitions: DataFrame, brokers: DataFrame) -> DataFrame:
-    """Partitions on fewer racks than both their number of replicas and the cluster's number of racks, or with more
-    replicas in one rack than needed (⌈replicas / racks⌉, more where racks have too few live brokers).
+    """Finds partitions on fewer racks than both their replicas and the cluster's racks, or with more replicas in one
+    rack than needed (⌈replicas / racks⌉, more where racks have too few live brokers).
 
     racks       those of `replicas`, one for one
     in_one      the most replicas in one rack
@@ -202,7 +200,7 @@ def _rack_violations(partitions: DataFrame, brokers: DataFrame) -> DataFrame:
 
 
 def _under_replicated(partitions: DataFrame, last_partitions: DataFrame) -> DataFrame:
-    """`since`: the first of the snapshots in a row that show it. An adding replica outside the ISR does not count."""
+    """`since` is the first of the snapshots in a row that show it. An adding replica outside the ISR does not count."""
     now = _with_missing(last_partitions).where("size(missing) > 0")
     earlier = _with_missing(partitions).join(now.select(*PARTITION), [*PARTITION], "left_semi")
     seen = earlier.groupBy(*PARTITION).agg(

@@ -21,7 +21,7 @@ OfBrokers = Mapping[str, Sequence[Any]]
 
 
 def ending_configs(spark: SparkSession, configs: DataFrame, brokers: DataFrame) -> DataFrame:
-    """One row for each fault of a topic, or of some of the cluster-wide configs."""
+    """Gives one row for each fault of a topic or of the cluster-wide configs."""
     of_brokers = _by_resource(configs, "broker")
     told = {resource: list(rows) for resource, rows in of_brokers}
     defaults = told.pop("", [])
@@ -41,10 +41,7 @@ def _by_resource(configs: DataFrame, kind: str) -> Iterator[tuple[str, Iterator[
 
 
 def _of_defaults(defaults: Configs, told: OfBrokers) -> Iterator[str]:
-    """A broker shows one value of a config.
-
-    Without its source nobody knows whether the cluster-wide one would replace it, so such a broker is not judged.
-    """
+    """A broker that tells a value without its source is not judged: the cluster-wide value may or may not replace it."""
     layers = {
         int(broker): ConfigLayers(
             own=_values(row for row in rows if row.source == OF_BROKER),
@@ -58,7 +55,7 @@ def _of_defaults(defaults: Configs, told: OfBrokers) -> Iterator[str]:
 
 
 def _tiered_storage(live: set[str], told: OfBrokers) -> bool | None:
-    """None unless the configs of all live brokers are known."""
+    """Returns None unless the configs of all live brokers are known."""
     if not live <= told.keys():
         return None
     return all(_values(told[broker]).get(TIERED_STORAGE) == "true" for broker in live)

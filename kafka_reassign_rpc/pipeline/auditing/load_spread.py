@@ -1,7 +1,4 @@
-"""How evenly the load is spread over the brokers of a snapshot, beside the targets that plans have.
-
-The driver makes these few rows.
-"""
+"""How evenly the load lies on the brokers of a snapshot, compared with the targets that plans have."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -17,19 +14,19 @@ from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
 
 RATE_MEASURES = ("produce", "fetch", "bytes_in", "potential_out", "messages_in", "cpu")
 MEASURES = ("bytes", "leaders", "replicas", *RATE_MEASURES)
-"""Rates often are not known."""
+"""Rates are often unknown."""
 
 BrokerWeights = Mapping[int, Mapping[str, float]]
-"""By broker and measure: how much it should hold beside the others (`plan --broker-weights`)."""
+"""By broker and measure: its weight compared with the other brokers (`plan --broker-weights`)."""
 
 
 class Spread(NamedTuple):
-    """One measure over the live brokers of a snapshot. Each at its target: `worst` 1.0, `deviation` 0.0.
+    """One measure over the live brokers of a snapshot. If each is at its target, `worst` is 1.0 and `deviation` 0.0.
 
-    fullest      the broker with the most beside its target; among equals the lowest id
+    fullest      the broker that holds most for its target; among equals the lowest id
     target       what the fullest should hold
     worst        what it holds, as a multiple of that
-    deviation    root of the mean square of all brokers' distances from their targets, as shares of these
+    deviation    root of the mean square of all distances from targets, as shares of these
     """
 
     at: int
@@ -55,7 +52,7 @@ SPREAD_SCHEMA = pa.schema([
 
 
 def spread_of_loads(brokers: Iterable[Any], weights: BrokerWeights | None = None) -> list[Spread]:
-    """`brokers`: rows of the table of `audit_job`, by time."""
+    """`brokers`: rows of `audit_job`'s table, by time."""
     live = [row for row in brokers if row["live"]]
     return [
         _of_measure(at, measure, {row["broker"]: row[measure] or 0 for row in rows}, targets[measure])
@@ -67,9 +64,8 @@ def spread_of_loads(brokers: Iterable[Any], weights: BrokerWeights | None = None
 
 
 def targets_of(live: Sequence[Any], weights: BrokerWeights | None = None) -> dict[str, dict[int, float]]:
-    """By known measure and broker: the share that a plan would aim at, as far as racks allow it.
-
-    `live`: the rows of the live brokers of one snapshot.
+    """By known measure and broker: the share that a plan would aim at, as far as racks allow it. `live` comes from one
+    snapshot.
     """
     brokers = [PlannerBroker(row["broker"], None, True, _or_unknown(row["capacity"])) for row in live]
     holdable = {row["broker"]: _or_unknown(row["holdable"]) for row in live}

@@ -1,6 +1,7 @@
-"""The log dirs of a snapshot: what each holds beside its share, whether it has failed or is cordoned, what would help.
+"""The log dirs of a snapshot: what each holds and should hold as in `plan disks`, whether it is failed or cordoned,
+and what would help.
 
-This process reads them, a batch of replicas at a time. Shares are those of `plan disks`.
+This process reads them, a batch of replicas at a time.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,7 +25,7 @@ _READ = pa.schema([REPLICAS.field(name) for name in ("broker", "log_dir", "bytes
 
 
 class LogDirRow(NamedTuple):
-    """`bytes`, `replicas`: what it holds, copies under way left out; `unknown`: replicas of unknown size.
+    """`bytes` and `replicas` leave out copies under way; `unknown` counts replicas of unknown size.
 
     capacity, free   bytes of its disk; null: not known
     even_bytes       bytes that its disk should hold, as of an even plan; null: it gets no replica
@@ -65,8 +66,7 @@ _NOTHING = _Held(0, 0, 0)
 
 
 def log_dir_rows(path: StorePath) -> list[LogDirRow]:
-    """Of the brokers that tell their log dirs: failed ones first, then cordoned ones, then by distance.
-
+    """Failed log dirs come first, then cordoned ones, then by distance; brokers that do not tell theirs are absent.
     Raises BadInput.
     """
     held = _held(path)
@@ -75,7 +75,6 @@ def log_dir_rows(path: StorePath) -> list[LogDirRow]:
 
 
 def _held(path: StorePath) -> dict[tuple[int, str], _Held]:
-    """By broker and log dir."""
     found: dict[tuple[int, str], _Held] = {}
     for batch in parquet_files.record_batches(snapshot_files.table_path(path, "replicas"), _READ):
         table = pa.Table.from_batches([batch])

@@ -1,4 +1,4 @@
-"""What a snapshot and a plan of it say of moves between log dirs, for the verifier, which knows no planner."""
+"""What a snapshot and a plan say of moves between log dirs, read for the verifier without any code of the planner."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -27,8 +27,6 @@ PartitionName = tuple[str, int]
 
 
 class LeftOut(NamedTuple):
-    """A row of `left_out/`."""
-
     topic: str
     partition: int
     broker: int
@@ -41,11 +39,9 @@ class LeftOut(NamedTuple):
 
 
 class DiskFacts(NamedTuple):
-    """What a snapshot and a plan of it say.
-
-    dirs          by broker and path, the row of `log_dirs`
-    held          by broker and partition: its log dir and its bytes; of the brokers that the plan looked at
-    copied        replicas that a broker copies between its log dirs: to which one, and the bytes there
+    """dirs          by broker and path: rows of `log_dirs`
+    held          by broker of the plan and partition: its log dir and its bytes
+    copied        replicas that a broker copies between its log dirs: the target, and the bytes there
     partitions    the rows of those that move
     reassigned    the rows of those with a reassignment, in flight or waiting
     odd           partitions whose replicas lack a broker or have one twice
@@ -68,7 +64,7 @@ class DiskFacts(NamedTuple):
         return self.summary.requested.empty.get(broker, ())
 
     def open_dirs(self, broker: int) -> dict[str, Row]:
-        """By path, those that may get replicas."""
+        """These may get replicas. The keys are paths."""
         return {
             path: row
             for path, row in self.dirs.get(broker, {}).items()
@@ -77,7 +73,7 @@ class DiskFacts(NamedTuple):
 
 
 def volume_of(row: Row) -> Any:
-    """Its number; a log dir of which no volume is known is one by itself."""
+    """A log dir whose volume is unknown counts as a volume of its own."""
     return row["log_dir"] if row["volume"] is None else row["volume"]
 
 
@@ -138,7 +134,7 @@ def coming(facts: DiskFacts) -> dict[int, Counter[Any]]:
 
 
 def rooms(facts: DiskFacts) -> dict[int, dict[Any, int | None]]:
-    """By broker and volume: the bytes that may come; None: not known. Room that the plan makes does not count."""
+    """By broker and volume: the bytes that may come, without room that the plan makes; None: not known."""
     arriving = Counter[int]()
     for row in facts.reassigned.values():
         arriving.update(dict.fromkeys(row["adding"], row["bytes"] or 0))

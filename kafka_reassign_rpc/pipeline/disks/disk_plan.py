@@ -1,4 +1,4 @@
-"""summary.json of a plan between log dirs: its fields, and how it is read."""
+"""summary.json of a plan between log dirs."""
 
 import msgspec
 
@@ -7,16 +7,14 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import read_summary_of
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 DISKS = "disks"
-"""The kind of such a plan."""
+"""The `kind` of such a plan."""
 VERSION = 1
 
 
 class DiskRequest(msgspec.Struct, frozen=True):
-    """What was asked for.
-
-    brokers, topics     those to be looked at; []: all
-    empty               by broker, the log dirs to be emptied; {}: even out
-    moves_per_broker    of a broker at a time
+    """brokers, topics     those to look at; []: all
+    empty               by broker, the log dirs to empty; {}: spread evenly
+    moves_per_broker    at a time
     """
 
     brokers: list[int] = []
@@ -30,7 +28,7 @@ class DiskRequest(msgspec.Struct, frozen=True):
 
 
 class DirFigures(msgspec.Struct, frozen=True):
-    """A log dir before and after the plan. `volume_bytes`, `free`: of its volume; None: unknown."""
+    """`volume_bytes` and `free` are those of its volume; None: unknown."""
 
     broker: int
     log_dir: str
@@ -45,7 +43,7 @@ class DirFigures(msgspec.Struct, frozen=True):
 
 
 class BrokerDiskFigures(msgspec.Struct, frozen=True):
-    """`furthest_…`: how far the volume furthest from its target is from it, as a share of the target."""
+    """`furthest_…`: the largest distance of a volume from its target, as a share of the target."""
 
     broker: int
     moves: int
@@ -62,7 +60,7 @@ class DiskBatchFigures(msgspec.Struct, frozen=True):
 
 
 class LeftOutReplicas(msgspec.Struct, frozen=True):
-    """Replicas that the plan leaves out for one reason, and the first names."""
+    """Replicas left out for one reason, and the `first` names."""
 
     reason: str
     replicas: int
@@ -70,12 +68,12 @@ class LeftOutReplicas(msgspec.Struct, frozen=True):
 
 
 class DiskSummary(msgspec.Struct, frozen=True):
-    """summary.json. Sizes in bytes, rates in bytes/s, times in seconds.
+    """Sizes are in bytes, rates in bytes/s, times in seconds.
 
     at                  when the snapshot was taken: ms since the epoch
-    replicas            those that were looked at
+    replicas            those that the plan looked at
     bandwidth           of each broker, for copies between its log dirs
-    throttle            bytes/s of such copies on each broker; None: none
+    throttle            of such copies on each broker; None: none
     expected_seconds    of the broker that takes longest
     complete            false: replicas of a log dir to be emptied are left out
     """

@@ -23,7 +23,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK
 from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, matching
 
 ANY = "any"
-"""Of a replica that stays where it is."""
+"""Stands for a replica that stays where it is."""
 
 
 def _text(name: str) -> pa.Field:
@@ -51,8 +51,6 @@ DISK_LEFT_OUT = pa.schema([*_REPLICA, _text("log_dir"), _number("bytes", pa.int6
 
 
 class PlannedDirMove(NamedTuple):
-    """A row of `moves/`."""
-
     topic: str
     partition: int
     broker: int
@@ -69,7 +67,7 @@ class PlannedDirMove(NamedTuple):
 
 
 class DirEntry(msgspec.Struct, frozen=True):
-    """A partition of a batch: its replicas stay, and those whose `log_dirs` is not `any` go there."""
+    """The replicas of the partition stay; those whose `log_dirs` is not `any` go there."""
 
     topic: str
     partition: Int32
@@ -105,7 +103,7 @@ class DiskPlanWriter(PlanDirectory):
 def _entries(
     moves: Iterable[PlannedDirMove], replicas: Mapping[tuple[str, int], tuple[int, ...]]
 ) -> Iterator[DirEntry]:
-    """One for each partition: the stock tool takes it once in a file."""
+    """Makes one for each partition: the stock tool takes it once in a file."""
     by_partition: dict[tuple[str, int], dict[int, PlannedDirMove]] = {}
     for move in moves:
         by_partition.setdefault((move.topic, move.partition), {})[move.broker] = move
@@ -119,14 +117,16 @@ def _entries(
 
 
 def read_dir_moves(plan: StorePath) -> Iterator[PlannedDirMove]:
-    """In the order in which they start. Raises BadInput."""
+    """They come in the order in which they start. Raises BadInput."""
     for batch in parquet_files.record_batches(plan / MOVES, DISK_MOVES):
         for row in zip(*(batch.column(name).to_pylist() for name in PlannedDirMove._fields), strict=True):
             yield PlannedDirMove(*row)
 
 
 def read_dir_batches(plan: StorePath, *, undo: bool = False) -> list[tuple[StorePath, DirBatch]]:
-    """In the order in which they are carried out; `undo`: the way back, the last batch first. Raises BadInput."""
+    """They come in the order in which submit carries them out; with `undo`, the last batch comes first. Raises
+    BadInput.
+    """
     files = matching(plan / (ROLLBACK if undo else BATCHES), "*.json")
     return [(file, _read_batch(file)) for file in sorted(files, key=batch_number, reverse=undo)]
 

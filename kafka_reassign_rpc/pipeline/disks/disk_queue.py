@@ -1,6 +1,7 @@
-"""Which moves between log dirs begin next, and what has become of each. Pure: the caller passes what brokers show.
+"""Decides which moves between log dirs begin next, and keeps what became of each. Pure: the caller passes what brokers
+show.
 
-Brokers work side by side: each has its own places, and one that gives no answer holds up no other.
+Each broker has its own places, so one that does not answer holds up no other.
 """
 
 from collections import Counter, deque
@@ -12,18 +13,16 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.pipeline.disks.disk_state import DirMove, MoveState, SeenReplica, state_of
 
 MOST_BEGINNINGS, MOST_REFUSALS = 3, 30
-"""A copy that ends so often without being done is not begun again, nor one that is refused for the moment so often."""
+"""A copy that ends so often undone, or is refused so often for the moment, is not begun again."""
 NO_ROOM = "{} has {} bytes free, the replica has {}"
 
 
 @dataclass
 class DiskQueue:
-    """Moves that wait, that are in flight, and that have ended.
-
-    at_a_time    moves of a broker
-    left_out     replicas that are not moved, with the reason
-    given_up     brokers of which no more is asked, with the reason
-    begun        moves that were begun now
+    """at_a_time    moves of a broker
+    left_out     replicas that do not move, with the reason
+    given_up     brokers that are asked no more, with the reason
+    begun        moves that this run began
     unseen       copies of brokers that are given up: nobody sees their end
     """
 
@@ -50,11 +49,11 @@ class DiskQueue:
 
     @property
     def brokers(self) -> set[int]:
-        """Those with moves that have not ended."""
+        """Brokers whose moves have not all ended."""
         return {one.broker for one in self.flying} | {broker for broker, some in self.waiting.items() if some}
 
     def to_look_at(self) -> dict[int, list[DirMove]]:
-        """By broker: what is in flight, and what may begin next."""
+        """By broker: moves in flight, and moves that may begin next."""
         found: dict[int, list[DirMove]] = {}
         for move in self.flying.values():
             found.setdefault(move.replica.broker, []).append(move)
@@ -64,7 +63,7 @@ class DiskQueue:
         return {broker: some for broker, some in found.items() if some}
 
     def see(self, broker: int, moves: Iterable[DirMove], shown: Mapping[Replica, SeenReplica]) -> None:
-        """Take what a broker shows of moves that `to_look_at` has named."""
+        """Takes what a broker shows of moves that `to_look_at` has named."""
         flying = {replica for replica in self.flying if replica.broker == broker}
         waiting = self.waiting.get(broker, deque())
         for move in moves:
@@ -88,9 +87,9 @@ class DiskQueue:
                 self.left_out[move.replica] = f"its broker has ended the copy {MOST_BEGINNINGS} times"
 
     def next(self, broker: int, shown: Mapping[Replica, SeenReplica], free: Mapping[str, int | None]) -> list[DirMove]:
-        """Moves to begin now: in flight from here on. `free`: bytes by log dir, None where they are not known.
+        """Moves to begin now; they count as in flight. `free`: bytes by log dir, None where not known.
 
-        What has no room beside the copies in flight waits for them; if there are none, it is left out.
+        A move without room beside the copies in flight waits for them. Without any in flight it is left out.
         """
         flying = {one: move for one, move in self.flying.items() if one.broker == broker}
         coming = sum(max(0, shown[one].size - self.copied.get(one, 0)) for one in flying if one in shown)
@@ -114,7 +113,7 @@ class DiskQueue:
         return chosen
 
     def answered(self, move: DirMove, error: KafkaError | None) -> None:
-        """What the broker says to the request for a move that `next` has given."""
+        """Takes the answer to the request for a move of `next`."""
         if error is None:
             self._beginnings[move.replica] += 1
             self.begun += self._beginnings[move.replica] == 1
@@ -127,12 +126,12 @@ class DiskQueue:
             self.leave_out(move.replica, error.message)
 
     def leave_out(self, replica: Replica, why: str) -> None:
-        """One that `next` has given is not begun."""
+        """Drops a move of `next` that was not begun."""
         del self.flying[replica]
         self.left_out[replica] = why
 
     def give_up(self, broker: int, why: str) -> None:
-        """Of its moves nothing more is known; copies in flight go on."""
+        """Asks the broker no more. Its copies in flight go on unseen."""
         self.given_up[broker] = why
         flying = [move for one, move in self.flying.items() if one.broker == broker]
         self.unseen += len(flying)

@@ -1,6 +1,6 @@
-"""What a snapshot says of log dirs and of the replicas in them.
+"""What a snapshot says of log dirs and their replicas.
 
-The table of replicas stays in memory as Arrow; those of one broker at a time become objects.
+The table of replicas stays in memory as Arrow; only those of one broker at a time become objects.
 """
 
 from collections.abc import Iterator
@@ -29,9 +29,8 @@ PartitionName = tuple[str, int]
 
 @dataclass
 class _Moving:
-    """Partitions with a reassignment, and the bytes that those have yet to bring to each broker.
-
-    odd    partitions without replicas, or with a broker twice: no JSON names them
+    """arriving   by broker: bytes that reassignments have yet to bring
+    odd        partitions without replicas, or with a broker twice: no JSON can name them
     """
 
     partitions: set[PartitionName]
@@ -47,7 +46,7 @@ class DiskSnapshot:
 
     @cached_property
     def dirs(self) -> dict[int, tuple[DiskDir, ...]]:
-        """Of the live brokers that tell their log dirs."""
+        """Only live brokers that tell their log dirs are there."""
         found: dict[int, list[DiskDir]] = {}
         for row in snapshot_files.read(self.path, "log_dirs").to_pylist():
             size, free = (UNKNOWN if row[name] is None else row[name] for name in ("volume_bytes", "free_bytes"))
@@ -80,7 +79,7 @@ class DiskSnapshot:
         return pa.Table.from_batches(list(batches), schema=REPLICAS)
 
     def disks(self, broker: int, topics: frozenset[str]) -> BrokerDisks:
-        """`topics`: replicas of others stay; empty: all may move."""
+        """Replicas of topics outside `topics` stay; empty: all may move."""
         rows = self._replicas.filter(pc.equal(self._replicas["broker"], broker)).to_pylist()
         future = {(row["topic"], row["partition"]): row for row in rows if row["future"]}
         replicas, copying = [], dict[str, int]()
@@ -106,7 +105,7 @@ class DiskSnapshot:
         return BrokerDisks(self.dirs.get(broker, ()), tuple(replicas), tuple(sorted(copying.items())))
 
     def replicas_of(self, wanted: set[PartitionName]) -> dict[PartitionName, tuple[int, ...]]:
-        """The replicas of these partitions, in their order. Raises BadInput where one has none."""
+        """Keeps the order of replicas. Raises BadInput where a partition has none."""
         found: dict[PartitionName, tuple[int, ...]] = {}
         for row in self._partitions():
             name = row["topic"], row["partition"]

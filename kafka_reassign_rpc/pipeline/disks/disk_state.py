@@ -17,7 +17,7 @@ from kafka_reassign_rpc.client import Replica
 
 
 class DirMove(NamedTuple):
-    """`size`: bytes in the snapshot."""
+    """`size` comes from the snapshot."""
 
     replica: Replica
     present: str
@@ -26,7 +26,7 @@ class DirMove(NamedTuple):
 
 
 class SeenReplica(NamedTuple):
-    """What a broker shows: the log dir of the replica, that of its copy, and their bytes."""
+    """What a broker shows: the replica's log dir, its copy's, and their bytes."""
 
     current: str | None = None
     future: str | None = None
@@ -42,7 +42,7 @@ class MoveState(StrEnum):
 
 
 def state_of(move: DirMove, seen: SeenReplica) -> tuple[MoveState, str]:
-    """The state, and why the move does not fit."""
+    """Returns the state, and why the move does not fit."""
     if seen.current is None:
         return MoveState.DOES_NOT_FIT, "the broker has it in no live log dir"
     if seen.current == move.target:

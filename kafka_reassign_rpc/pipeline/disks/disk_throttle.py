@@ -1,7 +1,7 @@
-"""Kafka's throttle of copies between log dirs, set on brokers for a plan and taken away at its end.
+"""Kafka's throttle of copies between log dirs: set on brokers for a plan, restored at its end.
 
-No controller knows such copies, so no lease ends this throttle. disk-throttle.json in the plan's directory has what
-stood on each broker before; it is written first. A run after a kill therefore restores the same values.
+The controller does not know such copies, so no lease ends this throttle. disk-throttle.json in the plan's directory is
+written first and keeps each broker's former value, so a run after a kill restores the same values.
 """
 
 from collections.abc import Collection, Iterable
@@ -21,7 +21,7 @@ FILE = "disk-throttle.json"
 
 
 class _Former(msgspec.Struct):
-    """`ours`: rates that submit has set, as brokers show them. `before`: by broker, what stood there; None: nothing."""
+    """`ours`: rates that submit has set, as brokers show them. `before`: former values by broker; None: none."""
 
     ours: list[str] = []
     before: dict[int, str | None] = {}
@@ -29,18 +29,18 @@ class _Former(msgspec.Struct):
 
 @dataclass
 class DiskThrottle:
-    """All methods raise BadInput for an unreadable file, KafkaError."""
+    """The methods raise BadInput for an unreadable file, and KafkaError."""
 
     cluster: PatientCluster
     plan: StorePath
 
     @property
     def stands(self) -> bool:
-        """Whether a broker may have it."""
+        """Tells whether a broker may have the throttle."""
         return bool(self._read().before)
 
     def set(self, brokers: Iterable[int], rate: int) -> dict[int, KafkaError]:
-        """Waits until brokers follow it. Returns those where it could not be set, or that do not show it in time."""
+        """Waits until brokers show it. Returns those where it could not be set, or that do not show it in time."""
         known, wanted = self._read(), sorted(brokers)
         shown = self._shown(broker for broker in wanted if broker not in known.before)
         failed = {broker: one for broker, one in shown.items() if isinstance(one, KafkaError)}
@@ -60,9 +60,8 @@ class DiskThrottle:
         return {broker: late for broker in brokers if shown.get(broker) != rate}
 
     def restore(self, but: Collection[int] = ()) -> None:
-        """Bring back what stood there. Brokers where that fails, or where somebody has set another rate, are named.
-
-        but    brokers that may still copy, and keep the throttle until the next run
+        """Names brokers where that fails, or where somebody has set another rate. Brokers of `but` may still copy, and
+        keep the throttle until the next run.
         """
         known, line = self._read(), self.cluster.output.line
         kept = {broker: value for broker, value in known.before.items() if broker in but}
@@ -82,7 +81,7 @@ class DiskThrottle:
         self._write(known)
 
     def _shown(self, brokers: Iterable[int]) -> dict[int, str | KafkaError | None]:
-        """What each broker has as its own dynamic config."""
+        """Reads the own dynamic config of each broker."""
         answers = self.cluster.client.describe_broker_configs(list(brokers))
         found: dict[int, str | KafkaError | None] = {}
         for broker, one in answers.items():

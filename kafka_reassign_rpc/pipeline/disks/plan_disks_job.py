@@ -31,7 +31,7 @@ _NAMED = 10
 
 
 class DiskJob(NamedTuple):
-    """`bandwidth`, `throttle`: bytes/s of copies between log dirs on each broker; throttle None: none."""
+    """`bandwidth` and `throttle` are bytes/s of copies between log dirs on each broker; throttle None: none."""
 
     snapshot: StorePath
     out: StorePath
@@ -93,7 +93,7 @@ def run(job: DiskJob, show_status: Callable[[str], None] = lambda _: None) -> Di
 
 
 def _brokers(snapshot: DiskSnapshot, requested: DiskRequest) -> list[int]:
-    """Those to be planned. Raises BadInput for one that the snapshot knows nothing of."""
+    """Raises BadInput for a broker that the snapshot does not know."""
     asked = sorted({*requested.brokers, *requested.empty})
     for broker in asked:
         if broker not in snapshot.live:
@@ -122,7 +122,7 @@ def _planned(snapshot: DiskSnapshot, broker: int, requested: DiskRequest) -> _Pl
 
 
 def _in_order(planned: Mapping[int, _Planned], per_batch: int) -> Iterator[PlannedDirMove]:
-    """The moves of all brokers by turns, so that all of them work from the beginning."""
+    """Takes turns between brokers, so that all of them work from the beginning."""
     by_broker = [[(broker, move) for move in one.plan.moves] for broker, one in planned.items()]
     turns = chain.from_iterable(zip_longest(*by_broker))
     for start, (broker, move) in enumerate((one for one in turns if one is not None), 1):

@@ -1,6 +1,6 @@
 """`submit` of a plan between log dirs: begins copies as others end, and follows them by what brokers show.
 
-Each broker is asked by itself: one that gives no answer, or refuses, holds up no other.
+Each broker is asked separately, so one that does not answer or refuses holds up no other.
 """
 
 import shlex
@@ -36,17 +36,17 @@ from kafka_reassign_rpc.support.counted import counted, first_of, plural
 from kafka_reassign_rpc.support.typed_commands import command
 
 AT_ONCE = 1000
-"""Replicas in one question to a broker."""
+"""So many replicas are in one request to a broker."""
 Looked = dict[int, BrokerLogDirs | KafkaError]
 
 
 @dataclass
 class DiskSubmission:
-    """One run of `submit`. Its methods raise BadInput, SubmitStopped, PlanDoesNotFit, NotEmpty, KafkaError.
+    """One run of `submit`. Raises BadInput, SubmitStopped, PlanDoesNotFit, NotEmpty, KafkaError.
 
     throttle     bytes/s that each broker copies between its log dirs; 0: none; None: as an earlier run has set it
     at_a_time    moves of a broker; None: as the plan says
-    undo         the way back: replicas go to where they were, and copies in flight end
+    undo         replicas go back to where they were, and copies in flight end
     """
 
     client: ReassignmentClient
@@ -78,7 +78,7 @@ class DiskSubmission:
 
     @property
     def is_throttled(self) -> bool:
-        """Whether a broker has the throttle of this plan, or may have it."""
+        """True also where a broker only may have the plan's throttle."""
         return self._throttle.stands
 
     @cached_property
@@ -97,7 +97,7 @@ class DiskSubmission:
                         yield DirMove(replica, present, target, sizes.get(replica, 0))
 
     def dry_run(self) -> int:
-        """Show how far each broker is; return the number of moves that are left to begin."""
+        """Shows how far each broker is; returns how many moves are left to begin."""
         self._check_cluster()
         gone = self._recreated(self.moves)
         by_broker: dict[int, list[DirMove]] = {}
@@ -124,7 +124,7 @@ class DiskSubmission:
         return left
 
     def execute(self, *, accept_health: bool = False) -> int:
-        """Returns the number of moves that this run began."""
+        """Returns how many moves this run began."""
         health = self._check_cluster()
         file = self.path / (JOURNAL_OF_UNDO if self.undo else JOURNAL)
         first = first_health(file, self.summary.cluster_id, health, accept_health=accept_health)
@@ -153,8 +153,8 @@ class DiskSubmission:
         return self.queue.begun
 
     def _tell_emptied(self) -> None:
-        """Whether the log dirs that the plan empties hold nothing: a broker puts new replicas where fewest are. What is
-        left is named, with the commands that move it. Raises NotEmpty.
+        """A broker puts new replicas where fewest are, so an emptied log dir may hold some again. Names them, with the
+        commands that move them. Raises NotEmpty.
         """
         requested = self.summary.requested
         if self.undo or requested.topics or not requested.empty:
@@ -190,7 +190,7 @@ class DiskSubmission:
         return answered
 
     def _step(self) -> None:
-        """Look at each broker once, and begin what has a place there."""
+        """Looks at each broker once, and begins what has a place there."""
         asked = self.queue.to_look_at()
         for broker, found in self._look(asked).items():
             if isinstance(found, KafkaError):
@@ -220,7 +220,7 @@ class DiskSubmission:
         return self.client.describe_brokers(names)
 
     def _set_throttle(self) -> None:
-        """Set before the first copy, so that none runs without it."""
+        """Sets it before the first copy, so that none runs without it."""
         if self.throttle == 0:
             self._throttle.restore()
         elif self.throttle is not None and self.queue.unfinished:
@@ -237,7 +237,7 @@ class DiskSubmission:
         return ids
 
     def _recreated(self, moves: Iterable[DirMove]) -> dict[Replica, str]:
-        """Replicas of topics that were deleted and made again since the snapshot."""
+        """Finds replicas of topics that were deleted and created again since the snapshot."""
         of = {move.replica: move.replica.topic for move in moves}
         ids = {topic: self._topic_ids[topic] for topic in of.values() if topic in self._topic_ids}
         topics = self._cluster.ask(lambda: self.client.find_topics(ids, of_controller=True)) if ids else {}

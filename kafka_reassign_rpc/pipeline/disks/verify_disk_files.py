@@ -1,4 +1,4 @@
-"""The verifier's rules about files, figures and the spread of a plan between log dirs."""
+"""The verifier's rules about files, figures and spread of a plan between log dirs."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
 
 
 def faults_of_spread(facts: DiskFacts) -> Iterator[RuleViolation]:
-    """An even plan brings no broker further from even, copies no more than asked, and its figures of that are so."""
+    """An even plan brings no broker further from even, copies no more than asked, and says so in its figures."""
     requested = facts.summary.requested
     copied = Counter[int]()
     for move in facts.moves:
@@ -29,7 +29,7 @@ def faults_of_spread(facts: DiskFacts) -> Iterator[RuleViolation]:
 
 
 def _furthest(facts: DiskFacts, broker: int, *, moved: bool) -> float:
-    """The distance of the volume that is furthest from its share of the bytes, as a share of that share."""
+    """The largest distance of a volume from its share of the bytes, relative to that share."""
     open_dirs = facts.open_dirs(broker)
     sums: dict[Any, int] = {volume_of(row): 0 for row in open_dirs.values()}
     goes = {(one.topic, one.partition): one.to_log_dir for one in facts.moves if one.broker == broker and moved}
@@ -46,7 +46,7 @@ def _furthest(facts: DiskFacts, broker: int, *, moved: bool) -> float:
 
 
 def faults_of_files(facts: DiskFacts) -> Iterator[RuleViolation]:
-    """Table, batch files and rollbacks say the same, in the same order."""
+    """Table, batch files and rollbacks must say the same in the same order."""
     in_table = {
         (move.batch, move.topic, move.partition, move.broker): (move.from_log_dir, move.to_log_dir)
         for move in facts.moves

@@ -14,7 +14,7 @@ _NAMED = 20
 
 
 def verify_disks(snapshot: StorePath, plan: StorePath) -> list[RuleViolation]:
-    """The rules that the plan breaks, the first rows of each. Raises BadInput for unreadable files."""
+    """Names the first rows of each broken rule. Raises BadInput for unreadable files."""
     counts, found = Counter[str](), []
     for one in broken_rules(read_facts(snapshot, plan)):
         counts[one.rule] += 1
@@ -138,7 +138,7 @@ def _is_asked(facts: DiskFacts, topic: str) -> bool:
 
 
 def _of_emptied(facts: DiskFacts) -> Iterator[RuleViolation]:
-    """Each replica of an emptied log dir moves, or is left out with a reason."""
+    """Each replica of an emptied log dir must move, or be left out with a reason."""
     named = {(one.broker, one.topic, one.partition) for one in facts.moves}
     named |= {(one.broker, one.topic, one.partition) for one in facts.left_out}
     for broker, of_broker in facts.held.items():

@@ -53,13 +53,11 @@ _ADDED = ("principal", "client_id", "address", "copied", "listener", "mechanism"
 """Files of release 0.1.0 lack these."""
 _IN_EVERY_FILE = pa.schema([field for field in EVENTS if field.name not in _ADDED])
 ORDER = ("epoch", "seq", "server", "at", "event")
-"""One order of events, whatever the servers' clocks: by the first two for controllers; the others break ties."""
+"""Orders events by controller epoch and sequence number, whatever the servers' clocks; the others break ties."""
 WHAT_AND_WHEN = pa.schema([EVENTS.field("at"), EVENTS.field("event")])
 
 
 class _KnownFields(msgspec.Struct):
-    """None counts as absent."""
-
     at: int
     event: str
     epoch: int
@@ -85,9 +83,8 @@ class _KnownFields(msgspec.Struct):
 
 
 class EventFile(NamedTuple):
-    """What a file's name says.
-
-    `generation`: how often the server had restarted its log; `first`, `last`: sequence numbers.
+    """What a file's name says. `generation` counts the server's restarts of its log; `first` and `last` are sequence
+    numbers.
     """
 
     path: StorePath
@@ -113,7 +110,7 @@ def list_files(directory: StorePath) -> list[EventFile]:
 
 
 def check(directory: StorePath) -> int:
-    """The number of events. Raises BadInput if there is no file, or one is unreadable."""
+    """Counts events. Raises BadInput if there is no file, or one is unreadable."""
     if not directory.is_dir():
         raise BadInput(f"{directory}: no such directory")
     found = list_files(directory)
@@ -134,7 +131,6 @@ def to_row(event: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def newest(events: "DataFrame") -> int | None:
-    """When the last event was."""
     found: int | None = events.agg({"at": "max"}).collect()[0][0]
     return found
 

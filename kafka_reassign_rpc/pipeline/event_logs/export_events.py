@@ -1,9 +1,8 @@
-"""Exports new events of a cluster's servers into Parquet files, which are only ever added.
+"""Adds new events of a cluster's servers to a directory of Parquet files.
 
-After a failover the history is in two places, so every running server is asked. The file names are the state: the next
+After a failover the history lies on two servers, so every running one is asked. The file names are the state: an
 export continues after the last file. A file is complete or does not exist, so a killed export repeats and misses
-nothing. If the server no longer has the last exported event, it has restarted its log: the next files get a new
-generation number.
+nothing. A server that lacks the last exported event has restarted its log: its next files get a new generation number.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ from kafka_reassign_rpc.support.counted import counted
 
 
 class ExportedEvents(NamedTuple):
-    """`servers` includes those with nothing new; `warnings` are about missing events."""
+    """`servers` counts those with nothing new too; `warnings` are about missing events."""
 
     events: int
     servers: int
@@ -36,13 +35,11 @@ def export_new_events(
     directory: StorePath,
     show_status: Callable[[str], None] = lambda _: None,
 ) -> ExportedEvents:
-    """A server that does not answer gives a warning; the next export asks it again.
+    """A server that does not answer gives a warning; the next export asks it again. `connect` makes a client of a
+    server that is not the controller.
 
-    connect      makes a client of a server that is not the controller
-    show_status  gets each step in words
-
-    Raises UnsupportedHere if the controller is none of our servers, BadInput for unreadable files or events, KafkaError
-    if the controller refuses its events.
+    Raises UnsupportedHere if the controller is none of our servers, BadInput for unreadable files or events,
+    KafkaError if the controller refuses its events.
     """
     directory.mkdir(parents=True, exist_ok=True)
     for unfinished in directory.glob(".events-*"):
@@ -73,7 +70,7 @@ def _at(server: int, node: ClusterNode | None) -> str:
 
 
 class _ServerLog:
-    """One server's log, from the end of the last file."""
+    """One server's log after the last file."""
 
     def __init__(
         self,
@@ -116,7 +113,7 @@ class _ServerLog:
             self._warnings.append(f"server {self._server} has deleted {deleted}: refusals may be missing")
 
     def _is_same_log(self, last: event_files.EventFile) -> bool:
-        """The server has the last exported event, or has deleted it meanwhile."""
+        """True if the server has the last exported event, or has deleted it since."""
         page = self._page(last.last)
         if page.next_seq <= last.last:
             return False

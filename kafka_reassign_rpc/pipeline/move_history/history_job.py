@@ -24,7 +24,7 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 PARTITION = ("topic", "partition")
 _MOVE = (*PARTITION, "number")
-"""The columns that name a move."""
+"""These name a move."""
 _START_EVENTS = (catalogue.MOVE_STARTED, catalogue.MOVE_WAITING, catalogue.MOVE_RETARGETED)
 _END_EVENTS = (catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED)
 _QUEUE_EVENTS = (catalogue.MOVE_WAITING, catalogue.MOVE_WITHDRAWN)
@@ -35,7 +35,7 @@ _REQUESTER = ("who", "principal", "reason")
 
 
 def history_tables(events: DataFrame, sizes: DataFrame | None) -> dict[str, DataFrame]:
-    """The tables do not depend on the order of rows or on tasks: sums are of whole numbers, and rows have one order."""
+    """The tables depend neither on the order of rows nor on tasks: sums are of whole numbers, and rows have one order."""
     found = moves(events, sizes)
     found.unpersist()  # else Spark would use the cached events of an earlier read of the same directory
     found.cache()
@@ -158,12 +158,11 @@ def _outcomes(found: DataFrame) -> DataFrame:
 
 
 def _throttles(events: DataFrame, found: DataFrame) -> DataFrame:
-    """One row for each rate of a broker until its next change. `efficiency`: the share of the rate that it received by
-    moves.
+    """Gives one row for each rate of a broker until its next change. `efficiency` is the share of the rate that moves
+    to it used.
 
-    Bytes count for the rate that was in force while they came. An event tells only what a move has copied in all: so
-    the sum is not known where a move began before the rate was set, or went on afterwards, or if nobody knows what it
-    has copied.
+    Bytes count for the rate in force while they came. An event tells only the total that a move has copied, so the sum
+    is unknown where a move began before the rate was set, went on afterwards, or has no known total.
     """
     of_broker = Window.partitionBy("broker").orderBy(*event_files.ORDER)
     last = events.agg(F.max("at").alias("last"))

@@ -1,7 +1,6 @@
 """Keeps the history up to date: Structured Streaming over the directory that `export --events` fills.
 
-Spark's checkpoint remembers the files that it has read, so a restarted run continues. With each new file the tables are
-computed again and replaced as a whole.
+Spark's checkpoint remembers the files that it has read, so a restarted run continues. Each new file renews all tables.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Which topics of a snapshot the operator means: names, patterns and exclusions. Nothing here imports PySpark."""
+"""Which topics of a snapshot the operator means. It does not import PySpark."""
 
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -12,7 +12,7 @@ _PATTERN = frozenset("*?[")
 
 
 def chosen_topics(snapshot: StorePath, wanted: Sequence[str], excluded: Sequence[str]) -> tuple[str, ...]:
-    """Names, as a goal has them: () for all topics. A name without a pattern stays as it is.
+    """Returns names as a goal has them: () for all topics. A name without a pattern stays as it is.
 
     Raises BadInput for what matches no topic, and where none is left.
     """

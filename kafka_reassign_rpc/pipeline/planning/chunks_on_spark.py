@@ -51,7 +51,7 @@ def _survey_of(chunk: PackedChunk) -> SnapshotSurvey:
 
 
 def _whole_number(rate: str) -> Column:
-    """`whole_rate`, in Spark's words: NaN is greater than every number there, and casting it ends the job."""
+    """`whole_rate` in Spark: there NaN is greater than every number, and casting it ends the job."""
     value = f.col(rate)
     is_rate = (value >= 0) & (value < MOST_RATE)
     return f.when(value.isNull(), 0).when(is_rate, value.cast("bigint")).otherwise(NO_RATE).alias(rate)

@@ -1,6 +1,5 @@
-"""The input of the plan job, and its checks before Spark starts.
-
-This module does not import PySpark, which takes seconds: a wrong broker is reported at once.
+"""The input of the plan job, and its checks. It does not import PySpark, which takes seconds: a wrong broker is
+reported at once.
 """
 
 from typing import NamedTuple
@@ -34,19 +33,19 @@ class PlanJob(NamedTuple):
 
 
 HERE_ROWS, HERE_OBJECTS = 4_000_000, 300_000
-"""Snapshots of up to so many partitions are planned in one process: as columns, and as objects where the goal forces
-changes and may move any partition. A million take less time there than Spark takes to divide them.
+"""Up to so many partitions are planned in one process, as columns, and as objects where the goal forces changes and
+may move any partition. A million take less time there than Spark takes to divide them.
 """
 
 
 def plans_here(goal: Goal, rows: int) -> bool:
-    """Whether one process plans it, if executors are on this machine anyway."""
+    """Assumes executors on this machine."""
     of_any = goal.kind in (GoalKind.SET_FACTOR, GoalKind.RACKS) or (goal.empties and goal.balances)
     return rows <= (HERE_OBJECTS if of_any else HERE_ROWS)
 
 
 def verifies_here(kind: str, moves: int, rows: int) -> bool:
-    """The same of a plan that is verified: each move of these kinds becomes an object, of some 4 kB."""
+    """Each move of these kinds becomes an object of some 4 kB."""
     one_by_one = kind in (GoalKind.SET_FACTOR, GoalKind.RACKS, GoalKind.COMBINE)
     return rows <= HERE_ROWS and (moves <= HERE_OBJECTS or not one_by_one)
 

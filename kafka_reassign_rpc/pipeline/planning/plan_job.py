@@ -1,7 +1,7 @@
 """The plan job: reads a snapshot, plans, writes the plan, verifies and publishes it.
 
-The pure planner decides chunk by chunk: on Spark, where the driver never collects the partition table and reads the
-moves one Spark partition at a time, or in this process where its memory suffices.
+The pure planner decides chunk by chunk, in this process where memory suffices. On Spark the driver never collects the
+partition table, and reads the moves one Spark partition at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -79,7 +79,7 @@ def run(spark: "SparkSession", job: PlanJob, show_status: Status = lambda _: Non
 
 
 def run_here(job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
-    """As `run`, in this process alone: see `plan_input.plans_here`."""
+    """Plans in this process alone: see `plan_input.plans_here`. Raises as `run` does."""
     meta = plan_input.check(job)
     snapshot = SnapshotInMemory(job.snapshot)
     return _run(job, meta, snapshot, lambda plan: verify_here(job.snapshot, plan), show_status)
@@ -152,7 +152,7 @@ def _decide(coordinator: RoundCoordinator, rounds: PlanningRounds, show_status: 
 
 
 def _check_rows(found: SnapshotSurvey, brokers: dict[int, PlannerBroker], job: PlanJob) -> list[str]:
-    """Notes on what the plan makes of odd rows. Adds brokers that the snapshot does not list, as lost.
+    """Returns notes on what the plan makes of odd rows. Adds brokers that the snapshot does not list, as lost.
 
     Raises BadInput for rows that no cluster can show.
     """
@@ -173,7 +173,7 @@ def _check_rows(found: SnapshotSurvey, brokers: dict[int, PlannerBroker], job: P
 
 
 def _require_possible_sizes(found: SnapshotSurvey, job: PlanJob) -> None:
-    """Of partitions of unknown size too, as the planner takes them. Sums of larger ones would not fit into columns."""
+    """Counts partitions of unknown size as the planner does. Larger sums would not fit into columns."""
     survey = found.survey
     usual = survey.known_bytes // max(1, survey.known_sizes)
     held = sum(load.bytes for _, load in survey.loads.items()) + usual * sum(survey.unknown.values())
@@ -204,21 +204,20 @@ def _what_submit_does(goal: Goal) -> list[str]:
 
 
 def _name_unknown_sizes(snapshot: SnapshotToPlan, count: int) -> list[str]:
-    """Name the first partitions of unknown size in a note."""
     if not count:
         return []
     return [f"no size is known of {first_of(snapshot.first_of_unknown_size(NAMED_ROWS), NAMED_ROWS, of=count)}"]
 
 
 def _departing(job: PlanJob, brokers: Mapping[int, PlannerBroker]) -> dict[int, BrokerFacts] | None:
-    """The live brokers, if some of them are drained."""
+    """The live brokers, if the goal drains some of them."""
     if not job.goal.drained:
         return None
     return {broker.id: BrokerFacts(live=True, rack=broker.rack) for broker in brokers.values() if broker.live}
 
 
 def _departure_notes(job: PlanJob, losses: Losses | None) -> Iterator[str]:
-    """What would be lost if brokers that are drained went before the plan is carried out."""
+    """Says what would be lost if drained brokers went before the plan is carried out."""
     if losses is None:
         return
     brokers = job.goal.drained
@@ -277,7 +276,7 @@ def _write(writer: PlanWriter, made: FoundMoves, job: PlanJob, impact: ImpactCou
 
 
 def _write_left_out(writer: PlanWriter, left_out: Iterable[LeftOut]) -> tuple[list[LeftOutFigures], int]:
-    """Also how many of them miss the goal."""
+    """Returns also how many of them miss the goal."""
     figures: dict[str, tuple[int, list[str]]] = {}
     all_missed = 0
     for topic, partition, replicas, reason, missed in left_out:

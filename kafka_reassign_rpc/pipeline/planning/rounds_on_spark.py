@@ -1,7 +1,7 @@
 """The planner's rounds as Spark jobs: tasks work on the chunks where these lie, and send sums to the driver.
 
-An element of the RDD is a packed list of topics (or pieces of huge ones) with the proposals of the last round that were
-not yet applied. Tasks import this module, chunks_on_spark and the planner: these need only PySpark and msgspec.
+An element of the RDD is a packed list of topics (or pieces of huge ones) with the last round's proposals that are not
+applied yet. Tasks import this module, chunks_on_spark and the planner, which need only PySpark and msgspec.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -30,10 +30,7 @@ MOVE_FIELDS = (
     "topic string, partition int, original array<int>, target array<int>, leader int, bytes bigint, priority int, "
     "reason string, rule string, first_leader int, start_key double, chance bigint, left_out string, missed boolean"
 )
-"""Columns of `to_row`.
-
-Moves of a priority start by `start_key`, highest first; `chance` (a random number) breaks ties.
-"""
+"""Moves of a priority start by `start_key`, highest first; `chance` (a random number) breaks ties."""
 
 PackedChunk = tuple[bytes, bytes]
 """A list[PlannerTopic] and its list[ChangeProposal]."""
@@ -72,11 +69,11 @@ class RoundsOnSpark:
     def __init__(
         self, chunks: RDD[tuple[bytes, Any]], *, tasks: int, forget: Callable[[str], None] | None = None
     ) -> None:
-        """`chunks`: from `chunks_on_spark.read_chunks`; unpersisted after the first round.
+        """`chunks` come from `chunks_on_spark.read_chunks`, and are unpersisted after the first round.
 
         tasks     of a round, at most: a round starts them twice
-        forget    deletes a directory. With it each round is also kept in Spark's checkpoint directory, which survives
-                  the loss of an executor, until the next one is
+        forget    deletes a directory. With it each round is also kept in Spark's checkpoint directory until the next one
+                  is: that survives the loss of an executor
         """
         self._forget = forget
         self._kept: str | None = None
@@ -87,7 +84,7 @@ class RoundsOnSpark:
         self._thresholds = Thresholds()
 
     def propose(self, params: RoundParameters) -> ProposedSums:
-        """Apply what the last thresholds accepted, then let every chunk propose."""
+        """Applies what the last thresholds accepted, then lets every chunk propose."""
         broadcast = self._context.broadcast((params, self._thresholds))
         following = self._chunks.map(_apply_and_propose(broadcast), preservesPartitioning=True)
         following.persist(StorageLevel.MEMORY_AND_DISK)  # without it PySpark would run this step again in the next one
@@ -147,7 +144,7 @@ class RoundsOnSpark:
         self._persisted.unpersist()
 
     def _forget_kept(self, newest: RDD[PackedChunk]) -> None:
-        """Delete the round before: the newest is in the checkpoint directory."""
+        """Deletes the round before: the checkpoint directory has the newest."""
         if self._forget is None:
             return
         if self._kept is not None:
@@ -187,7 +184,7 @@ def to_row(found: PlannedMove | LeftOut, keys: StartKeys) -> tuple[Any, ...]:
 
 
 def _moves(rows: DataFrame) -> Iterator[PlannedMove]:
-    """By priority, then by the longest queue of a broker (`queue_order`)."""
+    """They come by priority, then by the longest queue of a broker (`queue_order`)."""
     order = ("priority", f.desc("start_key"), "chance", "topic", "partition")
     ordered = rows.where("left_out is null").orderBy(*order)
     for row in ordered.toLocalIterator():
@@ -220,7 +217,7 @@ def _proposed_sums(packed: PackedChunk) -> ProposedSums:
 
 
 def merge_chunks(chunks: RDD[S], one: Callable[[S], T], empty: Callable[[], T], merge: Callable[[T, T], T]) -> T:
-    """Compute a value for each chunk; merge the values in each task, then over all tasks."""
+    """Computes a value for each chunk; merges the values in each task, then over all tasks."""
 
     def of_task(elements: Iterable[S]) -> Iterator[T]:
         total = empty()

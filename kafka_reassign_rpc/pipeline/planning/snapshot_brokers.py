@@ -1,4 +1,4 @@
-"""The brokers of a snapshot for the planner, and their volumes."""
+"""The brokers of a snapshot and their volumes, for the planner."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,7 +10,7 @@ from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker, V
 
 
 def read_brokers(path: StorePath) -> dict[int, PlannerBroker]:
-    """Without what is on its way to them. Raises BadInput."""
+    """They lack what is on its way to them. Raises BadInput."""
     volumes = _volumes(snapshot_files.read(path, "log_dirs").to_pylist())
     found: dict[int, PlannerBroker] = {}
     for row in snapshot_files.read(path, "brokers").to_pylist():
@@ -31,7 +31,7 @@ def read_brokers(path: StorePath) -> dict[int, PlannerBroker]:
 
 
 def disk_notes(path: StorePath) -> list[str]:
-    """Brokers whose sizes contradict each other: their disks count as unknown."""
+    """Names brokers whose sizes contradict each other: their disks count as unknown."""
     return [
         f"broker {row['broker']} tells {row['free_bytes']} bytes free of {row['capacity_bytes']}: "
         "the plan takes the size of its disks as not known"
@@ -48,7 +48,9 @@ def _is_disk(row: dict[str, Any]) -> bool:
 
 
 def _volumes(log_dirs: Iterable[dict[str, Any]]) -> dict[int, tuple[Volume, ...]]:
-    """Only of brokers that report all volumes. Log dirs of one volume report almost the same: the least is safe."""
+    """Leaves out brokers that do not report all volumes. Log dirs of one volume report almost the same: the least is
+    safe.
+    """
     found: dict[int, dict[int | None, Volume]] = {}
     for row in log_dirs:
         if row["online"]:

@@ -1,6 +1,6 @@
-"""Cuts the partitions of a snapshot into chunks, lists of topics, with a survey of all rows.
+"""Cuts the partitions of a snapshot into chunks of whole topics, and surveys all rows in the same pass.
 
-Rows go through Python once. A chunk holds only the partitions that the goal may move. Tasks import this module.
+A chunk holds only partitions that the goal may move. Tasks import this module.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,20 +16,21 @@ from kafka_reassign_rpc.planner.proposals.round_sums import Survey
 CHUNK_PARTITIONS = 5000
 """The topic that reaches this number closes the chunk."""
 PIECE_PARTITIONS = 5000
-"""A larger topic is planned in pieces: partitions 0 to 4999, 5000 to 9999, … The spread of a topic over brokers (a soft
-goal) then holds for each piece.
+"""A larger topic is planned in pieces of so many partitions. The spread of a topic over brokers (a soft goal) then
+holds for each piece.
 """
 NO_RATE, MOST_RATE = -1, float(1 << 40)
-"""No partition gets or sends the latter; sums of larger ones would not fit into columns."""
+"""No partition has a rate as high as the latter; sums of larger ones would not fit into columns."""
 NAMED_ROWS = 20
-"""Rows named in one message."""
 
 
 class ClusterFacts(NamedTuple):
     """What a task must know beside its partitions.
 
-    `brokers` are all that the snapshot lists, `live` those of them that are. `departing`: the live ones, where the goal
-    empties brokers, which may go then. `racks`: see `Survey`. `spreads_topics`: topics come whole.
+    brokers          all that the snapshot lists
+    departing        the live ones, if the goal empties brokers
+    racks            see `Survey`
+    spreads_topics   topics come whole
     """
 
     goal: Goal
@@ -43,7 +44,7 @@ class ClusterFacts(NamedTuple):
 
 
 class RowFaults(NamedTuple):
-    """Unusable rows: their number, and the first with their errors."""
+    """Counts unusable rows, and names the first with their errors."""
 
     total: int
     first: tuple[str, ...]
@@ -53,14 +54,12 @@ class RowFaults(NamedTuple):
 
 
 class SnapshotSurvey(NamedTuple):
-    """What a pass over all rows finds.
-
-    faults      rows that no cluster can show
+    """faults      rows that no cluster can show
     unusable    partitions that stay as they are, whatever the goal: see `_partition_fault`
     unlisted    brokers that the snapshot does not list, with the first partitions that have replicas there
     largest     bytes of the largest replica, and its partition (of equal ones the last name); 0 bytes: no size is known
     kept        partitions in chunks
-    losses      what would be lost if brokers that are drained went now; None: no broker is
+    losses      what would be lost if drained brokers went now; None: none is drained
     """
 
     survey: Survey
@@ -91,7 +90,6 @@ class SnapshotSurvey(NamedTuple):
 
 
 SurveyedChunk = tuple[list[PlannerTopic], SnapshotSurvey]
-"""A chunk, and the survey of the rows since the chunk before."""
 
 
 def surveyed_chunks(rows: Iterable[Any], facts: ClusterFacts) -> Iterator[SurveyedChunk]:
@@ -115,7 +113,7 @@ def surveyed_chunks(rows: Iterable[Any], facts: ClusterFacts) -> Iterator[Survey
 
 
 def _topics(rows: Iterable[Any], min_isrs: dict[str, int], default: int) -> Iterator[PlannerTopic]:
-    """A huge topic comes in pieces, so that it is not one task."""
+    """Cuts a huge topic into pieces, so that it is not one task."""
     current: PlannerTopic | None = None
     piece = 0
     for topic, index, replicas, leader, isr, moving, size, produce, fetch, messages, cpu, destination in rows:
@@ -136,7 +134,7 @@ def _topics(rows: Iterable[Any], min_isrs: dict[str, int], default: int) -> Iter
 def _survey_topic(
     topic: PlannerTopic, facts: ClusterFacts, found: SnapshotSurvey
 ) -> tuple[list[PlannerPartition], SnapshotSurvey]:
-    """The partitions that the goal may move, and the survey with all of them."""
+    """Returns the partitions that the goal may move, and adds all to the survey."""
     survey, faults, unusable, unlisted, largest, earlier, losses = found
     if facts.departing is not None and losses is None:
         losses = Losses()
@@ -179,7 +177,9 @@ def _partition_facts(name: TopicPartition, partition: PlannerPartition) -> Parti
 def _add_unlisted(
     unlisted: dict[int, tuple[str, ...]], partition: PlannerPartition, topic: str, listed: frozenset[int]
 ) -> None:
-    """Keep the first names in order of text, as `merge` does: they do not depend on how topics are cut into chunks."""
+    """Keeps the first names in order of text, as `merge` does, so they do not depend on how topics are cut into
+    chunks.
+    """
     for broker in partition.replicas:
         if broker not in listed:
             names = (*unlisted.get(broker, ()), f"{topic}-{partition.index}")
@@ -194,7 +194,7 @@ def whole_rate(rate: float | None) -> int:
 
 
 def _row_fault(topic: str, partition: PlannerPartition) -> str:
-    """Why the row cannot come from any cluster, or ""."""
+    """Says why the row cannot come from any cluster, or ""."""
     if not topic:
         return "has no topic name"
     if partition.index < 0:
@@ -209,7 +209,7 @@ def _row_fault(topic: str, partition: PlannerPartition) -> str:
 
 
 def _partition_fault(partition: PlannerPartition) -> str:
-    """Why no plan can begin with the partition as the cluster shows it, or ""."""
+    """Says why no plan can begin with the partition as it is, or ""."""
     replicas = partition.replicas
     if not replicas:
         return "it has no replicas"

@@ -1,6 +1,5 @@
-"""Reads the partitions of a snapshot as columns, and tells those of which nothing is to be said from the others.
-
-Of a million partitions that goals concern or that are odd, most often there are few: only these become objects.
+"""Reads the partitions of a snapshot as columns. Only those that the goal concerns or that are odd become objects:
+most often they are few of a million.
 """
 
 from collections.abc import Sequence
@@ -21,8 +20,8 @@ from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
 
 
 class SnapshotColumns(NamedTuple):
-    """table     the rows, by topic and partition
-    topic        by row: a place in `names`, which are in order
+    """table        the rows, by topic and partition
+    topic        by row: an index of `names`, which are in order
     """
 
     table: pa.Table
@@ -45,7 +44,7 @@ class SnapshotColumns(NamedTuple):
         return cls(table.combine_chunks(), [names[place] for place in order], topic)
 
     def rows(self, chosen: Numbers) -> list[dict[str, Any]]:
-        """Rows as dictionaries. `chosen` is a mask."""
+        """`chosen` is a mask."""
         rows: list[dict[str, Any]] = self.table.filter(pa.array(chosen)).to_pylist()
         return rows
 
@@ -72,8 +71,8 @@ class SnapshotColumns(NamedTuple):
         return changes.cumsum()
 
     def usual(self, brokers: Sequence[int], facts: ClusterFacts) -> tuple[PartitionColumns, Numbers]:
-        """All rows, and a mask of the usual ones: without a fault, on listed brokers, not moving. In other rows brokers
-        may be missing.
+        """All rows, and a mask of the usual ones: without a fault, on listed brokers, not moving. Other rows may lack
+        brokers.
 
         `brokers`: ids, ascending.
         """
@@ -105,7 +104,7 @@ class SnapshotColumns(NamedTuple):
 
 
 def unconcerned(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
-    """A mask: partitions that the goal leaves as they are, whatever happens to others."""
+    """A mask of partitions that the goal leaves as they are, whatever happens to others."""
     goal, ids = facts.goal, found.brokers.tolist()
     if goal.kind is GoalKind.SET_FACTOR:
         same: Numbers = (found.replicas != NOBODY).sum(axis=1) == goal.factor
@@ -119,7 +118,7 @@ def unconcerned(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
 
 
 def can_balance(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
-    """A mask: partitions with live replicas alone, one of them in sync."""
+    """A mask of partitions whose replicas are all live and one is in sync."""
     live = np.array([broker in facts.live for broker in found.brokers.tolist()], bool)
     dead = ~live[found.replicas] & (found.replicas != NOBODY)
     in_sync = live[found.isr] & (found.isr != NOBODY)
@@ -128,7 +127,7 @@ def can_balance(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
 
 
 def chosen(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
-    """A mask: partitions of the topics that the goal names."""
+    """A mask of partitions whose topics the goal names."""
     topics = facts.goal.topics
     names = set(topics)
     of_topics = np.array([not topics or name in names for name in found.names], bool)
@@ -137,7 +136,7 @@ def chosen(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
 
 
 def largest(found: PartitionColumns) -> tuple[int, str]:
-    """As in `SnapshotSurvey`."""
+    """As `SnapshotSurvey.largest`."""
     size = int(found.bytes.max(initial=0))
     rows = np.flatnonzero(found.bytes == size) if size else ()
     pairs = ((found.names[found.topic[row]], found.number[row]) for row in rows)
@@ -150,7 +149,7 @@ def _lengths(lists: pa.Array) -> Numbers:
 
 
 def _padded(lists: pa.Array, ids: Numbers) -> tuple[Numbers, Numbers]:
-    """Places of brokers in `ids`, by row; and a mask of rows that have only such brokers."""
+    """By row: indexes of brokers in `ids`; and a mask of rows that have only such brokers."""
     lengths = _lengths(lists).astype(np.int64)
     width = max(1, int(lengths.max(initial=0)))
     values = np.asarray(lists.flatten()).astype(np.int64)
@@ -165,7 +164,6 @@ def _padded(lists: pa.Array, ids: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _whole_rates(rates: pa.Array) -> Numbers:
-    """`whole_rate` of each."""
     values = np.nan_to_num(np.asarray(rates.fill_null(0.0)), nan=-1.0, posinf=-1.0, neginf=-1.0)
     fits = (values >= 0) & (values < MOST_RATE)
     whole: Numbers = np.where(fits, values, -1.0).astype(np.int64)

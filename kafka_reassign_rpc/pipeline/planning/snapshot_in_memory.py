@@ -48,7 +48,7 @@ class SnapshotInMemory:
         self._balanced: BalancedColumns | None = None
 
     def arriving(self) -> dict[int, Arriving]:
-        """A replica has the size in DescribeLogDirs, at most that of its leader's."""
+        """A replica has the size that DescribeLogDirs tells, at most its leader's."""
         found: dict[int, Arriving] = {}
         coming: dict[tuple[str, int, int], int] = {}
         for row in self._read.rows(self._read.has_adding()):
@@ -89,7 +89,7 @@ class SnapshotInMemory:
         )
 
     def _balance_apart(self, columns: PartitionColumns, usual: Numbers, facts: ClusterFacts) -> Numbers:
-        """A mask of the rows that are balanced as columns, or are of other topics."""
+        """Returns a mask of rows that are balanced as columns or belong to other topics."""
         wanted, able, pieces = chosen(columns, facts), usual & can_balance(columns, facts), self._read.pieces()
         balanced, others = wanted & able, columns.replicas[wanted & ~able]
         there = others != NOBODY
@@ -104,7 +104,7 @@ class SnapshotInMemory:
 
     @contextmanager
     def rounds(self) -> Iterator["RoundsInMemory | BalancedRounds"]:
-        """What was read is forgotten after them: Spark needs the memory."""
+        """Forgets what was read: Spark needs the memory."""
         balanced, self._balanced = self._balanced, None
         topics, self._topics = self._topics, []
         del self._read
@@ -112,7 +112,7 @@ class SnapshotInMemory:
 
 
 class BalancedRounds:
-    """`others`: partitions that cannot move."""
+    """`others` cannot move."""
 
     def __init__(self, balanced: BalancedColumns, others: list[PlannerTopic]) -> None:
         self._balanced, self._others = balanced, others
@@ -166,7 +166,6 @@ def _found(topics: list[PlannerTopic], params: RoundParameters, network: Network
 
 
 def _planner_row(row: dict[str, Any]) -> tuple[Any, ...]:
-    """A row for `surveyed_chunks`."""
     replicas, adding, removing = row["replicas"], row["adding"], row["removing"]
     moving = bool(adding or removing or row["waiting"])
     destination = [broker for broker in dict.fromkeys((*replicas, *adding)) if broker not in removing]

@@ -60,7 +60,7 @@ class SnapshotOnSpark:
 
 
 def _arriving(partitions: DataFrame, replicas: DataFrame) -> dict[int, Arriving]:
-    """A replica has the size in DescribeLogDirs, at most that of its leader's."""
+    """A replica has the size that DescribeLogDirs tells, at most its leader's."""
     adding = partitions.where(f.size("adding") > 0).select(
         "topic", "partition", "replicas", f.explode("adding").alias("broker"), "bytes"
     )
