@@ -41,7 +41,7 @@ def _by_resource(configs: DataFrame, kind: str) -> Iterator[tuple[str, Iterator[
 
 
 def _of_defaults(defaults: Configs, told: OfBrokers) -> Iterator[str]:
-    """A broker that tells a value without its source is not judged: the cluster-wide value may or may not replace it."""
+    """A broker that tells a value without its source is not judged: the cluster-wide one may or may not replace it."""
     layers = {
         int(broker): ConfigLayers(
             own=_values(row for row in rows if row.source == OF_BROKER),

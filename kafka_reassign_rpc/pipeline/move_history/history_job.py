@@ -35,7 +35,7 @@ _REQUESTER = ("who", "principal", "reason")
 
 
 def history_tables(events: DataFrame, sizes: DataFrame | None) -> dict[str, DataFrame]:
-    """The tables depend neither on the order of rows nor on tasks: sums are of whole numbers, and rows have one order."""
+    """The tables depend neither on the order of rows nor on tasks: sums are of whole numbers, rows have one order."""
     found = moves(events, sizes)
     found.unpersist()  # else Spark would use the cached events of an earlier read of the same directory
     found.cache()

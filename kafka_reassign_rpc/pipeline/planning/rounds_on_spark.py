@@ -72,8 +72,8 @@ class RoundsOnSpark:
         """`chunks` come from `chunks_on_spark.read_chunks`, and are unpersisted after the first round.
 
         tasks     of a round, at most: a round starts them twice
-        forget    deletes a directory. With it each round is also kept in Spark's checkpoint directory until the next one
-                  is: that survives the loss of an executor
+        forget    deletes a directory. With it each round is kept in Spark's checkpoint directory until the next one is:
+                  that survives the loss of an executor
         """
         self._forget = forget
         self._kept: str | None = None
