@@ -31,7 +31,7 @@ MOST_UNSEEN = 20
 
 def problems_of(view: ServerView, totals: Totals | None, *, full: bool) -> list[StatusProblem]:
     """`full`: reasons of stalls, and who has switched something off, may be shown."""
-    return list(_problems(view, totals, full=full))
+    return sorted(_problems(view, totals, full=full), key=lambda one: one.level != "wrong")
 
 
 def reason_of(view: ServerView, *, full: bool) -> str:
