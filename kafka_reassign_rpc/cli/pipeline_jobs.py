@@ -22,6 +22,7 @@ from kafka_reassign_rpc.support.typed_commands import Connection
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.client import ReassignmentClient
+    from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
 
 
 def add_connection_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
@@ -128,6 +129,17 @@ def _cleaned_up_on_sigterm() -> Iterator[None]:
 
 def say(text: str) -> None:
     sys.stderr.write(text + "\n")
+
+
+def tell_verified(plan: object, broken: Sequence["RuleViolation"], moves: int) -> int:
+    """What `plan verify` says of a plan, and its exit code."""
+    for one in broken:
+        say(str(one))
+    rows = sum(one.rows for one in broken)
+    faults = "1 row breaks a rule" if rows == 1 else f"{rows} rows break rules"
+    kept = f"{counted(moves, 'move')}, no rule is broken"
+    print(f"{plan}: {faults if broken else kept}")  # noqa: T201
+    return 1 if broken else 0
 
 
 def say_left_out(reason: str, count: int, of: str, first: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kafka_reassign_rpc.cli import plan_disks_command, plan_show_command
-from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say, say_left_out
+from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say, say_left_out, tell_verified
 from kafka_reassign_rpc.cli.plan_arguments import KINDS, add_goal_arguments, add_plan_arguments, job_of, names_in
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
@@ -183,7 +183,6 @@ def _first_moves(summary: "PlanSummary", out: "StorePath") -> list[str]:
 
 def _verify(arguments: argparse.Namespace) -> int:
     check_spark_arguments(arguments)
-    from kafka_reassign_rpc.pipeline.plans import plan_writer
     from kafka_reassign_rpc.pipeline.plans.plan_summary import read_kind
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
     from kafka_reassign_rpc.pipeline.store_paths import store_path
@@ -192,11 +191,11 @@ def _verify(arguments: argparse.Namespace) -> int:
     snapshot_files.check(path)
     if read_kind(plan) == plan_disks_command.DISKS:
         return plan_disks_command.verify(path, plan)
-    summary, partitions = plan_writer.check(plan), snapshot_files.count_partitions(path)
     from kafka_reassign_rpc.pipeline.planning.plan_input import verifies_here
-    from kafka_reassign_rpc.pipeline.planning.verify_job import verify, verify_here
+    from kafka_reassign_rpc.pipeline.planning.verify_job import checked_summary, verify, verify_here
     from kafka_reassign_rpc.pipeline.spark_master import is_local
 
+    summary, partitions = checked_summary(path, plan), snapshot_files.count_partitions(path)
     status = Status()
     what = f"verifying {counted(summary.moves, 'move')} in {counted(len(summary.batches), 'batch')}"
     if is_local(arguments.master) and verifies_here(summary.kind, summary.moves, partitions):
@@ -211,9 +210,4 @@ def _verify(arguments: argparse.Namespace) -> int:
             status.show(what)
             broken = verify(spark, path, plan)
     status.clear()
-    for one in broken:
-        say(str(one))
-    rows = "1 row breaks a rule" if len(broken) == 1 else f"{len(broken)} rows break rules"
-    moves = f"{counted(summary.moves, 'move')}, no rule is broken"
-    print(f"{plan}: {rows if broken else moves}")  # noqa: T201
-    return 1 if broken else 0
+    return tell_verified(plan, broken, summary.moves)

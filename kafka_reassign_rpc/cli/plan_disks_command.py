@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka_reassign_rpc.cli.pipeline_jobs import say, say_left_out
+from kafka_reassign_rpc.cli.pipeline_jobs import say, say_left_out, tell_verified
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import byte_count, share, whole
@@ -159,13 +159,7 @@ def verify(snapshot: "StorePath", plan: "StorePath") -> int:
     from kafka_reassign_rpc.pipeline.disks.disk_plan import read_disk_summary
     from kafka_reassign_rpc.pipeline.disks.verify_disks import verify_disks
 
-    broken = verify_disks(snapshot, plan)
-    for one in broken:
-        say(str(one))
-    rows = "1 row breaks a rule" if len(broken) == 1 else f"{len(broken)} rows break rules"
-    moves = f"{counted(read_disk_summary(plan).moves, 'move')}, no rule is broken"
-    print(f"{plan}: {rows if broken else moves}")  # noqa: T201
-    return 1 if broken else 0
+    return tell_verified(plan, verify_disks(snapshot, plan), read_disk_summary(plan).moves)
 
 
 def _fits(wanted: "MoveFilter", move: "PlannedDirMove") -> bool:

@@ -209,3 +209,27 @@ def test_dp_3_spark_and_this_process_find_the_same_in_a_plan_changed_at_random(
     found = verify_in_this_process(snapshot, plan)
     assert found
     assert sorted(found) == sorted(verify(spark, snapshot, plan))
+
+
+def test_dp_3_beside_another_snapshot_of_the_same_time_few_rows_are_objects_at_once_and_all_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No stamp tells the two apart: every move is at fault."""
+    _, plan = planned(tmp_path, Goal(GoalKind.DRAIN, brokers=(3,)), seed=80)
+    (tmp_path / "other").mkdir()
+    snapshot, _ = planned(tmp_path / "other", Goal(GoalKind.DRAIN, brokers=(5,)), seed=81)
+    found, at_once = verify_in_this_process(snapshot, plan), list[int]()
+    (more,) = (one for one in found if one.rule == "stale" and one.rows > 1)
+    named = [one for one in found if one.rule == "stale" and one.rows == 1]
+    moves = plan_writer.check(plan).moves
+    assert (len(named), str(more)) == (20, f"stale: {moves - 20} more: not named here")
+
+    def checked(rows: list[Any], facts: PlanFacts) -> CheckedRows:
+        at_once.append(len(rows))
+        return check_rows(rows, facts)
+
+    monkeypatch.setattr(verify_here, "check_rows", checked)
+    monkeypatch.setattr(verify_here, "OBJECTS", 7)
+    assert verify_in_this_process(snapshot, plan) == found
+    assert max(at_once) == 7
+    assert sum(at_once) >= moves

@@ -7,20 +7,13 @@ from itertools import chain
 from kafka_reassign_rpc.pipeline.disks.disk_facts import DiskFacts, LeftOut, coming, read_facts, rooms, volume_of
 from kafka_reassign_rpc.pipeline.disks.disk_plan_files import PlannedDirMove
 from kafka_reassign_rpc.pipeline.disks.verify_disk_files import faults_of_files, faults_of_spread, faults_of_summary
-from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
+from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation, first_of_each
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
-
-_NAMED = 20
 
 
 def verify_disks(snapshot: StorePath, plan: StorePath) -> list[RuleViolation]:
-    """Names the first rows of each broken rule. Raises BadInput for unreadable files."""
-    counts, found = Counter[str](), []
-    for one in broken_rules(read_facts(snapshot, plan)):
-        counts[one.rule] += 1
-        if counts[one.rule] <= _NAMED:
-            found.append(one)
-    return found
+    """Names the first rows of each broken rule, and counts the others. Raises BadInput for unreadable files."""
+    return first_of_each(broken_rules(read_facts(snapshot, plan)))
 
 
 def broken_rules(facts: DiskFacts) -> Iterator[RuleViolation]:

@@ -7,7 +7,6 @@ from typing import Annotated, NamedTuple
 import msgspec
 import pyarrow as pa
 
-from kafka_reassign_rpc.pipeline.planning.verify_rows import NAMED_ROWS
 from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
 from kafka_reassign_rpc.pipeline.plans.plan_summary import ROLLBACK
 from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, matching
@@ -64,7 +63,7 @@ def read_files(plan: StorePath, directory: str) -> ReadFiles:
         odd += _faults(file.name, content)
         number = _NUMBER.search(file.name)
         tables.append(_entries(content, int(number[1]) if number else None, last_first=directory == ROLLBACK))
-    return ReadFiles(pa.concat_tables([ENTRIES.empty_table(), *tables]), odd[:NAMED_ROWS])
+    return ReadFiles(pa.concat_tables([ENTRIES.empty_table(), *tables]), odd)
 
 
 def _faults(name: str, content: _File) -> Iterator[RuleViolation]:

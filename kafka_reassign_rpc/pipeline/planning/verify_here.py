@@ -18,7 +18,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_concerned import SnapshotRows
 from kafka_reassign_rpc.pipeline.planning.verify_figures import SnapshotSums
 from kafka_reassign_rpc.pipeline.planning.verify_files import read_files
 from kafka_reassign_rpc.pipeline.planning.verify_plain_moves import FileColumns, MoveColumns, keep_rules, sums_of_moves
-from kafka_reassign_rpc.pipeline.planning.verify_rows import CheckedRows, PlannedPartition, check_room, check_rows
+from kafka_reassign_rpc.pipeline.planning.verify_rows import CheckedRows, check_room, check_rows
 from kafka_reassign_rpc.pipeline.planning.verify_rules import ListedBroker, PlanFacts, RuleViolation
 from kafka_reassign_rpc.pipeline.planning.verify_topics import PIECE, TopicHeld
 from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
@@ -29,6 +29,8 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 _OF_MOVE = ("from_replicas", "to_replicas", "leader", "bytes", "batch", "priority", "first_leader", "start", "reason")
 _OF_ENTRY = ("number", "replicas", "expected", "first_leader", "topic_id", "place")
 _OF_LEFT_OUT = ("replicas", "reason")
+OBJECTS = 20_000
+"""So many partitions are objects at a time, each of some 4 kB."""
 _COLUMNS = {"moves": _OF_MOVE, "forward": _OF_ENTRY, "back": _OF_ENTRY, "left_out": _OF_LEFT_OUT}
 
 
@@ -49,9 +51,13 @@ class _Keyed(NamedTuple):
         found: Mask = np.searchsorted(self.keys, wanted, "right") > np.searchsorted(self.keys, wanted)
         return found
 
-    def rows_of(self, wanted: Ints) -> Ints:
-        """All rows with one of the keys."""
-        return self.rows[np.isin(self.keys, wanted)]
+    def those_of(self, wanted: Ints) -> tuple[Ints, Ints]:
+        """All rows with one of these keys, which are in order; and their keys."""
+        if not len(wanted):
+            return wanted, wanted
+        between = slice(np.searchsorted(self.keys, wanted[0]), np.searchsorted(self.keys, wanted[-1], "right"))
+        found = np.isin(self.keys[between], wanted)
+        return self.rows[between][found], self.keys[between][found]
 
 
 class TablesHere:
@@ -72,14 +78,17 @@ class TablesHere:
         plain = named[fine]
         of_plan = np.unique(np.concatenate([one.keys for one in self._named.values()]))
         should = self._known.keys[concerned[self._known.rows]]
-        others = np.setdiff1d(np.union1d(of_plan, should), plain)
-        self._others = list(self._planned(others, concerned))
-        found = check_rows(self._others, facts)
-        found.add(sums_of_moves(moves.rows(fine), facts))
+        self._others, self._concerned = np.setdiff1d(np.union1d(of_plan, should), plain), concerned
+        found = sums_of_moves(moves.rows(fine), facts)
+        for rows in self._planned(self._others):
+            found.add(check_rows(rows, facts))
         return found
 
     def check_room(self, facts: PlanFacts, rooms: Mapping[int, int | None]) -> CheckedRows:
-        return check_room((row for row in self._others if PlannedPartition(*row).left_out), facts, rooms)
+        found, left_out = CheckedRows(), np.intersect1d(self._others, self._named["left_out"].keys)
+        for rows in self._planned(left_out):
+            found.add(check_room(rows, facts, rooms))
+        return found
 
     def odd_files(self) -> Iterator[RuleViolation]:
         return iter(self._odd)
@@ -169,16 +178,22 @@ class TablesHere:
             back=in_back,
         )
 
-    def _planned(self, keys: Ints, concerned: Mask) -> Iterator[tuple[Any, ...]]:
-        """Values of `PlannedPartition`."""
+    def _planned(self, keys: Ints) -> Iterator[list[tuple[Any, ...]]]:
+        """Values of `PlannedPartition`, some thousand at a time: beside a snapshot of which it knows nothing, a plan
+        has as many as moves.
+        """
+        for first in range(0, len(keys), OBJECTS):
+            yield list(self._some_planned(keys[first : first + OBJECTS]))
+
+    def _some_planned(self, keys: Ints) -> Iterator[tuple[Any, ...]]:
         says: dict[int, dict[str, list[tuple[Any, ...]]]] = {key: {} for key in keys.tolist()}
         for name, named in self._named.items():
-            rows = named.rows_of(keys)
+            rows, there = named.those_of(keys)
             chosen = named.table.take(rows)
             of_rows = zip(*(chosen[column].to_pylist() for column in _COLUMNS[name]), strict=True)
-            for key, values in zip(named.keys[np.isin(named.keys, keys)].tolist(), of_rows, strict=True):
+            for key, values in zip(there.tolist(), of_rows, strict=True):
                 says[key].setdefault(name, []).append(values)
-        known = self._stood(keys, concerned)
+        known = self._stood(keys)
         topics = self._topics.to_pylist()
         for key, of_plan in says.items():
             partition = (key & 0xFFFFFFFF) - (key & 0x80000000) * 2
@@ -186,14 +201,14 @@ class TablesHere:
             for values in known.get(key, [(None,) * 12]):
                 yield topics[key >> 32], partition, *lists_of_plan, *values
 
-    def _stood(self, keys: Ints, concerned: Mask) -> dict[int, list[tuple[Any, ...]]]:
+    def _stood(self, keys: Ints) -> dict[int, list[tuple[Any, ...]]]:
         """By key: what the snapshot says, in the order of `PlannedPartition`."""
-        stood, rows = self._snapshot, self._known.rows_of(keys)
-        there = self._known.keys[np.isin(self._known.keys, keys)].tolist()
-        columns = (stood.in_flight, *stood.rates, concerned)
+        stood, (rows, there) = self._snapshot, self._known.those_of(keys)
+        columns = (stood.in_flight, *stood.rates, self._concerned)
         of_rows = zip(stood.table.take(rows).to_pylist(), *(column[rows].tolist() for column in columns), strict=True)
         found: dict[int, list[tuple[Any, ...]]] = {}
-        for key, (row, in_flight, produce, fetch, messages, cpu, is_concerned) in zip(there, of_rows, strict=True):
+        for key, (row, in_flight, *rates, is_concerned) in zip(there.tolist(), of_rows, strict=True):
+            produce, fetch, messages, cpu = rates
             union = dict.fromkeys((*row["replicas"], *row["adding"]))
             destination = [broker for broker in union if broker not in row["removing"]]
             says = (row["replicas"], row["leader"], row["isr"], in_flight, row["bytes"], destination, produce, fetch)

@@ -6,7 +6,7 @@ judge.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
@@ -20,8 +20,8 @@ from kafka_reassign_rpc.pipeline.planning.verify_room import (
     holdable_bytes,
     overfull_brokers,
 )
-from kafka_reassign_rpc.pipeline.planning.verify_rows import NAMED_ROWS, CheckedRows
-from kafka_reassign_rpc.pipeline.planning.verify_rules import ListedBroker, PlanFacts, RuleViolation
+from kafka_reassign_rpc.pipeline.planning.verify_rows import CheckedRows
+from kafka_reassign_rpc.pipeline.planning.verify_rules import ListedBroker, PlanFacts, RuleViolation, first_of_each
 from kafka_reassign_rpc.pipeline.planning.verify_topics import TopicHeld, faults_of_topics
 from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
@@ -52,19 +52,23 @@ class TablesToVerify(Protocol):
 
 
 def verify(spark: "SparkSession", path: StorePath, plan: StorePath) -> list[RuleViolation]:
-    """The rules that the plan breaks, with the first rows for each. Raises BadInput for unreadable files."""
+    """The rules that the plan breaks: for each the first rows, and how many more there are.
+
+    Raises BadInput for unreadable files.
+    """
     from kafka_reassign_rpc.pipeline.planning.verify_on_spark import TablesOnSpark
 
-    summary = _checked_summary(path, plan)
+    summary = checked_summary(path, plan)
     return _verify(TablesOnSpark(spark, path, plan, summary.moves), path, summary)
 
 
 def verify_here(path: StorePath, plan: StorePath) -> list[RuleViolation]:
     """As `verify`, in this process."""
-    return _verify(TablesHere(path, plan), path, _checked_summary(path, plan))
+    return _verify(TablesHere(path, plan), path, checked_summary(path, plan))
 
 
-def _checked_summary(path: StorePath, plan: StorePath) -> PlanSummary:
+def checked_summary(path: StorePath, plan: StorePath) -> PlanSummary:
+    """Raises BadInput for a plan of another snapshot, before its tables are read."""
     meta, summary = snapshot_files.check(path), plan_writer.check(plan)
     if (meta.cluster_id, meta.at) != (summary.cluster_id, summary.at):
         raise BadInput(f"{plan}: was made from another snapshot than {path} (cluster {summary.cluster_id})")
@@ -72,6 +76,10 @@ def _checked_summary(path: StorePath, plan: StorePath) -> PlanSummary:
 
 
 def _verify(tables: TablesToVerify, path: StorePath, summary: PlanSummary) -> list[RuleViolation]:
+    return first_of_each(_violations(tables, path, summary))
+
+
+def _violations(tables: TablesToVerify, path: StorePath, summary: PlanSummary) -> Iterator[RuleViolation]:
     listed = [
         ListedBroker(row["broker"], row["rack"], row["live"], bool(row["cordoned"]))
         for row in snapshot_files.read(path, "brokers").to_pylist()
@@ -83,20 +91,18 @@ def _verify(tables: TablesToVerify, path: StorePath, summary: PlanSummary) -> li
     if checked.no_room:
         rooms = certain_rooms(spaces, checked.arriving, facts.receivers, all_known=not sums.unknown_sizes)
         checked.add(tables.check_room(facts, rooms))
-    found = [
-        RuleViolation(rule, f"{topic}-{partition}", detail)
-        for rule, rows in sorted(checked.named.items())
-        for topic, partition, detail in rows
-    ]
-    found += [
-        RuleViolation("capacity", f"broker {broker}", detail)
-        for broker, detail in overfull_brokers(spaces, checked.arriving)
-    ]
-    found += islice(brokers_over_limits(checked.brokers, summary.requested), NAMED_ROWS)
-    found += faults_of_batches(checked.batches, summary)
-    found += tables.odd_files()
-    found += islice(faults_of_topics(lambda after: tables.held_by_topic(facts, after=after), summary), NAMED_ROWS)
-    return found + list(islice(faults_of_figures(sums, checked, listed, facts, summary), NAMED_ROWS))
+    for rule, rows in sorted(checked.named.items()):
+        for topic, partition, detail in rows:
+            yield RuleViolation(rule, f"{topic}-{partition}", detail)
+        if checked.counts[rule] > len(rows):
+            yield RuleViolation.unnamed(rule, checked.counts[rule] - len(rows))
+    for broker, detail in overfull_brokers(spaces, checked.arriving):
+        yield RuleViolation("capacity", f"broker {broker}", detail)
+    yield from brokers_over_limits(checked.brokers, summary.requested)
+    yield from faults_of_batches(checked.batches, summary)
+    yield from tables.odd_files()
+    yield from faults_of_topics(lambda after: tables.held_by_topic(facts, after=after), summary)
+    yield from faults_of_figures(sums, checked, listed, facts, summary)
 
 
 def _facts(path: StorePath, summary: PlanSummary, listed: Sequence[ListedBroker]) -> PlanFacts:

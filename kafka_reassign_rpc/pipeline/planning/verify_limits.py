@@ -5,7 +5,7 @@ It shares nothing with the planner.
 
 from collections.abc import Iterator, Mapping
 
-from kafka_reassign_rpc.pipeline.planning.verify_rows import NAMED_ROWS, BatchSums, BrokerSums
+from kafka_reassign_rpc.pipeline.planning.verify_rows import BatchSums, BrokerSums
 from kafka_reassign_rpc.pipeline.planning.verify_rules import EXPAND, RuleViolation
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanRequest, PlanSummary
 from kafka_reassign_rpc.support.counted import counted
@@ -50,4 +50,4 @@ def faults_of_batches(sums: Mapping[int, BatchSums], summary: PlanSummary) -> li
         found.append(RuleViolation("summary", "moves", f"{told} do not match the table of moves"))
     if 0 <= requested.max_bytes < summary.bytes and summary.kind in ("rebalance", EXPAND):
         found.append(RuleViolation("max-bytes", "plan", f"copies {summary.bytes} bytes"))
-    return found[:NAMED_ROWS]
+    return found

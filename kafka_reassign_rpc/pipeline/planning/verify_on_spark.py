@@ -12,7 +12,6 @@ from pyspark.sql import functions as f
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.planning.verify_figures import SnapshotSums
 from kafka_reassign_rpc.pipeline.planning.verify_rows import (
-    NAMED_ROWS,
     CheckedRows,
     PlannedPartition,
     check_room,
@@ -137,7 +136,7 @@ def _odd_files(spark: SparkSession, plan: StorePath) -> Iterator[RuleViolation]:
         files = spark.read.schema(_BATCH_FILE).option("multiLine", True).json(spark_uri(plan / directory))
         topics = f.array_except(f.map_keys("topic_ids"), f.transform("partitions", lambda one: one["topic"]))
         odd = files.select(f.input_file_name().alias("name"), topics.alias("topics"), "version")
-        for row in odd.where("version is null or version != 1 or size(topics) > 0").limit(NAMED_ROWS).collect():
+        for row in odd.where("version is null or version != 1 or size(topics) > 0").toLocalIterator():
             detail = f"has ids of {', '.join(row['topics'][:5])}" if row["topics"] else f"has version {row['version']}"
             yield RuleViolation("topic-id" if row["topics"] else "batches", row["name"].rpartition("/")[2], detail)
 

@@ -19,10 +19,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_left_out import (
     is_on_its_way,
     lacks_room,
 )
-from kafka_reassign_rpc.pipeline.planning.verify_rules import MovedPartition, PlanFacts, broken_rules
-
-NAMED_ROWS = 20
-"""Named rows for each broken rule."""
+from kafka_reassign_rpc.pipeline.planning.verify_rules import NAMED_ROWS, MovedPartition, PlanFacts, broken_rules
 
 
 class TableMove(NamedTuple):
@@ -143,6 +140,7 @@ class CheckedRows:
     """What was found in some rows.
 
     named       by rule: the first partitions that break it, each with a detail
+    counts      by rule: how many break it
     batches     by number
     brokers     by batch number and broker id
     arriving    by broker: the known sizes of the replicas that come to it
@@ -154,6 +152,7 @@ class CheckedRows:
     """
 
     named: dict[str, list[tuple[str, int, str]]] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
     batches: dict[int, BatchSums] = field(default_factory=dict)
     brokers: dict[tuple[int, int], BrokerSums] = field(default_factory=dict)
     arriving: dict[int, list[int]] = field(default_factory=dict)
@@ -166,6 +165,7 @@ class CheckedRows:
     def add(self, other: "CheckedRows") -> None:
         for rule, rows in other.named.items():
             self.named[rule] = list(islice(merge(self.named.get(rule, ()), rows), NAMED_ROWS))
+        self.counts.update(other.counts)
         for batch, sums in other.batches.items():
             self.batches.setdefault(batch, BatchSums(sums.first, sums.last)).add(sums)
         for key, loads in other.brokers.items():
@@ -181,6 +181,7 @@ class CheckedRows:
             self.change(broker, delta)
 
     def name(self, rule: str, partition: tuple[str, int], detail: str) -> None:
+        self.counts[rule] += 1
         self.named[rule] = sorted([*self.named.get(rule, ()), (*partition, detail)])[:NAMED_ROWS]
 
     def count(self, one: PlannedPartition, move: TableMove, facts: PlanFacts) -> None:

@@ -13,15 +13,41 @@ COMBINE = "combine"
 _NO_RACK = "no rack"
 
 
+NAMED_ROWS = 20
+"""Named rows for each broken rule; the others are counted."""
+
+
 class RuleViolation(NamedTuple):
-    """`name`: of a partition, a broker or a batch."""
+    """`name`: of a partition, a broker or a batch. `rows`: for how many it stands."""
 
     rule: str
     name: str
     detail: str
+    rows: int = 1
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.name}: {self.detail}"
+
+    @classmethod
+    def unnamed(cls, rule: str, rows: int) -> "RuleViolation":
+        return cls(rule, f"{rows} more", "not named here", rows)
+
+
+def first_of_each(found: Iterable[RuleViolation]) -> list[RuleViolation]:
+    """By rule the first ones, in the order in which rules occur, and how many more there are."""
+    named: dict[str, list[RuleViolation]] = {}
+    more = Counter[str]()
+    for one in found:
+        of_rule = named.setdefault(one.rule, [])
+        if len(of_rule) < NAMED_ROWS:
+            of_rule.append(one)
+        else:
+            more[one.rule] += one.rows
+    return [
+        one
+        for rule, of_rule in named.items()
+        for one in (*of_rule, *([RuleViolation.unnamed(rule, more[rule])] if more[rule] else []))
+    ]
 
 
 class ListedBroker(NamedTuple):
