@@ -58,6 +58,7 @@ ON_SPARK = (
     "tests/pipeline/test_table_stamps",
     "tests/pipeline/test_verify_here",
     "tests/pipeline/test_killed_workers",
+    "tests/pipeline/test_odd_figures",
 )
 """These share a Spark session: to start one and to make it warm takes as long as half of them."""
 TAKE_MINUTES = (

@@ -71,6 +71,7 @@ def _audit(arguments: argparse.Namespace) -> int:
 
     status = Status()
     taken = snapshot_series.find_snapshots(store_path(arguments.snapshots))
+    _check(taken)
     weights = _weights(arguments.broker_weights, taken[-1].path)
     events = None if arguments.events is None else store_path(arguments.events)
     if events is not None:
@@ -117,6 +118,16 @@ def _audit(arguments: argparse.Namespace) -> int:
     _print(taken, shown, as_json=arguments.json)
     has_found = any(shown[name].total for name in EMPTY if name not in _NO_PROBLEMS)
     return 3 if has_found or any(one.state == FAILED for one in log_dirs) else 0
+
+
+def _check(taken: "Sequence[FoundSnapshot]") -> None:
+    """What is wrong is told before Spark has started. Raises BadInput."""
+    from kafka_reassign_rpc.pipeline.snapshots.log_dir_rows import read_log_dirs
+    from kafka_reassign_rpc.pipeline.snapshots.possible_figures import require_possible_figures
+
+    for one in taken:
+        require_possible_figures(one.path)
+    read_log_dirs(taken[-1].path)
 
 
 def _print(taken: "Sequence[FoundSnapshot]", shown: "Mapping[str, TableExcerpt]", *, as_json: bool) -> None:

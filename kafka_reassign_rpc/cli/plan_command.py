@@ -185,6 +185,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     check_spark_arguments(arguments)
     from kafka_reassign_rpc.pipeline.plans.plan_summary import read_kind
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+    from kafka_reassign_rpc.pipeline.snapshots.possible_figures import require_possible_figures
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     path, plan = store_path(arguments.snapshot), store_path(arguments.plan)
@@ -196,6 +197,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     from kafka_reassign_rpc.pipeline.spark_master import is_local
 
     summary, partitions = checked_summary(path, plan), snapshot_files.count_partitions(path)
+    require_possible_figures(path)
     status = Status()
     what = f"verifying {counted(summary.moves, 'move')} in {counted(len(summary.batches), 'batch')}"
     if is_local(arguments.master) and verifies_here(summary.kind, summary.moves, partitions):

@@ -158,7 +158,9 @@ def run(arguments: argparse.Namespace) -> int:
 def verify(snapshot: "StorePath", plan: "StorePath") -> int:
     from kafka_reassign_rpc.pipeline.disks.disk_plan import read_disk_summary
     from kafka_reassign_rpc.pipeline.disks.verify_disks import verify_disks
+    from kafka_reassign_rpc.pipeline.snapshots.possible_figures import require_possible_figures
 
+    require_possible_figures(snapshot, ["replicas"])
     return tell_verified(plan, verify_disks(snapshot, plan), read_disk_summary(plan).moves)
 
 

@@ -231,6 +231,8 @@ EVEN_CHANGES: list[tuple[str, str, Change]] = [
     ("cordoned", "a replica goes to a cordoned log dir", log_dir("/b", cordoned=True)),
     ("copying", "the broker copies the replica already",
      lambda one: one._replace(copied={1: {**one.copied[1], ("t", 3): ("/b", 0)}})),
+    ("two-dirs", "a replica moves that its broker lists in two log dirs",
+     lambda one: one._replace(twice={(1, ("t", 3))})),
     ("in-flight", "the partition of a replica that moves has a reassignment",
      lambda one: one._replace(reassigned={**one.reassigned, ("t", 3): one.partitions["t", 3]})),
     ("topics", "a replica of a topic that was not asked for", asked(topics=["u"])),

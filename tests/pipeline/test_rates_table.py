@@ -42,6 +42,7 @@ def test_dp_13_topics_and_partitions_that_the_cluster_lacks_are_named(tmp_path: 
     ("t,0,-1,0", "t-0 has a rate that is negative, too large or no number"),
     ("t,0,0,nan", "t-0 has a rate that is negative, too large or no number"),
     ("t,0,inf,0", "t-0 has a rate that is negative, too large or no number"),
+    ("t,0,2e12,0", "t-0 has a rate that is negative, too large or no number"),
     ("t,0,1e300,0", "t-0 has a rate that is negative, too large or no number"),
     ("t,0,1,1\nt,0,1,1", "t-0 occurs twice"),
     ("t,,1,1\nt,,1,1", "t occurs twice"),

@@ -21,6 +21,7 @@ from kafka_reassign_rpc.pipeline.auditing.ending_configs import ending_configs
 from kafka_reassign_rpc.pipeline.auditing.load_spread import RATE_MEASURES
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.possible_figures import MOST_BYTES
 from kafka_reassign_rpc.pipeline.snapshots.rate_columns import RATES
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_series import FoundSnapshot
 from kafka_reassign_rpc.pipeline.spark_session import is_small
@@ -77,7 +78,7 @@ def _loads(partitions: DataFrame, brokers: DataFrame, sizes: DataFrame) -> DataF
     """
     replicas = F.explode("replicas").alias("broker")
     assigned = partitions.select("at", *PARTITION, replicas, "adding", "leader", "bytes", *RATES)
-    replica_sizes = sizes.select("at", *PARTITION, "broker", F.col("bytes").alias("replica_bytes"))
+    replica_sizes = sizes.groupBy("at", *PARTITION, "broker").agg(F.max("bytes").alias("replica_bytes"))
     leads = F.col("leader") == F.col("broker")
     to_come = F.array_contains("adding", F.col("broker")) & F.col("replica_bytes").isNull()
     held = assigned.join(replica_sizes, ["at", *PARTITION, "broker"], "left").select(
@@ -103,10 +104,11 @@ def _loads(partitions: DataFrame, brokers: DataFrame, sizes: DataFrame) -> DataF
     capacity, free = F.col("capacity_bytes"), F.col("free_bytes")
     contradicts = (capacity < 0) | (free < 0) | (free > capacity)
     is_disk = ~F.coalesce(contradicts, F.lit(False))
+    room = F.least(free, F.lit(4 * MOST_BYTES))  # a network file system tells almost 2**63: sums would not fit
     return every.select(
         *("at", "broker", "rack", "live", "bytes", "replicas", "leaders", "unknown"),
         F.when(is_disk, capacity).alias("capacity"),
-        F.when(is_disk, F.coalesce(F.col("bytes") - F.col("comes") + free, capacity)).alias("holdable"),
+        F.when(is_disk, F.coalesce(F.col("bytes") - F.col("comes") + room, capacity)).alias("holdable"),
         *RATE_MEASURES,
     ).orderBy("at", "broker")
 

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -19,7 +20,8 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.batch_reader import batch_number
 from kafka_reassign_rpc.pipeline.plans.plan_directory import LEFT_OUT
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import ADDED, LOG_DIRS, OPTIONAL, PARTITIONS, REPLICAS
+from kafka_reassign_rpc.pipeline.snapshots.log_dir_rows import read_log_dirs
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import ADDED, PARTITIONS, REPLICAS
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 Row = Mapping[str, Any]
@@ -40,7 +42,8 @@ class LeftOut(NamedTuple):
 
 class DiskFacts(NamedTuple):
     """dirs          by broker and path: rows of `log_dirs`
-    held          by broker of the plan and partition: its log dir and its bytes
+    held          by broker of the plan and partition: its log dir and its bytes; of one that lies in several (`twice`)
+                  the first by name
     copied        replicas that a broker copies between its log dirs: the target, and the bytes there
     partitions    the rows of those that move
     reassigned    the rows of those with a reassignment, in flight or waiting
@@ -49,6 +52,7 @@ class DiskFacts(NamedTuple):
 
     dirs: Mapping[int, Mapping[str, Row]]
     held: Mapping[int, Mapping[PartitionName, tuple[str, int | None]]]
+    twice: Collection[tuple[int, PartitionName]]
     copied: Mapping[int, Mapping[PartitionName, tuple[str, int]]]
     partitions: Mapping[PartitionName, Row]
     reassigned: Mapping[PartitionName, Row]
@@ -83,17 +87,22 @@ def read_facts(snapshot: StorePath, plan: StorePath) -> DiskFacts:
     if (meta.cluster_id, meta.at) != (summary.cluster_id, summary.at):
         raise BadInput(f"{plan}: was made from another snapshot than {snapshot} (cluster {summary.cluster_id})")
     dirs: dict[int, dict[str, Row]] = defaultdict(dict)
-    for row in _rows(snapshot, "log_dirs", LOG_DIRS):
-        dirs[row["broker"]][row["log_dir"]] = row
+    for of_dir in read_log_dirs(snapshot):
+        dirs[of_dir["broker"]][of_dir["log_dir"]] = of_dir
     looked_at = {one.broker for one in summary.brokers}
     held: dict[int, dict[PartitionName, tuple[str, int | None]]] = defaultdict(dict)
     copied: dict[int, dict[PartitionName, tuple[str, int]]] = defaultdict(dict)
+    twice = set[tuple[int, PartitionName]]()
     for row in _rows(snapshot, "replicas", REPLICAS):
         name, broker = (row["topic"], row["partition"]), row["broker"]
         if row["future"]:
             copied[broker][name] = row["log_dir"], row["bytes"] or 0
         elif broker in looked_at and row["log_dir"] is not None:
-            held[broker][name] = row["log_dir"], row["bytes"]
+            one = row["log_dir"], row["bytes"]
+            if name in held[broker]:
+                twice.add((broker, name))
+                one = min(one, held[broker][name], key=itemgetter(0))
+            held[broker][name] = one
     moves = list(read_dir_moves(plan))
     moved = {(one.topic, one.partition) for one in moves}
     partitions, reassigned, odd = {}, {}, set()
@@ -112,13 +121,11 @@ def read_facts(snapshot: StorePath, plan: StorePath) -> DiskFacts:
     ]
     files = [{batch_number(file): batch for file, batch in read_dir_batches(plan, undo=undo)} for undo in (False, True)]
     ids = snapshot_files.topic_ids(snapshot)
-    return DiskFacts(dirs, held, copied, partitions, reassigned, odd, ids, summary, moves, left_out, *files)
+    return DiskFacts(dirs, held, twice, copied, partitions, reassigned, odd, ids, summary, moves, left_out, *files)
 
 
 def _rows(snapshot: StorePath, table: str, schema: pa.Schema) -> Iterator[Row]:
     path = snapshot_files.table_path(snapshot, table)
-    if table in OPTIONAL and not path.exists():
-        return
     for batch in parquet_files.record_batches(path, schema, added=ADDED[table]):
         yield from batch.to_pylist()
 

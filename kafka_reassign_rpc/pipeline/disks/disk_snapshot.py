@@ -3,6 +3,7 @@
 The table of replicas stays in memory as Arrow; only those of one broker at a time become objects.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.log_dir_rows import read_log_dirs
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import ADDED, PARTITIONS, REPLICAS
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.disks.disk_values import NOT_ASKED, BrokerDisks, DiskDir, DiskReplica
@@ -22,6 +24,7 @@ from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
 IN_FLIGHT = "a reassignment of its partition is in flight or waits"
 COPYING = "its broker copies it to another log dir already"
 NO_SIZE = "its broker does not tell its size"
+TWICE = "its broker lists it in two log dirs"
 ODD = "the replicas of its partition lack a broker or have one twice"
 
 PartitionName = tuple[str, int]
@@ -48,7 +51,7 @@ class DiskSnapshot:
     def dirs(self) -> dict[int, tuple[DiskDir, ...]]:
         """Only live brokers that tell their log dirs are there."""
         found: dict[int, list[DiskDir]] = {}
-        for row in snapshot_files.read(self.path, "log_dirs").to_pylist():
+        for row in read_log_dirs(self.path):
             size, free = (UNKNOWN if row[name] is None else row[name] for name in ("volume_bytes", "free_bytes"))
             one = DiskDir(row["log_dir"], row["online"], row["volume"], size, free, bool(row["cordoned"]))
             found.setdefault(row["broker"], []).append(one)
@@ -83,10 +86,14 @@ class DiskSnapshot:
         rows = self._replicas.filter(pc.equal(self._replicas["broker"], broker)).to_pylist()
         future = {(row["topic"], row["partition"]): row for row in rows if row["future"]}
         replicas, copying = [], dict[str, int]()
-        for row in rows:
+        present = sorted((row for row in rows if not row["future"] and row["log_dir"] is not None), key=_place)
+        lies = Counter((row["topic"], row["partition"]) for row in present)
+        seen = set[PartitionName]()
+        for row in present:
             name = row["topic"], row["partition"]
-            if row["future"] or row["log_dir"] is None:
+            if name in seen:
                 continue
+            seen.add(name)
             size = row["bytes"]
             stays = NO_SIZE if size is None else ""
             if name in future:
@@ -98,10 +105,11 @@ class DiskSnapshot:
                 stays = IN_FLIGHT
             elif name in self.moving.odd:
                 stays = ODD
+            elif lies[name] > 1:
+                stays = TWICE
             if topics and row["topic"] not in topics:
                 stays = NOT_ASKED
             replicas.append(DiskReplica(*name, size or 0, row["log_dir"], stays))
-        replicas.sort()
         return BrokerDisks(self.dirs.get(broker, ()), tuple(replicas), tuple(sorted(copying.items())))
 
     def replicas_of(self, wanted: set[PartitionName]) -> dict[PartitionName, tuple[int, ...]]:
@@ -121,3 +129,7 @@ class DiskSnapshot:
         table = snapshot_files.table_path(self.path, "partitions")
         for batch in parquet_files.record_batches(table, PARTITIONS, added=ADDED["partitions"]):
             yield from batch.to_pylist()
+
+
+def _place(row: dict[str, Any]) -> tuple[str, int, str]:
+    return row["topic"], row["partition"], row["log_dir"]

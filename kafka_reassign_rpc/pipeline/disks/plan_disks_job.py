@@ -21,6 +21,8 @@ from kafka_reassign_rpc.pipeline.disks.disk_snapshot import DiskSnapshot
 from kafka_reassign_rpc.pipeline.disks.verify_disks import verify_disks
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.log_dir_rows import size_notes
+from kafka_reassign_rpc.pipeline.snapshots.possible_figures import require_possible_figures
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.disks.disk_moves import plan_disks
 from kafka_reassign_rpc.planner.disks.disk_values import NOT_ASKED, BrokerDisks, DiskGoal, DiskPlan
@@ -52,6 +54,7 @@ class _Planned(NamedTuple):
 def run(job: DiskJob, show_status: Callable[[str], None] = lambda _: None) -> DiskSummary:
     """Raises BadInput for unusable input, JobFailed if verification fails."""
     meta = snapshot_files.check(job.snapshot)
+    require_possible_figures(job.snapshot, ["replicas"])
     snapshot = DiskSnapshot(job.snapshot)
     brokers = _brokers(snapshot, job.requested)
     planned = {}
@@ -184,6 +187,7 @@ def _count(held: dict[str, list[int]], path: str, size: int, replicas: int) -> N
 
 
 def _notes(snapshot: DiskSnapshot, planned: Mapping[int, _Planned]) -> Iterator[str]:
+    yield from size_notes(snapshot.path)
     silent = sorted(snapshot.live - snapshot.dirs.keys())
     if silent:
         yield f"{_named(silent)} did not tell the log dirs: the plan leaves {'it' if len(silent) == 1 else 'them'} out"

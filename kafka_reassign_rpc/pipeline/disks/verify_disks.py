@@ -42,6 +42,8 @@ def _of_source(facts: DiskFacts, move: PlannedDirMove) -> Iterator[tuple[str, st
         yield "bytes", f"has {size} bytes, the plan says {move.bytes}"
     if name in facts.copied.get(move.broker, {}):
         yield "copying", f"its broker copies it to {facts.copied[move.broker][name][0]} already"
+    if (move.broker, name) in facts.twice:
+        yield "two-dirs", "its broker lists it in another log dir as well"
     if name in facts.reassigned:
         yield "in-flight", "its partition has a reassignment"
 
@@ -120,6 +122,8 @@ def _is_true(facts: DiskFacts, one: LeftOut, most: float) -> bool:
             return facts.held[one.broker][name][1] is None
         case "the replicas of its partition lack a broker or have one twice":
             return name in facts.odd
+        case "its broker lists it in two log dirs":
+            return (one.broker, name) in facts.twice
         case "no other log dir of the broker has room":
             return most < one.bytes
     return False

@@ -9,14 +9,13 @@ from pyspark.sql import functions as f
 
 from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import merge_chunks, pack
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import (
-    MOST_RATE,
     NO_RATE,
     PIECE_PARTITIONS,
     ClusterFacts,
     SnapshotSurvey,
     surveyed_chunks,
 )
-from kafka_reassign_rpc.pipeline.snapshots.rate_columns import RATES
+from kafka_reassign_rpc.pipeline.snapshots.rate_columns import MOST_RATE, RATES
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
 
 PackedChunk = tuple[bytes, SnapshotSurvey]

@@ -44,7 +44,8 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
 )
 from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
 from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfalls
-from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots import log_dir_rows, snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.possible_figures import MOST_BYTES, require_possible_figures
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
@@ -60,8 +61,6 @@ from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plur
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_MOST_BYTES = 1 << 60
 
 Status = Callable[[str], None]
 Verify = Callable[[StorePath], list[RuleViolation]]
@@ -88,6 +87,7 @@ def run_here(job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
 def _run(
     job: PlanJob, meta: SnapshotMeta, snapshot: SnapshotToPlan, verify_plan: Verify, show_status: Status
 ) -> PlanSummary:
+    require_possible_figures(job.snapshot, ["replicas"])  # the survey sees the partitions
     brokers = with_arriving(read_brokers(job.snapshot), snapshot.arriving())
     live = frozenset(broker.id for broker in brokers.values() if broker.live)
     min_isrs = snapshot_files.min_isrs(job.snapshot)
@@ -100,6 +100,7 @@ def _run(
     )
     notes = [
         *disk_notes(job.snapshot),
+        *log_dir_rows.size_notes(job.snapshot),
         *_name_cordoned(brokers.values()),
         *_check_rows(found, brokers, job),
         *_name_unknown_sizes(snapshot, found.survey.unknown_sizes),
@@ -177,7 +178,7 @@ def _require_possible_sizes(found: SnapshotSurvey, job: PlanJob) -> None:
     survey = found.survey
     usual = survey.known_bytes // max(1, survey.known_sizes)
     held = sum(load.bytes for _, load in survey.loads.items()) + usual * sum(survey.unknown.values())
-    if held > _MOST_BYTES:
+    if held > MOST_BYTES:
         path, (size, name) = snapshot_files.table_path(job.snapshot, "partitions"), found.largest[:2]
         raise BadInput(f"{path}: all replicas have {held} bytes, which no cluster holds; the largest is {name}: {size}")
 

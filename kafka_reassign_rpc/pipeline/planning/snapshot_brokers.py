@@ -5,13 +5,14 @@ from typing import Any
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.log_dir_rows import read_log_dirs
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker, Volume
 
 
 def read_brokers(path: StorePath) -> dict[int, PlannerBroker]:
     """They lack what is on its way to them. Raises BadInput."""
-    volumes = _volumes(snapshot_files.read(path, "log_dirs").to_pylist())
+    volumes = _volumes(read_log_dirs(path))
     found: dict[int, PlannerBroker] = {}
     for row in snapshot_files.read(path, "brokers").to_pylist():
         broker = row["broker"]

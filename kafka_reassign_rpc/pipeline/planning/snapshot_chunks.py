@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.core.departure import BrokerFacts, Losses, PartitionFacts, loss_of
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.pipeline.snapshots.rate_columns import MOST_RATE
 from kafka_reassign_rpc.planner.goals_and_options import Goal
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition, PlannerTopic
 from kafka_reassign_rpc.planner.proposals.forced_proposals import may_move
@@ -19,8 +20,7 @@ PIECE_PARTITIONS = 5000
 """A larger topic is planned in pieces of so many partitions. The spread of a topic over brokers (a soft goal) then
 holds for each piece.
 """
-NO_RATE, MOST_RATE = -1, float(1 << 40)
-"""No partition has a rate as high as the latter; sums of larger ones would not fit into columns."""
+NO_RATE = -1
 NAMED_ROWS = 20
 
 

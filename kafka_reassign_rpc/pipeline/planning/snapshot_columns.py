@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import MOST_RATE, PIECE_PARTITIONS, ClusterFacts
+from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import PIECE_PARTITIONS, ClusterFacts
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.rate_columns import RATES
+from kafka_reassign_rpc.pipeline.snapshots.rate_columns import MOST_RATE, RATES
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
 from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, PartitionColumns

@@ -15,6 +15,8 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import Arriving
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
+_EXACT = "decimal(38,0)"
+"""Sums of sizes that the survey refuses later still fit."""
 _KEY = ("topic", "partition", "broker")
 _ROWS_PER_TASK = 50_000
 
@@ -62,7 +64,11 @@ class SnapshotOnSpark:
 def _arriving(partitions: DataFrame, replicas: DataFrame) -> dict[int, Arriving]:
     """A replica has the size that DescribeLogDirs tells, at most its leader's."""
     adding = partitions.where(f.size("adding") > 0).select(
-        "topic", "partition", "replicas", f.explode("adding").alias("broker"), "bytes"
+        "topic",
+        "partition",
+        "replicas",
+        f.explode("adding").alias("broker"),
+        f.col("bytes").cast(_EXACT).alias("bytes"),
     )
     waits = ~f.array_contains("replicas", f.col("broker"))
     is_unknown = f.col("bytes").isNull()
@@ -72,7 +78,7 @@ def _arriving(partitions: DataFrame, replicas: DataFrame) -> dict[int, Arriving]
         f.sum(f.when(waits & ~is_unknown, f.col("bytes")).otherwise(0)).alias("waiting_bytes"),
         f.count_if(waits & is_unknown).alias("waiting_unknown"),
     )
-    found = {row["broker"]: Arriving(*row[1:]) for row in sums.collect()}
+    found = {row["broker"]: Arriving(*map(int, row[1:])) for row in sums.collect()}
     if found:
         held = replicas.where("not future and bytes is not null").select(*_KEY, f.col("bytes").alias("held"))
         copied = (
@@ -82,5 +88,5 @@ def _arriving(partitions: DataFrame, replicas: DataFrame) -> dict[int, Arriving]
         )
         for row in copied.collect():
             one = found[row["broker"]]
-            found[row["broker"]] = one._replace(bytes=one.bytes - row["copied"])
+            found[row["broker"]] = one._replace(bytes=one.bytes - int(row["copied"]))
     return found

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.log_dir_rows import read_log_dirs
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 
@@ -77,7 +78,7 @@ def broker_spaces(path: StorePath, headroom: float) -> dict[int, BrokerSpace]:
     is_known = all(row["free_bytes"] is not None and row["capacity_bytes"] is not None for row in brokers)
     held: Mapping[int, int] = {} if is_known else _held(path)
     coming = _still_coming(path)
-    volumes = _volumes(snapshot_files.read(path, "log_dirs").to_pylist())
+    volumes = _volumes(read_log_dirs(path))
     spaces = {}
     for row in brokers:
         broker, size, free = row["broker"], row["capacity_bytes"], row["free_bytes"]
@@ -165,9 +166,11 @@ def _still_coming(path: StorePath) -> Counter[int]:
 
 
 def _volumes(log_dirs: list[dict[str, Any]]) -> dict[int, list[tuple[int, int]]]:
-    """(size, free bytes) of each volume; brokers with an unknown volume are left out."""
+    """(size, least free bytes) of each volume; what is not known is 0. Brokers with an unknown volume are left out."""
     found: dict[int, dict[int | None, tuple[int, int]]] = {}
     for row in log_dirs:
         if row["online"]:
-            found.setdefault(row["broker"], {})[row["volume"]] = (row["volume_bytes"], row["free_bytes"])
+            of_broker, free = found.setdefault(row["broker"], {}), row["free_bytes"] or 0
+            least = min(free, of_broker.get(row["volume"], (0, free))[1])
+            of_broker[row["volume"]] = (row["volume_bytes"] or 0, least)
     return {broker: list(held.values()) for broker, held in found.items() if None not in held}

@@ -27,6 +27,8 @@ from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, Volume
 from kafka_reassign_rpc.support.counted import counted
 
 PART_PARTITIONS = 20_000
+MOST_LONG = 2**63 - 1
+"""Network file systems tell almost so many bytes each."""
 CONFIG_TOPICS = 500
 """Topics in one request for configs."""
 
@@ -234,8 +236,8 @@ class _Export:
                     None if node is None else node.rack,
                     None if node is None else node.host,
                     -1 if node is None else node.port,
-                    None if found is None else sum(volume.size for volume in found),
-                    None if found is None else sum(volume.free for volume in found),
+                    None if found is None else min(MOST_LONG, sum(volume.size for volume in found)),
+                    None if found is None else min(MOST_LONG, sum(volume.free for volume in found)),
                     node is not None,
                     cordoned[broker],
                 )

@@ -14,12 +14,12 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.snapshots.rate_columns import MOST_RATE
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.support.counted import first_of
 
 _RATES = ("bytes_in", "bytes_out", "messages_in", "cpu")
 _COLUMNS = {"topic": pa.string(), "partition": pa.int32(), **dict.fromkeys(_RATES, pa.float64())}
-_MOST = 2.0**53
 _NAMED = 20
 
 Rates = tuple[float | None, float | None, float | None, float | None]
@@ -49,7 +49,7 @@ class RatesTable:
                 yield name, "occurs twice"
             elif of_topic and (index is None or None in of_topic):
                 yield topic, "has a rate of its own and rates of partitions: give one or the others"
-            elif any(one is not None and not (math.isfinite(one) and 0 <= one <= _MOST) for one in rates):
+            elif any(one is not None and not (math.isfinite(one) and 0 <= one < MOST_RATE) for one in rates):
                 yield name, "has a rate that is negative, too large or no number"
             of_topic[index] = (rates[0], rates[1], rates[2], rates[3])
 

@@ -1,0 +1,87 @@
+"""Refuses figures of partitions and replicas that no cluster can show: sums of them would be wrong or too large.
+
+It reads some columns, a batch at a time, and imports no planner and no PySpark.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.rate_columns import MOST_RATE, RATES
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import ADDED, TABLES
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.support.counted import first_of
+
+MOST_BYTES = 1 << 60
+"""1 EiB. No cluster holds more, in all its replicas."""
+_NAMED = 20
+_FIGURES = {"partitions": ("replicas", "bytes", *RATES), "replicas": ("bytes",)}
+_NAMES = {"partitions": ("topic", "partition"), "replicas": ("topic", "partition", "broker")}
+
+
+def require_possible_figures(path: StorePath, tables: Iterable[str] = tuple(_FIGURES)) -> None:
+    """No size and no rate is below 0, a rate is below `MOST_RATE`, and all replicas have `MOST_BYTES` at most.
+
+    Raises BadInput, which names rows.
+    """
+    for table in tables:
+        if not _are_possible(path, table):
+            raise BadInput(f"{snapshot_files.table_path(path, table)}: {_what_is_odd(path, table)}")
+
+
+def _are_possible(path: StorePath, table: str) -> bool:
+    """The names of rows take most time to read: they are not needed here."""
+    held = 0.0
+    for batch in _batches(path, table, _FIGURES[table]):
+        size = np.asarray(pc.fill_null(batch["bytes"], 0)).astype(np.float64)
+        held += float((size * _copies(batch)).sum())
+        rates = [np.asarray(pc.fill_null(batch[name], 0.0)) for name in RATES if name in batch.schema.names]
+        if (size < 0).any() or not all(((rate >= 0) & (rate < MOST_RATE)).all() for rate in rates):
+            return False
+    return held <= MOST_BYTES
+
+
+def _what_is_odd(path: StorePath, table: str) -> str:
+    """Rows one by one: exact, and slow."""
+    held, largest, wrong = 0, (-1, ""), list[str]()
+    count = 0
+    for batch in _batches(path, table, (*_NAMES[table], *_FIGURES[table])):
+        for row, copies in zip(batch.to_pylist(), _copies(batch).tolist(), strict=True):
+            size, name = row["bytes"] or 0, _name(row)
+            held, largest = held + size * copies, max(largest, (size, name))
+            rates = [row.get(rate) for rate in RATES]
+            fault = ""
+            if size < 0:
+                fault = f"has {size} bytes"
+            elif not all(rate is None or 0 <= rate < MOST_RATE for rate in rates):
+                fault = "has a rate that is negative, no number or too large"
+            count += bool(fault)
+            if fault and len(wrong) < _NAMED:
+                wrong.append(f"{name} {fault}")
+    if wrong:
+        return first_of(wrong, _NAMED, of=count, between="; ")
+    return f"all replicas have {held} bytes, which no cluster holds; the largest is {largest[1]}: {largest[0]}"
+
+
+def _batches(path: StorePath, table: str, names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    schema = pa.schema([TABLES[table].field(name) for name in names])
+    added = [name for name in ADDED[table] if name in names]
+    return parquet_files.record_batches(snapshot_files.table_path(path, table), schema, added=added)
+
+
+def _copies(batch: pa.RecordBatch) -> Any:
+    """How many replicas have the bytes of each row."""
+    if "replicas" in batch.schema.names:
+        return np.asarray(pc.list_value_length(batch["replicas"]))
+    return np.ones(len(batch), np.int64)
+
+
+def _name(row: dict[str, Any]) -> str:
+    name = f"{row['topic']}-{row['partition']}"
+    return f"{name} of broker {row['broker']}" if "broker" in row else name
