@@ -1,6 +1,5 @@
-"""A Spark session for one job: it starts without output and ends together with its JVM.
-
-PySpark's own JVM would live until the Python process ends.
+"""A Spark session for one job: it starts without output and ends together with its JVM. PySpark's own JVM would live
+as long as Python.
 """
 
 import os
@@ -34,9 +33,8 @@ PACKAGES_SENT = "spark.kafkaReassignRpc.packagesSent"
 _PYTHON = "PYSPARK_PYTHON"
 _JVM_EXIT_SECONDS = 20.0
 _ARCHIVE_SECONDS = 600.0
-"""How long a JVM may take to write the archive of classes."""
 _JVM_OPTIONS = "-XX:-UsePerfData -XX:+ExitOnOutOfMemoryError"
-"""Out of memory, a JVM neither ends by itself nor reports anything useful: so it exits at once."""
+"""Out of memory, a JVM neither ends by itself nor reports anything useful, so it exits at once."""
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -52,9 +50,7 @@ _S3_SETTINGS = {
     "spark.hadoop.fs.s3a.connection.establish.timeout": "10s",
 }
 SMALL_ROWS = 5000
-"""A job here of up to so many partitions is small: one task does each step for less than it costs to start another, and
-compiling Java costs more than it saves.
-"""
+"""Jobs of up to so many partitions are small: starting another task and compiling Java cost more than they save."""
 _SMALL_SETTINGS = {
     "spark.default.parallelism": "1",
     "spark.sql.shuffle.partitions": "1",
@@ -135,9 +131,8 @@ def session(
 
 @contextmanager
 def _imported(module: str | None) -> Iterator[None]:
-    """Import the module during the block, which must import nothing itself.
-
-    Modules of PySpark import each other in circles: two threads that import parts of one meet half-made modules.
+    """Imports the module during the block, which must import nothing itself: modules of PySpark import each other in
+    circles, so two threads that import parts of one meet half-made modules.
     """
 
     def load(name: str) -> None:
@@ -248,7 +243,7 @@ def _last_line(log: IO[bytes]) -> str:
 
 
 def _has_ended(gateway: Any) -> bool:
-    """Whether the JVM ends within a second."""
+    """Waits for a second."""
     try:
         gateway.proc.wait(1.0)
     except subprocess.TimeoutExpired:

@@ -1,12 +1,12 @@
 """Where jobs read and write: a local path, or a URI of a store that several machines reach.
 
 snapshots/monday                    on the disk of this machine
-file:/mnt/shared/snapshots/monday   the same for this machine; Spark's executors read it if it is mounted there too
+file:/mnt/shared/snapshots/monday   the same; Spark's executors read it if it is mounted there too
 s3a://bucket/snapshots/monday       an object store (s3: means the same), by the AWS_… environment variables
 hdfs://namenode:8020/snapshots      HDFS, by the configuration in HADOOP_CONF_DIR
 
 `store_path` gives pathlib's Path for the first two and a RemotePath with the same methods for the others. The driver
-reads and writes through pyarrow's file systems, Spark's executors through Hadoop's (`spark_uri`).
+uses pyarrow's file systems, Spark's executors Hadoop's (`spark_uri`).
 """
 
 import os
@@ -27,8 +27,7 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.support import atomic_files
 
 NO_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for a file that is no JSON of the wanted type: also where its text is no UTF-8, or it is nested
-thousands deep."""
+"""What msgspec raises for a file that is no JSON of the wanted type, is no UTF-8, or is nested thousands deep."""
 
 _S3 = ("s3", "s3a")
 _SCHEMES = ("file", *_S3, "hdfs")
@@ -42,7 +41,7 @@ _CREDENTIALS = (
 
 
 class StoreError(JobFailed):
-    """A store does not answer, or the credentials do not allow the request. One line."""
+    """A store does not answer, or the credentials do not allow the request."""
 
 
 class RemotePath(NamedTuple):
@@ -92,7 +91,7 @@ class RemotePath(NamedTuple):
         return self._type() is fs.FileType.Directory
 
     def iterdir(self) -> Iterator["RemotePath"]:
-        """In order."""
+        """Gives names in order."""
         with self._errors():
             found = self._store.get_file_info(fs.FileSelector(self._key, allow_not_found=True))
         return (self / one.base_name for one in sorted(found, key=lambda one: one.base_name))
@@ -101,14 +100,14 @@ class RemotePath(NamedTuple):
         return (one for one in self.iterdir() if fnmatchcase(one.name, pattern))
 
     def files(self) -> list["RemotePath"]:
-        """All files below, however deep, in order."""
+        """Gives all files below, however deep, in order."""
         with self._errors():
             found = self._store.get_file_info(fs.FileSelector(self._key, allow_not_found=True, recursive=True))
         inside = sorted(one.path.removeprefix(f"{self._key}/") for one in found if one.type is fs.FileType.File)
         return [self / name for name in inside]
 
     def mkdir(self, **_of_path: bool) -> None:
-        """Also makes parents; an object store has no directories."""
+        """Makes parents too; an object store has no directories."""
         if self.scheme == "hdfs":
             with self._errors():
                 self._store.create_dir(self._key)
@@ -128,7 +127,7 @@ class RemotePath(NamedTuple):
             return self._store.open_input_file(self._key) if mode == "rb" else self._store.open_output_stream(self._key)
 
     def rename(self, target: "RemotePath") -> None:
-        """Move a file (on an object store: copy, then delete), or on HDFS a directory, in one step."""
+        """Moves a file (an object store copies, then deletes), or on HDFS a directory in one step."""
         with self._errors():
             self._store.move(self._key, target._key)
 
@@ -141,14 +140,13 @@ class RemotePath(NamedTuple):
                 raise
 
     def remove_tree(self) -> None:
-        """Delete the directory with its content, if it exists."""
         if self.is_dir():
             with self._errors():
                 self._store.delete_dir(self._key)
 
     @property
     def renames_directories(self) -> bool:
-        """Whether that is one step."""
+        """Tells whether that is one step."""
         return self.scheme == "hdfs"
 
     @property
@@ -197,13 +195,13 @@ def store_path(text: str) -> StorePath:
 
 
 def matching(directory: StorePath, pattern: str) -> list[StorePath]:
-    """Files and directories directly inside that fit the pattern and are not hidden, in order."""
+    """Gives what is directly inside, fits the pattern and is not hidden, in order."""
     found: list[StorePath] = [*directory.glob(pattern)]
     return sorted((one for one in found if not one.name.startswith(".")), key=lambda one: one.name)
 
 
 def spark_uri(path: StorePath) -> str:
-    """Independent of Hadoop's default file system."""
+    """It does not depend on Hadoop's default file system."""
     return f"file://{path.absolute()}" if isinstance(path, Path) else str(path)
 
 
@@ -223,7 +221,7 @@ def store_error(path: StorePath, error: Exception) -> StoreError:
 
 
 def rename(source: StorePath, target: StorePath) -> None:
-    """Within one directory. Raises OSError, StoreError."""
+    """Stays within one directory. Raises OSError, StoreError."""
     if isinstance(source, RemotePath) and isinstance(target, RemotePath):
         source.rename(target)
     else:
@@ -231,7 +229,6 @@ def rename(source: StorePath, target: StorePath) -> None:
 
 
 def remove_tree(path: StorePath) -> None:
-    """Delete a directory with its content, if it exists."""
     if isinstance(path, Path):
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -239,9 +236,8 @@ def remove_tree(path: StorePath) -> None:
 
 
 def write_file(path: StorePath, content: bytes, *, sync: bool = False) -> None:
-    """Readers see the old content or the new; with `sync`, a file on a disk survives a loss of power.
-
-    Raises OSError, StoreError.
+    """Readers see the old content or the new; with `sync`, a file on a disk survives a loss of power. Raises OSError,
+    StoreError.
     """
     if isinstance(path, Path):
         atomic_files.write_file(path, (content,), sync=sync)

@@ -1,7 +1,7 @@
 """PySpark's daemon of Python workers, for the many short tasks of jobs on this machine.
 
-After each task a worker collects garbage among the objects of all its modules, which takes longer than most tasks of a
-small job, and each worker imports the planner again. This daemon imports it once, and its forked workers skip those
+PySpark's own workers each import the planner, and after each task collect garbage among the objects of all modules,
+which takes longer than most tasks of a small job. This daemon imports it once, and its forked workers skip those
 objects.
 """
 

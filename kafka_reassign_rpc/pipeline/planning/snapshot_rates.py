@@ -1,4 +1,4 @@
-"""The replication throttles that stood on brokers when the snapshot was made."""
+"""The replication throttles that stood on brokers when the snapshot was taken."""
 
 from collections.abc import Collection
 
@@ -11,7 +11,7 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 
 def standing_rates(path: StorePath, brokers: Collection[int]) -> StandingRates:
-    """Only dynamic configs hold (BrokerConfigHandler): a rate whose source is not known says nothing."""
+    """Only dynamic configs hold (BrokerConfigHandler), so a rate of unknown source says nothing."""
     own: dict[str, dict[str, str]] = {}
     default: dict[str, str] = {}
     for batch in parquet_files.record_batches(
@@ -34,7 +34,7 @@ def standing_rates(path: StorePath, brokers: Collection[int]) -> StandingRates:
 
 
 def stricter_rate_notes(path: StorePath, throttle: int, brokers: Collection[int]) -> list[str]:
-    """What a lease of `throttle` bytes/s (-1: none is wanted) does not relax on these brokers."""
+    """Notes on rates that a lease of `throttle` bytes/s (-1: none) does not relax."""
     if throttle < 0:
         return []
     return [

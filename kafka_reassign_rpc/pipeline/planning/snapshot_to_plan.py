@@ -15,7 +15,7 @@ from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, Propos
 
 
 class Arriving(NamedTuple):
-    """What moves will bring to a broker: bytes not copied yet, and the number of replicas of unknown size.
+    """What moves will bring to a broker: bytes not copied yet, and replicas of unknown size.
 
     waiting_…    the part of waiting moves, whose replicas the snapshot does not list yet
     """
@@ -34,13 +34,10 @@ class FoundMoves(NamedTuple):
 
 
 class PlanningRounds(Protocol):
-    """The partitions that the goal may move, from round to round."""
-
     def propose(self, params: RoundParameters) -> ProposedSums:
-        """Apply what the last thresholds accepted, then propose."""
+        """Applies what the last thresholds accepted, then proposes."""
 
-    def accept(self, thresholds: Thresholds) -> AcceptedSums:
-        """The sums of what the thresholds accept."""
+    def accept(self, thresholds: Thresholds) -> AcceptedSums: ...
 
     def found(self, params: RoundParameters, network: NetworkLimits) -> AbstractContextManager[FoundMoves]:
         """Read the moves first, within the block."""
@@ -52,11 +49,10 @@ class SnapshotToPlan(Protocol):
     def arriving(self) -> Mapping[int, Arriving]:
         """By broker: what moves, in flight and waiting, have yet to copy to it."""
 
-    def survey(self, facts: ClusterFacts) -> SnapshotSurvey:
-        """Read all partitions."""
+    def survey(self, facts: ClusterFacts) -> SnapshotSurvey: ...
 
     def first_of_unknown_size(self, count: int) -> list[str]:
-        """Names in order of topic and partition."""
+        """They are in order of topic and partition."""
 
     def rounds(self) -> AbstractContextManager[PlanningRounds]:
         """Call `survey` first."""
@@ -67,7 +63,7 @@ def with_arriving(brokers: Mapping[int, PlannerBroker], found: Mapping[int, Arri
 
 
 def _with(broker: PlannerBroker, arriving: Arriving) -> PlannerBroker:
-    """Free bytes show what is copied, replicas what is in flight."""
+    """The snapshot's free bytes show what is copied, its replicas what is in flight."""
     only_waiting = broker.free == UNKNOWN
     return msgspec.structs.replace(
         broker,

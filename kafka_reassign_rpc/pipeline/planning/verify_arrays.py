@@ -1,4 +1,4 @@
-"""Lists of brokers as arrays, for the rules of `verify_concerned` and `verify_plain_moves`: a row for each list."""
+"""Lists of brokers as arrays, a row for each list."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -12,16 +12,15 @@ Ints = npt.NDArray[Any]
 Mask = npt.NDArray[Any]
 
 NOBODY = np.iinfo(np.int64).min
-"""Fills the rows of shorter lists; also stands for null. No broker has this id."""
+"""Fills the rows of shorter lists and stands for null. No broker has this id."""
 
 
 def whole(column: pa.Array | pa.ChunkedArray, null: int = NOBODY) -> Ints:
-    """Whole numbers; `null` stands for null."""
     return np.asarray(pc.fill_null(column.cast(pa.int64()), null)).astype(np.int64, copy=False)
 
 
 def lists(column: pa.Array | pa.ChunkedArray) -> Ints:
-    """A row for each list, as wide as the longest one, or 1. A list that is null is empty."""
+    """Rows are as wide as the longest list, or 1. A list that is null is empty."""
     lengths = whole(pc.list_value_length(column), 0)
     table = np.full((len(lengths), max(1, int(lengths.max(initial=1)))), NOBODY, np.int64)
     table[np.arange(table.shape[1]) < lengths[:, None]] = whole(pc.list_flatten(column))
@@ -29,7 +28,7 @@ def lists(column: pa.Array | pa.ChunkedArray) -> Ints:
 
 
 def are_same(one: Ints, other: Ints) -> Mask:
-    """By row: whether the lists are the same, in their order."""
+    """By row: whether the lists are the same in their order."""
     width = max(one.shape[1], other.shape[1])
     same: Mask = (widened(one, width) == widened(other, width)).all(axis=1)
     return same
@@ -45,7 +44,6 @@ def sizes(table: Ints) -> Ints:
 
 
 def among(table: Ints, brokers: Collection[int]) -> Mask:
-    """Of each place: whether one of these brokers is there."""
     found: Mask = np.isin(table, np.array(sorted(brokers), np.int64))
     return found
 
@@ -60,7 +58,7 @@ def inside(table: Ints, other: Ints) -> Mask:
 
 
 def repeated(table: Ints) -> Mask:
-    """Of each place: whether what it has stands before it in the row, too."""
+    """Of each place: whether the same broker stands before it in the row."""
     found: Mask = np.zeros(table.shape, bool)
     for place in range(1, table.shape[1]):
         found[:, place] = (table[:, :place] == table[:, [place]]).any(axis=1)
@@ -69,7 +67,7 @@ def repeated(table: Ints) -> Mask:
 
 
 def looked_up(table: Ints, values: Mapping[int, int]) -> Ints:
-    """The value of each broker; NOBODY where there is none."""
+    """NOBODY stands where a broker has no value."""
     ids = np.array(sorted(values), np.int64)
     if not len(ids):
         return np.full(table.shape, NOBODY, np.int64)
@@ -79,7 +77,7 @@ def looked_up(table: Ints, values: Mapping[int, int]) -> Ints:
 
 
 def fullest_first(groups: Ints) -> Ints:
-    """By row: how often each of its values occurs, the most frequent first, then zeros; NOBODY does not count."""
+    """By row: how often each value occurs, the most frequent first, then zeros; NOBODY does not count."""
     counts = np.zeros(groups.shape, np.int64)
     for place in range(groups.shape[1]):
         counts[:, place] = (groups == groups[:, [place]]).sum(axis=1)
@@ -88,7 +86,7 @@ def fullest_first(groups: Ints) -> Ints:
 
 
 def grouped(by: Mapping[str, Ints], sums: Mapping[str, Ints]) -> list[dict[str, Any]]:
-    """Exact sums of whole numbers, and a `count`, for each combination of `by`."""
+    """Gives exact sums, and a `count`, for each combination of `by`."""
     table = pa.table({**by, **sums})
     wanted: list[tuple[str | list[str], str]] = [(name, "sum") for name in sums]
     found = table.group_by(list(by)).aggregate([*wanted, ([], "count_all")])
@@ -99,6 +97,6 @@ def grouped(by: Mapping[str, Ints], sums: Mapping[str, Ints]) -> list[dict[str, 
 
 
 def flat(table: Ints, *of_rows: Sequence[int] | Ints) -> tuple[Ints, ...]:
-    """All brokers of a table, their places in their rows, and what each of the columns has for their rows."""
+    """All brokers of a table, their places in their rows, and the values of `of_rows` for them."""
     rows, places = np.nonzero(table != NOBODY)
     return table[rows, places], places.astype(np.int64), *(np.asarray(column)[rows] for column in of_rows)

@@ -1,7 +1,4 @@
-"""Which partitions a plan must name, and sums over the snapshot: many rows at once, from the text in docs/pipeline.md.
-
-`verify_on_spark` has the same as columns of Spark. It shares nothing with the planner.
-"""
+"""Which partitions a plan must name, and sums over the snapshot, many rows at once. `verify_on_spark` does the same."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -35,9 +32,7 @@ _MOST = 2.0**63
 
 
 class SnapshotRows:
-    """The table of partitions of a snapshot as columns.
-
-    bytes       NOBODY: unknown
+    """bytes       NOBODY: unknown
     rates       whole, per second: produce, fetch, messages, cpu; 0: not measured
     """
 
@@ -52,7 +47,7 @@ class SnapshotRows:
 
     @cached_property
     def usable(self) -> Mask:
-        """A change can begin at the partition: it has replicas, each once, and leader and ISR are among them."""
+        """A change can begin there: each replica stands once, and leader and ISR are among them."""
         leader = self.leader[:, None]
         leads = (leader == _NO_LEADER) | inside(leader, self.replicas)
         known = inside(self.isr, self.replicas) | (self.isr == NOBODY) | (self.isr == _NO_LEADER)
@@ -75,9 +70,8 @@ class SnapshotRows:
         )
 
     def concerned(self, facts: PlanFacts, brokers: Sequence[ListedBroker]) -> Mask:
-        """The goal forces a change of the partition: it must be moved, or left out with a reason.
-
-        A plan that balances leaves out what cannot move.
+        """The goal forces a change of these: they must move, or be left out with a reason. A plan that balances leaves
+        out what cannot move.
         """
         forces: Mask = np.zeros(len(self.leader), bool)
         if facts.balances:
@@ -93,7 +87,6 @@ class SnapshotRows:
         return forces & self.of_topics(facts)
 
     def of_topics(self, facts: PlanFacts) -> Mask:
-        """Those of the topics that the goal names; all, where it names none."""
         if not facts.topics:
             return np.ones(len(self.leader), bool)
         wanted = pa.array(sorted(facts.topics), pa.string())
@@ -107,7 +100,7 @@ class SnapshotRows:
 
 
 def loads_of(replicas: Ints, size: Ints, unknown: Mask, rates: Sequence[Ints]) -> dict[int, BrokerDelta]:
-    """By broker: what its replicas load it with. A size that is unknown is 0; `rates` as in `SnapshotRows`."""
+    """An unknown size counts as 0; `rates` are those of `SnapshotRows`."""
     broker, place, *of_rows = flat(replicas, size, unknown.astype(np.int64), *rates)
     leads = (place == 0).astype(np.int64)
     one, is_unknown, produced, fetched, counted, cpu = of_rows
@@ -132,10 +125,10 @@ def _whole_rates(rates: pa.ChunkedArray) -> Ints:
 
 
 def _uneven_over_racks(replicas: Ints, brokers: Sequence[ListedBroker]) -> Mask:
-    """All replicas have racks, but they are in fewer than there are replicas and racks where the partition may be, or
-    more are in one than needed. Where it may have fewer replicas than it has, as many are as the largest rack takes.
+    """All replicas have racks, but fewer than they could, or more are in one than needed. Where a partition has more
+    replicas than it may, the largest rack may be full.
 
-    A partition may have replicas on live brokers; on a cordoned one only if it has one there.
+    It may have replicas on live brokers; on a cordoned one only if it has one there.
     """
     names = {rack: code for code, rack in enumerate(sorted({one.rack for one in brokers if one.rack}))}
     rack_of = {one.id: names[one.rack] for one in brokers if one.rack}

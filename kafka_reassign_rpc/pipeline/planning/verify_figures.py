@@ -1,8 +1,4 @@
-"""Whether the figures of summary.json follow from the snapshot and the moves, from the text in docs/pipeline.md and the
-docstrings of `plan_summary`.
-
-It shares nothing with the planner.
-"""
+"""Whether the figures of summary.json follow from the snapshot and the moves, by the docstrings of `plan_summary`."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,15 +10,11 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, Impact
 
 _MEASURES = tuple(LoadFigures.__struct_fields__)
 _ALIKE = 1e-6
-"""Figures with fractions are the same within this share."""
 
 
 @dataclass(slots=True)
 class SnapshotSums:
-    """Sums over all partitions of the snapshot, without those at which no change can begin; `partitions` has them too.
-
-    largest    the bytes of the largest replica; None: no size is known
-    """
+    """Only `partitions` counts those where no change can begin. `largest` is in bytes; None: no size is known."""
 
     partitions: int = 0
     unknown_sizes: int = 0
@@ -33,11 +25,10 @@ class SnapshotSums:
 
     @property
     def typical(self) -> int:
-        """What counts for an unknown size: the mean of the others."""
+        """Counts for an unknown size: the mean of the others."""
         return self.known_bytes // self.known if self.known else 0
 
     def held(self) -> dict[int, int]:
-        """Bytes by broker."""
         return {broker: load.bytes + load.unknown * self.typical for broker, load in self.loads.items()}
 
 
@@ -148,9 +139,8 @@ def _of_racks(summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
 
 
 def _of_targets(facts: PlanFacts, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
-    """What is far from its target, by the figures of the brokers.
-
-    Targets share all load out to the brokers that stay; before a plan that empties brokers, they share what these held.
+    """Finds what is far from its target. Targets share all load among the brokers that stay; before a plan that
+    empties brokers, they share what these held.
     """
     staying = [one for one in summary.brokers if one.broker in facts.staying and not facts.empties(one.broker)]
     for name in _MEASURES:
@@ -178,8 +168,9 @@ def _of_targets(facts: PlanFacts, summary: PlanSummary) -> Iterator[tuple[str, s
 
 
 def _shares(name: str, staying: Collection[int], facts: PlanFacts, summary: PlanSummary) -> Mapping[int, int | float]:
-    """What brokers weigh beside each other: as the request says; otherwise by the size of their disks where all tell,
-    and equally where not. Bytes follow what the disks can hold where all tell; empty where that cannot be said."""
+    """Weights of brokers: from the request, else by the size of their disks where all tell it, else equal. Bytes
+    follow what the disks can hold where all tell that; empty if it cannot be said.
+    """
     given = {broker: summary.requested.broker_weights.get(broker, {}).get(name, 0.0) for broker in staying}
     if given and all(given.values()):
         return given
@@ -213,7 +204,7 @@ def _of_distances(
 
 
 def _of_time(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
-    """The least time is that of the broker whose bytes take longest at its rate; no order ends sooner."""
+    """No order ends sooner than the broker whose bytes take longest at its rate."""
     busiest: dict[int, int] = {}
     all_in_all: dict[int, BrokerSums] = {}
     for (batch, broker), one in checked.brokers.items():

@@ -1,5 +1,3 @@
-"""The batch files and rollback files of a plan, read in this process as columns."""
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, NamedTuple
@@ -44,14 +42,13 @@ class _File(msgspec.Struct):
 
 
 class ReadFiles(NamedTuple):
-    """`entries`: a table with the columns of ENTRIES; `odd`: the files that no tool would take."""
+    """`entries` has the columns of ENTRIES; `odd` names files that no tool would take."""
 
     entries: pa.Table
     odd: list[RuleViolation]
 
 
 def read_files(plan: StorePath, directory: str) -> ReadFiles:
-    """`directory`: BATCHES or ROLLBACK."""
     tables, odd = list[pa.Table](), list[RuleViolation]()
     for file in matching(plan / directory, "*"):
         if file.name.startswith("_"):

@@ -1,7 +1,7 @@
-"""What the verifier reads of a plan and its snapshot, in this process: as columns, without an object for each row.
+"""What the verifier reads of a plan and its snapshot in this process.
 
-Moves that certainly keep the rules are counted as columns. All other partitions that the plan names or should name
-become objects, and `verify_rows` judges them.
+Moves that certainly keep the rules stay columns. Other partitions that the plan names or should name become objects
+for `verify_rows`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,14 +35,14 @@ _COLUMNS = {"moves": _OF_MOVE, "forward": _OF_ENTRY, "back": _OF_ENTRY, "left_ou
 
 
 class _Keyed(NamedTuple):
-    """A table, the keys of its partitions in order, and the rows that have them."""
+    """`keys` are sorted; `rows` has the row of each."""
 
     table: pa.Table
     keys: Ints
     rows: Ints
 
     def once(self, wanted: Ints) -> Ints:
-        """By key: the only row that has it; -1 if none has, or several have."""
+        """By key: the only row that has it; -1 if none or several have."""
         first, end = np.searchsorted(self.keys, wanted), np.searchsorted(self.keys, wanted, "right")
         rows = np.append(self.rows, -1)  # a key behind all others finds the last
         return np.where(end - first == 1, rows[first], -1)
@@ -61,8 +61,6 @@ class _Keyed(NamedTuple):
 
 
 class TablesHere:
-    """A `verify_job.TablesToVerify`."""
-
     def __init__(self, path: StorePath, plan: StorePath) -> None:
         self._path, self._plan = path, plan
 
@@ -122,13 +120,13 @@ class TablesHere:
         self._named = {name: self._keyed(table) for name, table in tables.items()}
 
     def _keyed(self, table: pa.Table) -> _Keyed:
-        """A key is the topic's place in `_topics`, and the number of the partition."""
+        """A key joins the topic's place in `_topics` and the partition's number."""
         keys = whole(pc.index_in(table["topic"], self._topics)) << 32 | whole(table["partition"]) & 0xFFFFFFFF
         rows = np.argsort(keys, kind="stable")
         return _Keyed(table, keys[rows], rows)
 
     def _moved_once(self, concerned: Mask, facts: PlanFacts) -> tuple[Ints, MoveColumns]:
-        """Partitions of which every table says one thing, and that are not left out."""
+        """Partitions that each table names once, and that are not left out."""
         keys = np.unique(self._named["moves"].keys)
         places = [self._named[name].once(keys) for name in ("moves", "forward", "back")]
         places.append(self._known.once(keys))
@@ -216,6 +214,6 @@ class TablesHere:
         return found
 
     def _id_codes(self, ids: pa.Array | pa.ChunkedArray) -> Ints:
-        """The place of an id among those of the snapshot; -1 if it is none of them, NOBODY if it is null or empty."""
+        """A code is the id's place among those of the snapshot; -1: none of them; NOBODY: null or empty."""
         places = whole(pc.index_in(ids, pa.array(sorted(set(self._ids.values())), pa.string())), -1)
         return np.where(np.asarray(pc.fill_null(pc.equal(ids, ""), True)), NOBODY, places)

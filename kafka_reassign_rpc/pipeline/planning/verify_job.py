@@ -1,8 +1,7 @@
-"""The verify job: checks a plan against its snapshot, every hard rule, without any code of the planner.
+"""The verify job: checks every hard rule of a plan against its snapshot.
 
-What plan and snapshot say of each partition is brought together in this process (`verify_here`), or by Spark for huge
-snapshots and on other machines (`verify_on_spark`). `verify_rows`, `verify_rules`, `verify_limits` and `verify_room`
-judge.
+`verify_here` or `verify_on_spark` brings together what both say of each partition; `verify_rows`, `verify_rules`,
+`verify_limits` and `verify_room` judge.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,19 +32,18 @@ if TYPE_CHECKING:
 
 
 class TablesToVerify(Protocol):
-    """A plan and its snapshot. The methods are called in this order; each may read the files."""
+    """The methods are called in this order; each may read the files."""
 
-    def sums(self) -> SnapshotSums:
-        """Over the whole snapshot."""
+    def sums(self) -> SnapshotSums: ...
 
     def check(self, facts: PlanFacts, listed: Sequence[ListedBroker]) -> CheckedRows:
-        """The partitions that the plan names or should name."""
+        """Judges the partitions that the plan names or should name."""
 
     def check_room(self, facts: PlanFacts, rooms: Mapping[int, int | None]) -> CheckedRows:
-        """Those that it leaves out. `rooms`: see `verify_rows.check_room`."""
+        """Judges those that it leaves out. `rooms`: see `verify_rows.check_room`."""
 
     def odd_files(self) -> Iterator[RuleViolation]:
-        """Files that no tool would take, or with ids of topics of which they have no partition."""
+        """Names files that no tool would take, or with ids of topics of which they have no partition."""
 
     def held_by_topic(self, facts: PlanFacts, *, after: bool) -> Iterator[TopicHeld]:
         """By topic and piece: what brokers have before the plan, or after it."""

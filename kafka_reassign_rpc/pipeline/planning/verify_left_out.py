@@ -1,7 +1,5 @@
-"""Whether a partition that a plan leaves out cannot be moved, from the text in docs/pipeline.md.
-
-It shares nothing with the planner but the words of its reasons. Executors import this module, so it needs only the
-standard library.
+"""Whether a partition that a plan leaves out cannot be moved. It knows the planner's reasons by their words alone.
+Executors import this module, so it needs only the standard library.
 """
 
 import re
@@ -28,14 +26,12 @@ _DOES_THAT = "its reassignment, in flight or waiting, does that already"
 
 
 class LeftOutRow(NamedTuple):
-    """A row of the table of partitions left out, without its partition."""
-
     replicas: Sequence[int]
     reason: str
 
 
 class LeftOut(Protocol):
-    """What the snapshot says of it: see `PlannedPartition`."""
+    """Fields are those of `PlannedPartition`."""
 
     @property
     def topic(self) -> str: ...
@@ -84,7 +80,7 @@ def faults_of_left_out(one: LeftOut, rows: Sequence[LeftOutRow], facts: PlanFact
 
 
 def _of_goals(reason: str, facts: PlanFacts) -> tuple[str, str]:
-    """The goals that a combined plan says to ask for it, and the reason itself."""
+    """Returns the goals that a combined plan names, and the reason itself."""
     if facts.kind != COMBINE:
         return "", reason
     goals, _, text = reason.partition(": ")
@@ -100,9 +96,8 @@ def _goals_of(one: LeftOut, facts: PlanFacts) -> str:
 
 
 def is_forced(one: LeftOut, facts: PlanFacts) -> bool:
-    """The goal forces a change of it, and does not only even out brokers.
-
-    A partition on a broker of which no rack is known is not called uneven.
+    """The goal forces a change, and does not only even out brokers. A partition on a broker of unknown rack is not
+    called uneven.
     """
     replicas = one.replicas or ()
     if any(facts.empties(broker) for broker in replicas):
@@ -113,7 +108,6 @@ def is_forced(one: LeftOut, facts: PlanFacts) -> bool:
 
 
 def is_on_its_way(one: LeftOut, facts: PlanFacts) -> bool:
-    """A reassignment does what the goal asks for."""
     return bool(one.in_flight) and reaches_goal(one.destination or (), facts)
 
 
@@ -130,7 +124,7 @@ def lacks_room(reason: str) -> bool:
 
 
 def finds_room(one: LeftOut, facts: PlanFacts, rooms: Mapping[int, int | None]) -> list[int]:
-    """A target that keeps all rules; empty if none was found.
+    """Returns a target that keeps all rules; empty if none was found.
 
     rooms    by broker that may get replicas: bytes that certainly fit on it after the plan; None: nothing is known of
              its disks
@@ -155,7 +149,7 @@ def finds_room(one: LeftOut, facts: PlanFacts, rooms: Mapping[int, int | None]) 
 
 
 def _without_too_many(replicas: Sequence[int], facts: PlanFacts) -> list[int]:
-    """Without the fewest replicas that have to go, so that the rest can become even."""
+    """Drops as few replicas as it takes for the rest to become even."""
     for gone in range(1, len(replicas)):
         kept = list(replicas)
         for _ in range(gone):
@@ -173,7 +167,7 @@ def _may_hold(target: Sequence[int], replicas: Sequence[int], facts: PlanFacts) 
 
 
 def _has_lost_replica(one: LeftOut, facts: PlanFacts) -> bool:
-    """heal and drain replace some of the lost ones, a smaller factor may take them away."""
+    """heal and drain replace some lost replicas, a smaller factor may take them away."""
     replicas = one.replicas or ()
     if facts.kind == SET_FACTOR and len(replicas) > facts.factor:
         return sum(broker in facts.live for broker in replicas) < facts.factor
@@ -197,7 +191,7 @@ def _has_too_few_brokers(one: LeftOut, facts: PlanFacts) -> bool:
 
 
 def _needs_copies(one: LeftOut, facts: PlanFacts) -> bool:
-    """Whether there is room is seen when all arrivals are known."""
+    """Whether there is room is checked once all arrivals are known."""
     larger = facts.kind == SET_FACTOR and facts.factor > len(one.replicas or ())
     return larger or facts.mends or any(facts.empties(broker) for broker in one.replicas or ())
 
@@ -224,4 +218,4 @@ _REASONS: tuple[tuple[re.Pattern[str], Callable[[LeftOut, PlanFacts], bool]], ..
         ("room", _needs_copies),
     )
 )
-"""The words of each reason, and whether it is true of the partition. Each forbids any change of it."""
+"""By the words of each reason: whether it is true of the partition. Each forbids any change of it."""

@@ -1,7 +1,4 @@
-"""The limits of a plan's batches and brokers, and its summary of them, from the text in docs/pipeline.md.
-
-It shares nothing with the planner.
-"""
+"""The limits of a plan's batches and brokers, and the summary's figures of them."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,7 +9,7 @@ from kafka_reassign_rpc.support.counted import counted
 
 
 def brokers_over_limits(sums: Mapping[tuple[int, int], BrokerSums], requested: PlanRequest) -> Iterator[RuleViolation]:
-    """A single move may be larger than a limit on bytes. `sums`: by batch number and broker id."""
+    """A single move may exceed a limit on bytes. `sums`: by batch number and broker id."""
     for (batch, broker), one in sorted(sums.items()):
         moves = one.receives + one.sends
         too_many = 0 <= requested.moves_per_broker < moves
@@ -29,7 +26,7 @@ def brokers_over_limits(sums: Mapping[tuple[int, int], BrokerSums], requested: P
 
 
 def faults_of_batches(sums: Mapping[int, BatchSums], summary: PlanSummary) -> list[RuleViolation]:
-    """The limits of each batch, the order of batches, and their figures in the summary."""
+    """Checks the limits of batches, their order, and their figures in the summary."""
     requested, found = summary.requested, []
     before = -1
     for batch, one in sorted(sums.items()):

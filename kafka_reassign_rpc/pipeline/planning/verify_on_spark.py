@@ -1,4 +1,4 @@
-"""What the verifier reads of a plan and its snapshot, by Spark: for huge snapshots, and on other machines."""
+"""What the verifier reads of a plan and its snapshot by Spark."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,10 +39,8 @@ _BATCH_FILE = (
 
 
 class TablesOnSpark:
-    """A `verify_job.TablesToVerify`."""
-
     def __init__(self, spark: SparkSession, path: StorePath, plan: StorePath, moves: int) -> None:
-        """`moves`: as many the plan says that it has."""
+        """`moves` is the plan's own count."""
         self._spark, self._path, self._plan, self._moves = spark, path, plan, moves
         self._partitions = snapshot_files.data_frame(spark, path, "partitions")
 
@@ -81,9 +79,8 @@ class TablesOnSpark:
 
 
 def _planned_partitions(spark: SparkSession, path: StorePath, plan: StorePath, concerned: Column) -> DataFrame:
-    """A row with the values of `PlannedPartition` for each partition that the plan names or should name.
-
-    A full join of the snapshot with the tables and files of the plan, which one grouping brings together.
+    """Gives a row with the values of `PlannedPartition` for each partition that the plan names or should name: a full
+    join of snapshot, tables and files, which one grouping brings together.
     """
     moves, left_out = (
         spark.read.schema(parquet_files.spark_schema(schema)).parquet(spark_uri(plan / name))
@@ -116,7 +113,6 @@ def _planned_partitions(spark: SparkSession, path: StorePath, plan: StorePath, c
 
 
 def _entries(spark: SparkSession, directory: StorePath, name: str) -> DataFrame:
-    """The entries of the JSON files of a directory, each as a `FileEntry`."""
     files = spark.read.schema(_BATCH_FILE).option("multiLine", True).json(spark_uri(directory))
     number = f.regexp_extract(f.input_file_name(), r"-(\d+)\.json$", 1).cast("int")
     at = f.col("at") if name == "forward" else f.size("partitions") - 1 - f.col("at")
@@ -131,7 +127,6 @@ def _entries(spark: SparkSession, directory: StorePath, name: str) -> DataFrame:
 
 
 def _odd_files(spark: SparkSession, plan: StorePath) -> Iterator[RuleViolation]:
-    """Files that no tool would take, or with ids of topics of which they have no partition."""
     for directory in (BATCHES, ROLLBACK):
         files = spark.read.schema(_BATCH_FILE).option("multiLine", True).json(spark_uri(plan / directory))
         topics = f.array_except(f.map_keys("topic_ids"), f.transform("partitions", lambda one: one["topic"]))
@@ -157,7 +152,7 @@ def _as_known(partitions: DataFrame, concerned: Column) -> DataFrame:
 
 
 def _check_rows(rows: DataFrame, check: Callable[[Iterable[Any]], CheckedRows], *, few: bool) -> CheckedRows:
-    """Few rows are checked here, which takes less than a Python worker's start."""
+    """Checks few rows here: a Python worker takes longer to start."""
     if few:
         return check(rows.collect())
 
@@ -171,10 +166,7 @@ def _check_rows(rows: DataFrame, check: Callable[[Iterable[Any]], CheckedRows], 
 
 
 def _concerned(facts: PlanFacts, listed: Sequence[ListedBroker]) -> Column:
-    """Whether the goal forces a change of a partition: it must be moved, or left out with a reason.
-
-    A plan that balances leaves out what cannot move.
-    """
+    """As `SnapshotRows.concerned`."""
     forces = _cannot_move(facts) if facts.balances else f.lit(False)
     if facts.mends:
         forces = forces | _uneven_over_racks(listed)
@@ -197,11 +189,7 @@ def _in_flight() -> Column:
 
 
 def _uneven_over_racks(brokers: Sequence[ListedBroker]) -> Column:
-    """All replicas have racks, but fewer of them than replicas and than racks where it may have one, or more in one
-    than needed. Where it may have fewer replicas than it has, that is as many as the largest rack can have.
-
-    A partition may have replicas on live brokers, on a cordoned one only if it has one there.
-    """
+    """As `verify_concerned._uneven_over_racks`."""
     racks: dict[str, list[int]] = {}
     for broker in brokers:
         if broker.rack:

@@ -1,7 +1,5 @@
-"""Moves that certainly keep every rule of single moves, many at once, from the text in docs/pipeline.md.
-
-What is not certain here, `verify_rules` judges row by row: a plan has few such moves. It shares nothing with the
-planner.
+"""Finds many moves at once that certainly keep every rule of single moves. `verify_rules` judges the few others row by
+row.
 """
 
 from typing import NamedTuple
@@ -31,7 +29,7 @@ _KINDS = (HEAL, DRAIN, EXPAND, "rebalance")
 
 
 class FileColumns(NamedTuple):
-    """By move, its entry in a batch file or a rollback file: see `FileEntry`. NOBODY: null; `topic_id`: a code."""
+    """By move: the fields of its `FileEntry`. NOBODY: null; `topic_id`: a code."""
 
     number: Ints
     replicas: Ints
@@ -44,12 +42,10 @@ class FileColumns(NamedTuple):
 class MoveColumns(NamedTuple):
     """Moves with one row in the table, one in the snapshot, and one entry in the files of either kind; NOBODY: null.
 
-    original, target, copied, told_leader, batch, priority, first_leader, start    what the table says
-    has_reason        it says why
-    replicas, leader, isr, in_flight, size, produce, fetch, messages, cpu, concerned    what the snapshot says
+    original … start  what the table says; has_reason: it says why
+    replicas … concerned    what the snapshot says
     usable            a change can begin at the partition
-    chosen            the topic is one of those that the goal names
-    min_isr           min.insync.replicas of the topic
+    chosen            the goal names the topic
     topic_id          a code, as in `FileColumns`
     """
 
@@ -81,7 +77,7 @@ class MoveColumns(NamedTuple):
 
     @property
     def added(self) -> Ints:
-        """The target with NOBODY in place of the brokers that have a replica already."""
+        """The target with NOBODY in place of brokers that have a replica already."""
         return np.where(inside(self.target, self.original), NOBODY, self.target)
 
     @property
@@ -95,7 +91,7 @@ class MoveColumns(NamedTuple):
 
 
 def keep_rules(moves: MoveColumns, facts: PlanFacts) -> Mask:
-    """By move: true only if it breaks no rule."""
+    """True only for moves that break no rule."""
     if facts.kind not in _KINDS:
         return np.zeros(len(moves.batch), bool)
     added = moves.added
@@ -125,7 +121,7 @@ def _fits_the_snapshot(moves: MoveColumns, facts: PlanFacts) -> Mask:
 
 
 def _are_in_files(moves: MoveColumns, facts: PlanFacts) -> Mask:
-    """Both say the same as the table, and have the move at its place in the order of the plan."""
+    """Both say the same as the table, and have the move at its place in the plan's order."""
     forward, back = moves.forward, moves.back
     fine = are_same(forward.replicas, moves.target) & are_same(forward.expected, moves.original)
     fine &= are_same(back.replicas, moves.original) & are_same(back.expected, moves.target)
@@ -138,9 +134,8 @@ def _are_in_files(moves: MoveColumns, facts: PlanFacts) -> Mask:
 
 
 def _allowed_receivers(moves: MoveColumns, added: Ints, facts: PlanFacts) -> Mask:
-    """Live brokers that the plan does not empty, not cordoned, and those that the goal names.
-
-    A replica may stay on a lost broker only if the plan heals other brokers, by name.
+    """New replicas go to live brokers that are not emptied or cordoned, and that the goal names if it names any. A
+    replica may stay on a lost broker only if the plan heals others by name.
     """
     have = added if facts.healed else moves.target
     fine: Mask = ((have == NOBODY) | among(have, facts.staying)).all(axis=1) & ~among(added, facts.cordoned).any(axis=1)
@@ -152,7 +147,7 @@ def _allowed_receivers(moves: MoveColumns, added: Ints, facts: PlanFacts) -> Mas
 
 
 def _keeps_others(moves: MoveColumns, facts: PlanFacts) -> Mask:
-    """heal and drain replace what is on brokers to be emptied, by a new replica in the same place, and nothing else."""
+    """heal and drain put a new replica in the place of each on brokers to be emptied, and change nothing else."""
     if facts.kind not in (HEAL, DRAIN):
         return np.ones(len(moves.batch), bool)
     width = min(moves.original.shape[1], moves.target.shape[1])  # their lengths are the same
@@ -168,7 +163,7 @@ def _keeps_others(moves: MoveColumns, facts: PlanFacts) -> Mask:
 
 def _no_less_even(moves: MoveColumns, facts: PlanFacts) -> Mask:
     """Certain if all replicas are in racks of their own; or if all racks are known, each has room for what it had, and
-    the fullest ones together have no more than before.
+    the fullest together have no more than before.
     """
     codes = {rack: code for code, rack in enumerate(dict.fromkeys(facts.racks.values()))}
     rack_of = {broker: codes[rack] for broker, rack in facts.racks.items()}
@@ -195,7 +190,9 @@ def _no_less_even(moves: MoveColumns, facts: PlanFacts) -> Mask:
 
 
 def _priority(moves: MoveColumns, facts: PlanFacts) -> Ints:
-    """heal begins with what has fewer in-sync replicas than it needs (0), then what has one (1); all else is 2."""
+    """heal begins with partitions with fewer in-sync replicas than they need (0), then those with one (1); others are
+    2.
+    """
     if facts.kind != HEAL:
         return np.full(len(moves.batch), 2, np.int64)
     in_sync = among(moves.isr, facts.live).sum(axis=1)
@@ -203,7 +200,7 @@ def _priority(moves: MoveColumns, facts: PlanFacts) -> Ints:
 
 
 def _leads_rightly(moves: MoveColumns, added: Ints, facts: PlanFacts) -> Mask:
-    """What leads first is in sync, live, not the leader, and has a replica; something is copied."""
+    """A first leader is in sync, live, not the leader, and has a replica; something is copied."""
     first = moves.first_leader[:, None]
     stays: Mask = first[:, 0] == NOBODY
     if facts.leaders_stay:
@@ -217,7 +214,7 @@ def _leads_rightly(moves: MoveColumns, added: Ints, facts: PlanFacts) -> Mask:
 
 
 def sums_of_moves(moves: MoveColumns, facts: PlanFacts) -> CheckedRows:
-    """What `CheckedRows` counts of moves that keep all rules."""
+    """All these moves keep all rules."""
     found, added = CheckedRows(), moves.added
     copies = sizes(added)
     each = moves.copied // np.maximum(copies, 1)
@@ -242,7 +239,6 @@ def sums_of_moves(moves: MoveColumns, facts: PlanFacts) -> CheckedRows:
 
 
 def _impact(moves: MoveColumns, facts: PlanFacts) -> dict[str, int]:
-    """What the docstring of `ImpactFigures` says of each figure."""
     leads, first = moves.sender, moves.target[:, 0]
     stays = inside(leads[:, None], moves.target)[:, 0]
     led_first = moves.first_leader != NOBODY

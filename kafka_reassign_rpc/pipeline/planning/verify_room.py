@@ -1,7 +1,4 @@
-"""Whether brokers have room for what a plan brings, from the text in docs/pipeline.md.
-
-It shares nothing with the planner. Unknown sizes count as 0.
-"""
+"""Whether brokers have room for what a plan brings. Unknown sizes count as 0."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +13,7 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 
 class BrokerSpace(NamedTuple):
-    """Bytes that a plan may bring to a broker: in all, and to each volume."""
+    """Bytes that a plan may bring to a broker, in all and to each volume."""
 
     total: int
     volumes: tuple[int, ...]
@@ -25,7 +22,7 @@ class BrokerSpace(NamedTuple):
 def overfull_brokers(
     spaces: Mapping[int, BrokerSpace], arriving: Mapping[int, Sequence[int]]
 ) -> Iterator[tuple[int, str]]:
-    """`arriving`: by broker, the bytes of each replica that comes to it."""
+    """`arriving`: by broker, the bytes of each replica that comes."""
     for broker, sizes in sorted(arriving.items()):
         if broker not in spaces:
             continue
@@ -43,9 +40,10 @@ def certain_rooms(
     *,
     all_known: bool,
 ) -> dict[int, int | None]:
-    """By broker: bytes that certainly fit beside what the plan brings, on whatever volumes that lies.
+    """By broker: bytes that certainly fit beside what the plan brings, on any volume. None: nothing is known of its
+    disks.
 
-    None: nothing is known of its disks. `all_known`: every partition has a size; otherwise nothing is certain.
+    Without `all_known` a partition lacks a size, and nothing is certain.
     """
     rooms: dict[int, int | None] = {}
     for broker in brokers:
@@ -59,9 +57,8 @@ def certain_rooms(
 
 
 def _without_places(sizes: Sequence[int], volumes: Sequence[int]) -> str | None:
-    """What cannot lie on the volumes, since no replica is divided.
-
-    A volume holds no more replicas of at least some size than that size goes into its room.
+    """Says what cannot lie on the volumes, since no replica is divided: a volume holds no more replicas of at least
+    some size than that size goes into its room.
     """
     as_large = 0
     for size, count in sorted(Counter(sizes).items(), reverse=True):
@@ -73,7 +70,7 @@ def _without_places(sizes: Sequence[int], volumes: Sequence[int]) -> str | None:
 
 
 def broker_spaces(path: StorePath, headroom: float) -> dict[int, BrokerSpace]:
-    """Of each broker, if known. `headroom`: the share of each volume that stays free."""
+    """Leaves out unknown brokers. `headroom`: the share of each volume that stays free."""
     brokers = [_without_contradiction(row) for row in snapshot_files.read(path, "brokers").to_pylist()]
     is_known = all(row["free_bytes"] is not None and row["capacity_bytes"] is not None for row in brokers)
     held: Mapping[int, int] = {} if is_known else _held(path)
@@ -94,14 +91,14 @@ def broker_spaces(path: StorePath, headroom: float) -> dict[int, BrokerSpace]:
 
 
 def disk_sizes(path: StorePath) -> dict[int, int]:
-    """Of the brokers that tell it, and do not contradict themselves."""
+    """Leaves out brokers that do not tell it or contradict themselves."""
     rows = [_without_contradiction(row) for row in snapshot_files.read(path, "brokers").to_pylist()]
     return {row["broker"]: row["capacity_bytes"] for row in rows if row["capacity_bytes"]}
 
 
 def holdable_bytes(path: StorePath, held: Mapping[int, int]) -> dict[int, int] | None:
-    """By broker that tells it: what its replicas have (`held`) and what is free, less what moves have yet to bring; its
-    size, if it does not tell what is free. None: a replica of unknown size is on its way.
+    """By broker: what its replicas have (`held`) and what is free, less what moves have yet to bring; or its size, if
+    it does not tell what is free. None: a replica of unknown size is on its way.
     """
     for batch in snapshot_files.record_batches(path, "partitions"):
         comes = pc.greater(pc.list_value_length(batch["adding"]), 0)
@@ -118,14 +115,14 @@ def holdable_bytes(path: StorePath, held: Mapping[int, int]) -> dict[int, int] |
 
 
 def _without_contradiction(row: dict[str, Any]) -> dict[str, Any]:
-    """Of a broker that tells more bytes free than it has, or fewer than none, nothing is known."""
+    """A broker that tells more bytes free than it has, or fewer than none, counts as unknown."""
     size, free = row["capacity_bytes"], row["free_bytes"]
     contradicts = min(size or 0, free or 0) < 0 or (size is not None and free is not None and free > size)
     return {**row, "capacity_bytes": None, "free_bytes": None} if contradicts else row
 
 
 def _held(path: StorePath) -> Counter[int]:
-    """By broker: bytes of its replicas, and of those that moves will bring."""
+    """Counts replicas, and those that moves will bring."""
     held: Counter[int] = Counter()
     for batch in snapshot_files.record_batches(path, "partitions"):
         sizes = batch["bytes"].take(pc.list_parent_indices(batch["replicas"]))

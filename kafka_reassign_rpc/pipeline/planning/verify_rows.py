@@ -1,6 +1,5 @@
-"""What a task finds in the partitions of a plan: the rules that each breaks by itself, and sums for the limits.
-
-It shares nothing with the planner. Executors import this module, so it needs only the standard library.
+"""What a task finds in the partitions of a plan: rules that each breaks by itself, and sums for the limits. Executors
+import this module, so it needs only the standard library.
 """
 
 from collections import Counter
@@ -23,8 +22,6 @@ from kafka_reassign_rpc.pipeline.planning.verify_rules import NAMED_ROWS, MovedP
 
 
 class TableMove(NamedTuple):
-    """A row of the table of moves, without its partition."""
-
     original: Sequence[int]
     target: Sequence[int]
     leader: int
@@ -37,9 +34,7 @@ class TableMove(NamedTuple):
 
 
 class FileEntry(NamedTuple):
-    """An entry of a batch file or a rollback file, without its partition.
-
-    number      of the file
+    """number      of the file
     topic_id    what the file says of its topic
     place       in the file, from 0 on, in the order in which moves start
     """
@@ -53,18 +48,15 @@ class FileEntry(NamedTuple):
 
 
 class PlannedPartition(NamedTuple):
-    """A partition that the plan names or should name.
+    """A partition that the plan names or should name. A list is None if the plan does not name it.
 
-    moves           its rows in the table of moves, as values of `TableMove`
-    forward, back   its entries in batch and rollback files, as values of `FileEntry`
-    left_out        its rows in the table of partitions left out, as values of `LeftOutRow`
-    concerned       the goal forces a change of it, or it is one that a balancing plan must name, since it cannot move
+    moves           its rows in the table of moves: values of `TableMove`
+    forward, back   its entries in batch and rollback files: values of `FileEntry`
+    left_out        its rows in the table of partitions left out: values of `LeftOutRow`
+    concerned       the goal forces a change, or a balancing plan must name it, since it cannot move
     destination     the replicas that it has when its reassignment ends
     produce, fetch  whole bytes per second; messages: per second; cpu: µs per second
     topic_id        in the snapshot; None: unknown
-    others          as in `MovedPartition`
-
-    None instead of a list: the plan does not name it.
     """
 
     topic: str
@@ -89,7 +81,7 @@ class PlannedPartition(NamedTuple):
 
 @dataclass(slots=True)
 class BatchSums:
-    """A batch's moves, their bytes, how many copy, and its first and last priority."""
+    """`copying`: moves that copy bytes; `first` and `last` are priorities."""
 
     first: int
     last: int
@@ -106,7 +98,7 @@ class BatchSums:
 
 @dataclass(slots=True)
 class BrokerSums:
-    """A broker in a batch: moves that bring it replicas, moves that it sends, and their bytes."""
+    """Of one batch: moves that bring replicas, moves that the broker sends, and their bytes."""
 
     receives: int = 0
     got: int = 0
@@ -121,7 +113,7 @@ class BrokerSums:
 
 
 class BrokerDelta(NamedTuple):
-    """Changes of the load of a broker; `unknown`: replicas of unknown size, which `bytes` lacks."""
+    """A change of a broker's load; `bytes` lacks the `unknown` replicas."""
 
     bytes: int = 0
     replicas: int = 0
@@ -141,12 +133,11 @@ class CheckedRows:
 
     named       by rule: the first partitions that break it, each with a detail
     counts      by rule: how many break it
-    batches     by number
     brokers     by batch number and broker id
-    arriving    by broker: the known sizes of the replicas that come to it
+    arriving    by broker: the known sizes of replicas that come
     impact      by name of `ImpactFigures`: how many moves count
-    left_out    by reason: the partitions left out, and the first of them
-    missed      partitions left out which the goal forces and no reassignment brings to it
+    left_out    by reason: the number of partitions, and the first
+    missed      partitions left out that the goal forces and no reassignment brings to it
     no_room     partitions left out for lack of room
     deltas      by broker: what moves bring to it and take from it
     """
@@ -185,7 +176,6 @@ class CheckedRows:
         self.named[rule] = sorted([*self.named.get(rule, ()), (*partition, detail)])[:NAMED_ROWS]
 
     def count(self, one: PlannedPartition, move: TableMove, facts: PlanFacts) -> None:
-        """A move's part of all sums."""
         _count(self, move, one.size)
         self.impact.update(_impact(one.topic, move, facts))
         for replicas, sign in ((move.original, -1), (move.target, 1)):
@@ -228,7 +218,7 @@ def check_rows(rows: Iterable[Sequence[Any]], facts: PlanFacts) -> CheckedRows:
 
 
 def check_room(rows: Iterable[Sequence[Any]], facts: PlanFacts, rooms: Mapping[int, int | None]) -> CheckedRows:
-    """Partitions left out for lack of room which has been there all the time. `rooms`: as in `finds_room`."""
+    """Finds partitions left out for lack of room that was there all the time. `rooms`: as in `finds_room`."""
     found = CheckedRows()
     for row in rows:
         one = PlannedPartition(*row)
@@ -241,7 +231,7 @@ def check_room(rows: Iterable[Sequence[Any]], facts: PlanFacts, rooms: Mapping[i
 def _broken_rules(
     one: PlannedPartition, moves: Sequence[TableMove], left_out: Sequence[LeftOutRow], facts: PlanFacts
 ) -> dict[str, str]:
-    """Rule -> detail."""
+    """Gives a detail by rule."""
     broken = {
         rule: f"{list(move.original)} to {list(move.target)}"
         for move in moves
@@ -269,14 +259,14 @@ def _broken_rules(
 
 
 def _other_places(move: TableMove, entries: Sequence[FileEntry], facts: PlanFacts) -> list[int]:
-    """Where the files have the move in the order of the plan, if that is not where the table has it."""
+    """The move's places in the order of the files, except that of the table."""
     known = [(facts.first_places.get(entry.number), entry.place) for entry in entries]
     places = {first + place for first, place in known if first is not None and place is not None}
     return sorted(places - {move.start})
 
 
 def _impact(topic: str, move: TableMove, facts: PlanFacts) -> Iterator[str]:
-    """What the docstring of `ImpactFigures` says of each figure."""
+    """The docstring of `ImpactFigures` defines each figure."""
     live = [broker for broker in move.original if broker in facts.live]
     leads = move.leader if move.first_leader is None else move.first_leader
     if leads >= 0 and leads not in move.target:

@@ -1,7 +1,5 @@
-"""The hard rules of a plan about single moves, written from their text in docs/pipeline.md.
-
-This module shares nothing with the planner, so that an error of the planner does not check itself. Its tests compare it
-with all placements that a small cluster allows.
+"""The hard rules of a plan about single moves. Tests compare this module with all placements that a small cluster
+allows.
 """
 
 from collections import Counter
@@ -58,15 +56,14 @@ class ListedBroker(NamedTuple):
 
 
 class MovedPartition(NamedTuple):
-    """A row of the table of moves, and the row of the same partition in the snapshot.
+    """A row of the table of moves, with the same partition's row of the snapshot.
 
-    original, target, copied         what the plan says: replicas before and after, bytes copied
-    first_leader                     what the plan says: the replica that leads before the copy; None: the leader stays
+    original, target, copied         what the plan says
+    first_leader                     in the plan: the replica that leads before the copy; None: the leader stays
     replicas, leader, isr, size      what the snapshot says; None: it has no such partition, or no size
     in_flight                        a reassignment of the partition is in flight
-    told_leader, priority            what the plan says: the leader before, and when the move starts; None: unsaid
-    concerned                        the goal forces a change of the partition; None: not known
-    reason                           what the plan says
+    told_leader, priority            in the plan: the leader before, and when the move starts; None: unsaid
+    concerned                        the goal forces a change; None: not known
     """
 
     topic: str
@@ -89,22 +86,20 @@ class MovedPartition(NamedTuple):
 class PlanFacts(NamedTuple):
     """What the rules depend on beside the move.
 
-    drained   brokers that it empties
-    new       brokers to which it expands
-    racks     by broker, if known
-    staying   live brokers that the plan does not empty
-    cordoned  live brokers that get no new replica
-
+    drained, new     brokers that it empties, and to which it expands
+    racks            by broker, if known
+    staying          live brokers that the plan does not empty
+    cordoned         live brokers that get no new replica
     min_isrs, least_isr    min.insync.replicas of the topics that set it, and of the others
-    mends                  the goal mends racks, alone or before it balances
-    leaders_stay           no replica leads first
-    typical                bytes that count for a partition of unknown size: the mean of the others; None: unsaid
-    first_places           by batch: the place of its first move in the order of the plan
-    disk_sizes             by broker: bytes of its disks, if it tells them
-    holdable               by broker: bytes of replicas that its disks can hold, if known; None: that cannot be said
-    within                 the plan may take no longer than some time
-    heals, healed          the plan heals lost brokers: these; where it names none, all
-    to                     the brokers that alone get replicas; empty: any
+    mends            the goal mends racks, alone or before it balances
+    leaders_stay     no replica leads first
+    typical          bytes of a partition of unknown size: the mean of the others; None: unsaid
+    first_places     by batch: the place of its first move in the order of the plan
+    disk_sizes       by broker: bytes of its disks, if it tells them
+    holdable         by broker: bytes of replicas that its disks can hold, if known; None: that cannot be said
+    within           the plan has a time limit
+    heals, healed    the plan heals lost brokers: these, or all if it names none
+    to               the only brokers that get replicas; empty: any
     """
 
     kind: str
@@ -139,7 +134,7 @@ class PlanFacts(NamedTuple):
         topics: Iterable[str],
         parts: Mapping[str, Iterable[int]] = {},
     ) -> "PlanFacts":
-        """`named`: the brokers of the goal; `parts`: of each goal that the plan combines."""
+        """`named`: the brokers of the goal; `parts`: those of each goal that the plan combines."""
         listed, goals = list(brokers), {goal: frozenset(of) for goal, of in (parts or {kind: named}).items()}
         live = frozenset(one.id for one in listed if one.live)
         drained, new = goals.get(DRAIN, frozenset()), goals.get(EXPAND, frozenset())
@@ -155,23 +150,21 @@ class PlanFacts(NamedTuple):
 
     @property
     def only_forces(self) -> bool:
-        """Replicas of some brokers, or of some racks, are to move, and no others."""
+        """Only replicas of some brokers or racks are to move."""
         return self.kind in (HEAL, DRAIN, RACKS, COMBINE) and not self.new
 
     def is_healed(self, broker: int) -> bool:
         return self.heals and (broker in self.healed if self.healed else broker not in self.live)
 
     def empties(self, broker: int) -> bool:
-        """Replicas are to leave the broker."""
         return broker in self.drained or self.is_healed(broker)
 
     def places(self, replicas: Iterable[int]) -> frozenset[int]:
-        """The brokers that may have a replica of the partition with these: a cordoned one keeps what it has."""
+        """Brokers that may have a replica of the partition: a cordoned one keeps what it has."""
         return self.staying - (self.cordoned - frozenset(replicas))
 
     @property
     def receivers(self) -> frozenset[int]:
-        """Brokers that may get replicas."""
         return (self.staying & self.to if self.to else self.staying) - self.cordoned
 
     def min_isr(self, topic: str) -> int:
@@ -179,9 +172,8 @@ class PlanFacts(NamedTuple):
 
 
 def known_racks(brokers: Sequence[ListedBroker]) -> dict[int, str]:
-    """If no live broker has a rack, all live brokers are in the same.
-
-    Otherwise live brokers without one share one more, and the rack of a lost broker without one is unknown.
+    """If no live broker has a rack, all are in the same. Otherwise live brokers without one share one more, and the
+    rack of a lost broker without one is unknown.
     """
     if not any(one.live and one.rack for one in brokers):
         return {one.id: _NO_RACK for one in brokers if one.live}
@@ -189,7 +181,7 @@ def known_racks(brokers: Sequence[ListedBroker]) -> dict[int, str]:
 
 
 def broken_rules(move: MovedPartition, facts: PlanFacts) -> list[str]:
-    """By name: docs/pipeline.md has a table of them."""
+    """Returns names; docs/pipeline.md explains them."""
     if move.replicas is None:
         return ["unknown-partition"]
     added = [broker for broker in move.target if broker not in move.original]
@@ -235,30 +227,30 @@ def goals_of(move: MovedPartition, facts: PlanFacts) -> str:
 
 
 def _may_be_lost(move: MovedPartition, facts: PlanFacts) -> bool:
-    """A replica on a lost broker: heal and drain replace it, set-rf takes it away, and others leave the partition."""
+    """A replica on a lost broker: heal and drain replace it, set-rf takes it away, other goals leave the partition."""
     if facts.kind in (HEAL, DRAIN, SET_FACTOR) or facts.live.issuperset(move.original):
         return True
     return any(facts.empties(broker) for broker in move.original)
 
 
 def _only_to_new(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
-    """What does not replace a replica of a broker that is emptied comes to a new broker."""
+    """What does not replace a replica of an emptied broker comes to a new broker."""
     emptied = sum(facts.empties(broker) for broker in move.original if broker not in move.target)
     return sum(broker not in facts.new for broker in added) <= emptied
 
 
 def is_unusable(replicas: Sequence[int], leader: int | None, isr: Sequence[int]) -> bool:
-    """No replicas, a broker twice, or a leader or an in-sync replica outside of them: no change can begin there."""
+    """No change can begin there: no replicas, a broker twice, or leader or ISR outside of them."""
     return not replicas or len(set(replicas)) < len(replicas) or not {leader, *isr} - {None, -1} <= set(replicas)
 
 
 def _on_live_brokers(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
-    """A replica may stay on a lost broker only if the plan heals other brokers, by name."""
+    """A replica may stay on a lost broker only if the plan heals others by name."""
     return facts.staying.issuperset(added if facts.healed else move.target)
 
 
 def _keeps_others(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
-    """What the goal does not ask to replace stays, and in its place: the first replica is the preferred leader.
+    """What the goal does not ask to replace keeps its place: the first replica is the preferred leader.
 
     heal, drain    the replicas on other brokers, also where a plan combines them
     racks          all that are not replaced
@@ -282,7 +274,7 @@ def _copies_other_bytes(move: MovedPartition, added: Sequence[int], facts: PlanF
 
 
 def _start_priority(move: MovedPartition, facts: PlanFacts) -> int:
-    """heal begins with what cannot be written to, then takes what the next loss would lose."""
+    """heal begins with what cannot be written to, then with what the next loss would lose."""
     in_sync = sum(broker in facts.live for broker in move.isr or ())
     if not any(facts.is_healed(broker) for broker in move.original):
         return 2
@@ -329,7 +321,9 @@ def _fullest_first(counts: Counter[Any], replicas: int) -> list[int]:
 
 
 def mends_racks(original: Sequence[int], target: Sequence[int], facts: PlanFacts) -> bool:
-    """In as many named racks as live brokers have, no more in one than needed, by as few copies as possible."""
+    """Replicas are in as many named racks as live brokers have, no more in one than needed, by as few copies as
+    possible.
+    """
     before, after = (_by_rack(replicas, facts) for replicas in (original, target))
     added = set(target) - set(original)
     possible, most = _widest(target, facts)
@@ -340,7 +334,6 @@ def mends_racks(original: Sequence[int], target: Sequence[int], facts: PlanFacts
 
 
 def has_racks(replicas: Sequence[int], facts: PlanFacts) -> bool:
-    """The racks of all of its brokers are known."""
     return all(facts.racks.get(broker, _NO_RACK) != _NO_RACK for broker in replicas)
 
 
@@ -353,9 +346,8 @@ def _widest(replicas: Sequence[int], facts: PlanFacts) -> tuple[int, int]:
 
 
 def most_in_a_rack(replicas: int, sizes: Iterable[int]) -> int:
-    """How many of the replicas some rack must have at least. `sizes`: the brokers of each rack.
-
-    Where there are fewer brokers than replicas: as many as the largest rack can have.
+    """The least that the fullest rack must have. `sizes`: the brokers of each rack. With fewer brokers than replicas,
+    the largest rack is full.
     """
     held = list(sizes)
     most = min(replicas, max(held, default=replicas))

@@ -1,4 +1,4 @@
-"""What the figures of a plan are compared with: sums over the whole snapshot, by Spark."""
+"""Sums over the whole snapshot, by Spark."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
@@ -8,11 +8,11 @@ from kafka_reassign_rpc.pipeline.planning.verify_rows import BrokerDelta
 
 _RATES = {"produce": "produce_rate", "fetch": "fetch_rate", "messages": "message_rate", "cpu": "cpu_rate"}
 _OF_LEADERS = {"fetch": "fetch", "bytes_in": "produce", "messages_in": "messages", "cpu": "cpu"}
-"""Figures of the leader alone, and the rates of which they are sums."""
+"""Figures of the leader alone, and the rates that they sum."""
 
 
 def sums_of(partitions: DataFrame) -> SnapshotSums:
-    """In one pass: a row for each broker, and one without a broker for all partitions."""
+    """Makes one pass: a row for each broker, and one without a broker for all partitions."""
     rows = partitions.withColumn("usable", is_usable()).select("usable", "bytes", "replicas", *whole_rates())
     zero, usable = f.lit(0).cast("bigint"), f.col("usable")
     nobody = f.array(f.lit(None).cast("int"))
@@ -43,12 +43,11 @@ def sums_of(partitions: DataFrame) -> SnapshotSums:
 
 
 def is_usable() -> Column:
-    """A change can begin at the partition: it has replicas, each once, and leader and ISR are among them."""
+    """As `SnapshotRows.usable`."""
     strangers = f.array_except(f.array_union("isr", f.array("leader")), f.concat("replicas", f.array(f.lit(-1))))
     distinct = f.size(f.array_distinct("replicas")) == f.size("replicas")
     return (f.size("replicas") > 0) & distinct & (f.size(strangers) == 0)
 
 
 def whole_rates() -> list[Column]:
-    """Whole numbers per second; 0: not measured."""
     return [f.coalesce(f.col(of), f.lit(0.0)).cast("bigint").alias(name) for name, of in _RATES.items()]

@@ -1,7 +1,4 @@
-"""Whether the figures of topics follow: what brokers have of single topics above what would be even.
-
-It shares nothing with the planner.
-"""
+"""Whether the summary's figures of topics follow: what brokers have of single topics above what would be even."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,7 +23,7 @@ class TopicHeld(NamedTuple):
 
 
 def faults_of_topics(held: Callable[[bool], Iterable[TopicHeld]], summary: PlanSummary) -> Iterator[RuleViolation]:
-    """Only of a plan that was to spread topics. `held`: before the plan, or after it; in the order of topics."""
+    """Checks only plans that were to spread topics. `held`: before the plan, or after it, in order of topics."""
     asked = [name for name in TopicFigures.__struct_fields__ if summary.requested.weights.get(f"topic_{name}")]
     if summary.kind != "rebalance" or not asked:
         return
@@ -40,7 +37,7 @@ def faults_of_topics(held: Callable[[bool], Iterable[TopicHeld]], summary: PlanS
 
 
 def above_even(rows: Iterable[TopicHeld], asked: Iterable[str], summary: PlanSummary) -> TopicFigures:
-    """A broker may have its share of a topic, by its target, and the tolerance, rounded up. `rows`: in order."""
+    """A broker may have its share of a topic, by its target, plus the tolerance, rounded up. `rows` are in order."""
     counted = list(asked)
     parts = {name: _parts(name, summary) for name in counted}
     above = dict.fromkeys(counted, 0)

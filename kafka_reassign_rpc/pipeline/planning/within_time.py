@@ -1,4 +1,4 @@
-"""`plan --within`: what cannot be done in the given time is left out, what is worth least first."""
+"""`plan --within`: leaves out what cannot be done in time, what is worth least first."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def caps_of(job: PlanJob) -> Caps:
 
 
 def withdraw_beyond(job: PlanJob, coordinator: RoundCoordinator, rounds: PlanningRounds, seconds: int) -> None:
-    """One more round takes back the moves that do not fit. Holds the moves of the plan in memory."""
+    """One more round takes back moves that do not fit. It holds the moves of the plan in memory."""
     with rounds.found(coordinator.round_parameters(), job.options.network) as found:
         moves = coordinator.worth_first([*found.moves])
     beyond = moves_beyond(moves, job.options.network, seconds, lambda kept: _simulated(job, kept))
@@ -29,7 +29,6 @@ def withdraw_beyond(job: PlanJob, coordinator: RoundCoordinator, rounds: Plannin
 
 
 def _simulated(job: PlanJob, moves: Sequence[PlannedMove]) -> float:
-    """As the plan is carried out when it has these moves alone."""
     network, copies = job.options.network, CopyTable()
     ordered = in_start_order(moves, network)
     sooner = in_sooner_order(iter(ordered), network, job.limits, caps_of(job), chooses_cap=job.chooses_cap)

@@ -1,14 +1,10 @@
 """What `submit` reads of a plan: its batches in order, its kind, its cluster.
 
 summary.json              {"kind": "rebalance", "cluster_id": "…", "at": ms of the snapshot, …}
-batches/batch-0001.json   as kafka-reassign-partitions takes it. Each partition also has "expected_replicas", its
-                          replicas in the snapshot: submit refuses the batch if they have changed. "first_leader",
-                          if set, is the one of these that leads before the copy begins. "topic_ids" by topic:
-                          submit refuses partitions of a topic that was created again
-
-rollback/ has files of the same form that undo each batch, for `submit --undo`: the highest number comes first.
-
-Stock tools skip the fields that they do not know.
+batches/batch-0001.json   as kafka-reassign-partitions takes it; stock tools skip other fields. Submit refuses a
+                          batch if "expected_replicas" (those of the snapshot) have changed, or by "topic_ids" a topic
+                          was created again. "first_leader", if set, leads before the copy begins
+rollback/                 files of the same form that undo each batch: the highest number comes first
 """
 
 from collections import Counter
@@ -25,20 +21,18 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK, SU
 from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, matching
 
 SET_RF = "set-rf"
-"""The only kind of plan that may change replication factors."""
+"""No other kind of plan may change replication factors."""
 DRAIN = "drain"
 Int32 = Annotated[int, Meta(ge=0, le=INT32)]
-"""Of a partition or a broker."""
 AtLeastOne = Annotated[int, Meta(ge=1)]
-"""Of moves at a time: with none a plan would never end."""
+"""With no moves at a time a plan would never end."""
 
 
 class PlannedCaps(msgspec.Struct, frozen=True):
-    """What submit needs of the request. The caps: moves at a time to one broker, and as many from it; and in all.
+    """The fields of a request that submit needs. Caps: moves at a time to one broker, and as many from it; and in all.
 
-    brokers, topics    those that the goal names
     parts              brokers by goal, of a plan that combines several
-    to                 the brokers that alone get new replicas; empty: any
+    to                 the only brokers that get new replicas; empty: any
     """
 
     moves_per_broker: AtLeastOne = 10
@@ -56,7 +50,7 @@ class PlannedBatch(msgspec.Struct, frozen=True):
 
 
 class PlannedTraffic(msgspec.Struct, frozen=True):
-    """Bytes that a broker receives and sends by the plan's own simulation, span by span."""
+    """Bytes that a broker receives and sends by the plan's simulation, span by span."""
 
     received: list[int] = []
     sent: list[int] = []
@@ -73,7 +67,7 @@ class PlanInfo(msgspec.Struct, frozen=True):
 
     moves_at_a_time     to each broker, and as many from it; None: as in a batch
     at                  when the snapshot was taken, ms since the epoch (UTC)
-    expected_seconds    duration by the plan's own estimate; 0: unknown
+    expected_seconds    the plan's own estimate; 0: unknown
     timeline            what is copied when, by that estimate; None: unknown
     bandwidth           bytes/s of each broker, each way, in that estimate; 0: unknown
     """
@@ -90,18 +84,17 @@ class PlanInfo(msgspec.Struct, frozen=True):
 
     @property
     def moves_per_broker(self) -> int:
-        """Moves of a broker that submit has in flight at a time."""
         return self.moves_at_a_time or self.requested.moves_per_broker
 
     def bytes_of(self, moves: Mapping[int, int]) -> int:
-        """Bytes of so many moves of each batch; a move counts for the mean of its batch. 0 if the plan does not say."""
+        """A move counts for the mean bytes of its batch. 0 if the plan does not say."""
         return sum(one.bytes * moves.get(one.batch, 0) // max(1, one.moves) for one in self.batches)
 
 
 class PlanEntry(msgspec.Struct, frozen=True):
-    """A partition of a batch: its target, and the replicas that it must have before.
+    """A partition's target, and the replicas that it must have before.
 
-    first_leader    the one of these that leads before the copy begins; -1: the leader stays
+    first_leader    leads before the copy begins; -1: the leader stays
     topic_id        "" if the snapshot did not have it
     """
 
@@ -118,7 +111,7 @@ class PlanEntry(msgspec.Struct, frozen=True):
 
     @property
     def reordered(self) -> tuple[int, ...]:
-        """The expected replicas with the first leader in front: the partition has them before the copy begins."""
+        """The expected replicas with the first leader in front, as before the copy begins."""
         if self.first_leader < 0:
             return self.expected_replicas
         return (self.first_leader, *(broker for broker in self.expected_replicas if broker != self.first_leader))
@@ -135,7 +128,7 @@ class _TopicIds(msgspec.Struct, frozen=True):
 
 
 class SubmittablePlan(NamedTuple):
-    """`way_there`: by batch that is a file of rollback/, the batch that it undoes."""
+    """`way_there`: by file of rollback/, the batch that it undoes."""
 
     info: PlanInfo
     batches: list[StorePath]
@@ -147,7 +140,7 @@ T = TypeVar("T", PlanInfo, PlanBatch, _TopicIds)
 
 
 def read_plan(path: StorePath, *, undo: bool = False) -> SubmittablePlan:
-    """`undo`: the way back of the plan. Raises BadInput."""
+    """With `undo`, the way back. Raises BadInput."""
     if not path.is_dir():
         raise BadInput(f"{path}: no such directory")
     info = _read(path / SUMMARY, PlanInfo)
@@ -166,7 +159,7 @@ def read_plan(path: StorePath, *, undo: bool = False) -> SubmittablePlan:
 
 
 def read_topic_ids(plan: SubmittablePlan) -> dict[str, str]:
-    """The ids that the snapshot knew. Raises BadInput."""
+    """Unknown ids are left out. Raises BadInput."""
     ids: dict[str, str] = {}
     for file in plan.batches:
         ids |= _read(file, _TopicIds).topic_ids
@@ -174,7 +167,7 @@ def read_topic_ids(plan: SubmittablePlan) -> dict[str, str]:
 
 
 def batch_number(file: StorePath) -> int:
-    """Names have at least four digits, so names alone are no order."""
+    """Numbers may have more than four digits, so names do not sort."""
     number = file.stem.rpartition("-")[2]
     if not number.isdecimal():
         raise BadInput(f"{file}: no number of a batch")

@@ -1,4 +1,4 @@
-"""The moves of a plan for reviewers: chosen, sorted, summed. Reads the plan's Parquet files without Spark.
+"""The moves of a plan for reviewers: chosen, sorted, summed, from Parquet without Spark.
 
 In the plan's order memory holds one record batch. Any other order holds all moves, some 200 bytes each.
 """
@@ -18,15 +18,13 @@ from kafka_reassign_rpc.pipeline.plans.plan_writer import MOVES_SCHEMA
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 _ROWS = 10_000
-"""Rows that are Python objects at a time."""
-
 SORTS: dict[str, list[tuple[str, str]]] = {
     "start": [],
     "topic": [("topic", "ascending"), ("partition", "ascending")],
     "bytes": [("bytes", "descending"), ("topic", "ascending"), ("partition", "ascending")],
     "reason": [("rule", "ascending"), ("reason", "ascending"), ("topic", "ascending"), ("partition", "ascending")],
 }
-"""Order -> columns of `moves/`. The first is the order in which the moves start."""
+"""Columns of `moves/` by order. The first is the order in which moves start."""
 
 
 class ListedMove(NamedTuple):
@@ -56,7 +54,6 @@ class ListedMove(NamedTuple):
 
     @property
     def gaining(self) -> list[int]:
-        """Brokers that get a replica, in the order of the target."""
         return [broker for broker in self.to_replicas if broker not in self.from_replicas]
 
     @property
@@ -75,10 +72,10 @@ class ListedMove(NamedTuple):
 
 
 class MoveFilter(msgspec.Struct, frozen=True):
-    """Moves that fit every given condition; of several values of one, any may fit.
+    """Moves must fit every given condition, by any of its values.
 
     topics     names, or patterns such as orders-*
-    brokers    that a move concerns (`ListedMove.concerned`)
+    brokers    see `ListedMove.concerned`
     reasons    parts of the reason or of the rule
     """
 
@@ -100,7 +97,7 @@ class MoveFilter(msgspec.Struct, frozen=True):
 
 
 class Found(NamedTuple):
-    """`row`: its number in `moves/`, from 0 on."""
+    """`row` counts in `moves/` from 0."""
 
     row: int
     move: ListedMove
@@ -149,8 +146,6 @@ class GroupSums(msgspec.Struct):
 
 
 class BrokerSums(msgspec.Struct):
-    """Replicas and bytes that a broker gets, replicas that it loses, bytes that it sends."""
-
     gets: int = 0
     bytes_in: int = 0
     loses: int = 0
@@ -163,7 +158,6 @@ GROUPS: dict[str, Callable[[ListedMove], str | int]] = {
     "rule": lambda move: move.rule,
     "batch": lambda move: move.batch,
 }
-"""What moves can be grouped by, beside brokers."""
 
 
 def group_sums(moves: Iterable[ListedMove], by: str) -> list[tuple[str | int, GroupSums]]:

@@ -1,4 +1,4 @@
-"""Moves of a plan as text: one line each, as in a map of topicmappr, with bytes, batch and reason.
+"""Moves of a plan as text, one line each:
 
 orders-0    [6,1]   → [5,1]   50.0 MB  batch 1  broker 6 is to be drained
 orders-1    [6,1,2] → [5,1,2] 60.0 MB  batch 1  broker 6 is to be drained; broker 2 leads first
@@ -12,9 +12,9 @@ from kafka_reassign_rpc.support.bounded_text import printable, shortened
 from kafka_reassign_rpc.support.human_units import size
 
 _LOOK_AHEAD = 1000
-"""Moves whose texts decide how wide columns are."""
+"""So many texts decide how wide columns are."""
 LONGEST_NAME, LONGEST_REASON = 249 + 12, 300
-"""Characters: Kafka's longest topic name and a partition; a longer reason is cut."""
+"""In characters: Kafka's longest topic name and a partition; a longer reason is cut."""
 
 
 def replicas_text(replicas: Iterable[int]) -> str:
@@ -26,7 +26,6 @@ def plain(text: str, limit: int = LONGEST_REASON) -> str:
 
 
 def move_cells(move: ListedMove) -> list[str]:
-    """Partition, replicas before, replicas after, bytes, batch, reason."""
     first = "" if move.first_leader is None else f"; broker {move.first_leader} leads first"
     return [
         plain(move.name, LONGEST_NAME),
@@ -39,7 +38,7 @@ def move_cells(move: ListedMove) -> list[str]:
 
 
 def move_lines(moves: Iterable[tuple[ListedMove, str]]) -> Iterator[str]:
-    """Lines come as moves come. A state "" is unknown."""
+    """Yields lines as moves come. A state "" is unknown."""
     rows = (_texts(move, state) for move, state in moves)
     first = list(islice(rows, _LOOK_AHEAD))
     if not first:

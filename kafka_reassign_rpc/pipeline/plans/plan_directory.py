@@ -1,4 +1,4 @@
-"""A plan as a directory, which appears once all of it is written: what plans of every kind have in common."""
+"""A plan of any kind as a directory, which appears once all of it is written."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,6 @@ class PlanDirectory:
     """Writes under the name `hidden` and renames it at the end; a block that fails leaves nothing."""
 
     def __init__(self, path: StorePath, moves: pa.Schema, left_out: pa.Schema, at: int) -> None:
-        """`at`: of the snapshot."""
         require_free(path)
         self._directory = output_directory(path, last=SUMMARY)
         self.hidden = self._directory.hidden
@@ -30,7 +29,7 @@ class PlanDirectory:
         self.left_out = DirectoryWriter(self.hidden / LEFT_OUT, left_out, at=at)
 
     def write_summary(self, summary: msgspec.Struct) -> None:
-        """Call this when all rows are written: `hidden` is then a complete plan."""
+        """Comes after all rows: `hidden` is then a complete plan."""
         self.moves.close()
         self.left_out.close()
         _write(self.hidden / SUMMARY, summary)
@@ -55,7 +54,6 @@ class PlanDirectory:
 
 
 def ids_of(topics: Iterable[str], topic_ids: Mapping[str, str]) -> dict[str, str]:
-    """The known ids of the topics of a batch."""
     return {topic: topic_ids[topic] for topic in sorted(set(topics)) if topic in topic_ids}
 
 

@@ -1,4 +1,4 @@
-"""What a plan does to partitions while it is carried out and afterwards: counted, and told to those who approve it."""
+"""What a plan does to partitions during its moves and afterwards, counted and in words for those who approve it."""
 
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from kafka_reassign_rpc.support.human_units import duration, size
 
 
 class ImpactCount:
-    """Counts moves. live: brokers; min_isrs: min.insync.replicas of topics that set it, others have the default."""
+    """`min_isrs`: min.insync.replicas of topics that set it."""
 
     def __init__(self, live: Container[int], min_isrs: Mapping[str, int], default_min_isr: int) -> None:
         self._live = live
@@ -22,7 +22,7 @@ class ImpactCount:
     def add(
         self, topic: str, original: Sequence[int], target: Sequence[int], *, leader: int, first_leader: int
     ) -> None:
-        """Count a move. leader: in the snapshot, first_leader: before the copy begins; -1: none."""
+        """leader: in the snapshot; first_leader: before the copy begins; -1: none."""
         least = self._min_isrs.get(topic, self._default)
         live = sum(broker in self._live for broker in original)
         leads = leader if first_leader < 0 else first_leader
@@ -42,7 +42,6 @@ class ImpactCount:
 
 
 def impact_lines(summary: PlanSummary) -> Iterator[str]:
-    """What changes, in sentences."""
     if not summary.moves:
         yield "Nothing moves."
         return
@@ -98,7 +97,6 @@ def _partition_lines(found: ImpactFigures, took: str) -> Iterator[str]:
 
 
 def _fullest(summary: PlanSummary) -> Iterator[str]:
-    """The broker with the most bytes before and after."""
     before = _fullness([(one, one.before) for one in summary.brokers if one.live])
     after = _fullness([(one, one.after) for one in summary.brokers if one.live])
     if before and after:
@@ -106,7 +104,7 @@ def _fullest(summary: PlanSummary) -> Iterator[str]:
 
 
 def _fullness(loads: Sequence[tuple[BrokerFigures, LoadFigures]]) -> str:
-    """Beside the mean of those that hold replicas; beside its own target where brokers are to hold unlike bytes."""
+    """Compares with the mean of the holding brokers; or with the target, where brokers are to hold unlike bytes."""
     holding = [(load.bytes, one.broker, one.target.bytes) for one, load in loads if load.replicas]
     total = sum(held for held, _, _ in holding)
     if not total:

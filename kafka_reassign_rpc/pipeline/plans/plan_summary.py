@@ -1,5 +1,3 @@
-"""summary.json: its fields, and how it is read."""
-
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -14,9 +12,9 @@ COMBINE = "combine"
 
 
 class LoadFigures(msgspec.Struct, frozen=True):
-    """The load of a broker. Of all its replicas: `bytes`, `produce` and `potential_out`, which consumers would read if
-    all of them led. Of the partitions whose preferred leader it is: `leaders`, `fetch`, `bytes_in`, `messages_in`
-    and `cpu`. Rates are in bytes/s, in messages/s, and in microseconds of CPU a second.
+    """The load of a broker. `bytes`, `produce` and `potential_out` (what consumers would read if all replicas led)
+    count all its replicas; `leaders`, `fetch`, `bytes_in`, `messages_in` and `cpu` the partitions whose preferred
+    leader it is. Rates are in bytes/s, in messages/s, and in microseconds of CPU a second.
     """
 
     bytes: float = 0
@@ -31,9 +29,8 @@ class LoadFigures(msgspec.Struct, frozen=True):
 
 
 class BrokerFigures(msgspec.Struct, frozen=True):
-    """`target`: its share of the cluster's load; zero if the plan empties it.
-
-    `capacity`, `free`: bytes before the plan. `cordoned`: it gets no new replica.
+    """`target`: its share of the cluster's load; zero if the plan empties it. `capacity`, `free`: bytes before the
+    plan. `cordoned`: it gets no new replica.
     """
 
     broker: int
@@ -55,11 +52,9 @@ class RackFigures(msgspec.Struct, frozen=True):
 
 
 class BatchFigures(msgspec.Struct, frozen=True):
-    """One batch.
-
-    busiest                                   the broker that sends or receives most bytes; None: nothing is copied
-    busiest_bytes                             these bytes: they decide how long the batch takes
-    starts_after_seconds, expected_seconds    its start after the plan's, and its duration, at the summary's bandwidth
+    """busiest                 the broker that sends or receives most bytes; None: nothing is copied
+    busiest_bytes           these bytes: they decide how long the batch takes
+    starts_after_seconds    after the plan's start; both times hold at the summary's bandwidth
     """
 
     batch: int
@@ -81,16 +76,16 @@ class LeftOutFigures(msgspec.Struct, frozen=True):
 
 
 class ImpactFigures(msgspec.Struct, frozen=True):
-    """What the moves do to their partitions, in numbers of partitions. Live replicas: on brokers that were live in the
+    """What moves do to partitions, in numbers of partitions. Live replicas are on brokers that were live in the
     snapshot.
 
-    leader_leaves          their leader is not in the target: another one is elected when the move ends
-    other_first            their leader stays, but another replica becomes the preferred leader
-    led_first              another replica leads from before the copy begins until the move ends
-    lacking                they have fewer live replicas than replicas until their move ends
+    leader_leaves          the leader is not in the target: another is elected when the move ends
+    other_first            the leader stays, but another replica becomes the preferred leader
+    led_first              another replica leads from before the copy until the move ends
+    lacking                fewer live replicas than replicas until the move ends
     single                 of these: a single live one
     below_min_isr          of these: fewer than min.insync.replicas
-    below_min_isr_after    they have fewer replicas than min.insync.replicas afterwards
+    below_min_isr_after    fewer replicas than min.insync.replicas afterwards
     """
 
     leader_leaves: int = 0
@@ -103,19 +98,19 @@ class ImpactFigures(msgspec.Struct, frozen=True):
 
 
 class TopicFigures(msgspec.Struct, frozen=True):
-    """What brokers have of single topics above what would be even there: summed over topics and brokers."""
+    """What brokers have of single topics above what would be even, summed over topics and brokers."""
 
     replicas: int = 0
     leaders: int = 0
 
 
 class PlanRequest(msgspec.Struct, frozen=True):
-    """`racks`: a rebalance also mends racks. `leaders_stay`: nobody else leads before a copy.
-
-    `parts`: the brokers of each goal that the plan combines, by the name of the goal. `to`: new replicas go to these
-    brokers alone; empty: to any. `within`: seconds that the plan may take; None: any.
-
-    `broker_weights`: by broker and measure: how much it should hold beside the others; empty: by the disks.
+    """racks             a rebalance also mends racks
+    leaders_stay      nobody else leads before a copy
+    parts             by goal that the plan combines: its brokers
+    to                the only brokers that get new replicas; empty: any
+    within            seconds that the plan may take; None: any
+    broker_weights    by broker and measure: its weight beside the others; empty: by the disks
     """
 
     brokers: list[int]
@@ -187,7 +182,7 @@ class ShortfallFigures(msgspec.Struct, frozen=True):
 
 
 class PlanSummary(msgspec.Struct, frozen=True):
-    """summary.json. Sizes in bytes, rates and `bandwidth` (of each broker, each way) in bytes/s, times in seconds.
+    """Sizes are in bytes, rates and `bandwidth` (of each broker, each way) in bytes/s, times in seconds.
 
     at                when the snapshot was taken: ms since the epoch
     lower_bound       bytes that every plan with the same result copies
@@ -200,8 +195,8 @@ class PlanSummary(msgspec.Struct, frozen=True):
     expected_seconds  simulated: moves start as others end
     batches_seconds   simulated: each batch waits for the one before
     bound_seconds     no order of these moves takes less: the bytes of the bottleneck over its rate
-    missed            the goal forces changes of so many partitions that the plan leaves out (heal, drain, set-rf,
-                      racks), and that no reassignment makes either; `complete`: of none
+    missed            partitions that the goal forces to change, that the plan leaves out and no reassignment changes
+                      (heal, drain, set-rf, racks); `complete`: none
     largest           None: no size is known
     topics_…          None: topics were not to be spread
     tried             changes of a partition that were tried for a more even cluster
@@ -248,7 +243,7 @@ class PlanSummary(msgspec.Struct, frozen=True):
     missed: int = 0
 
     def brokers_of(self, goal: str) -> list[int] | None:
-        """Those that the plan heals (empty: all that are lost), drains or expands to; None: it does not do that."""
+        """Those that the plan heals (empty: all that are lost), drains or expands to; None: another kind of plan."""
         return brokers_of(self.kind, self.requested, goal)
 
 
@@ -260,12 +255,12 @@ class Named(Protocol):
 
 
 def brokers_of(kind: str, requested: Named, goal: str) -> list[int] | None:
-    """As `PlanSummary.brokers_of`, also of the part of a summary that `submit` reads."""
+    """As `PlanSummary.brokers_of`, also for the fields that `submit` reads."""
     return requested.parts.get(goal) if kind == COMBINE else requested.brokers if kind == goal else None
 
 
 def imbalance_texts(summary: PlanSummary, name: str) -> tuple[str, str]:
-    """How far the worst broker is from its target before and after, and which: `12.5 % (broker 3)`."""
+    """Before and after, as in `12.5 % (broker 3)`."""
     sides = (summary.imbalance_before, summary.furthest_before), (summary.imbalance_after, summary.furthest_after)
     before, after = (
         f"{100 * distances.get(name, 0.0):.1f} %" + (f" (broker {brokers[name]})" if name in brokers else "")
@@ -275,7 +270,6 @@ def imbalance_texts(summary: PlanSummary, name: str) -> tuple[str, str]:
 
 
 def topic_lines(summary: PlanSummary) -> list[str]:
-    """What is more than even by topic before and after, of what was asked for."""
     before, after = summary.topics_before, summary.topics_after
     if before is None or after is None:
         return []
@@ -287,7 +281,7 @@ def topic_lines(summary: PlanSummary) -> list[str]:
 
 
 def known_imbalance(summary: PlanSummary) -> dict[str, float]:
-    """imbalance_before of known measures: rates often are unknown. Without those that nobody has asked for."""
+    """Leaves out unknown measures, as rates often are, and those that nobody has asked for."""
     weights, defaults = summary.requested.weights, GoalWeights()
     return {
         name: before
@@ -298,8 +292,7 @@ def known_imbalance(summary: PlanSummary) -> dict[str, float]:
 
 
 def outside_tolerance(summary: PlanSummary) -> list[str]:
-    """Measures that count by which a broker, of a plan that expands a new one, is further from its target than the
-    tolerance."""
+    """Measures that count and by which a broker (of a plan that expands, a new one) is outside the tolerance."""
     weights, most = summary.requested.weights, summary.requested.tolerance
     new = summary.brokers_of("expand")
 
@@ -313,7 +306,7 @@ def outside_tolerance(summary: PlanSummary) -> list[str]:
 
 
 def incomplete_text(summary: PlanSummary) -> str:
-    """incomplete: brokers 4, 5 keep 12 replicas, 11 partitions are left out; "" for a complete plan."""
+    """For example `incomplete: brokers 4, 5 keep 12 replicas, 11 partitions are left out`; "" for a complete plan."""
     if summary.complete:
         return ""
     count = summary.missed or sum(one.partitions for one in summary.left_out)
@@ -348,7 +341,7 @@ def read_summary(path: StorePath) -> PlanSummary:
 
 
 def read_summary_of(path: StorePath, kind: type[S], version: int) -> S:
-    """That of a plan of another kind, too: they are told apart by `read_kind`. Raises BadInput."""
+    """Reads a plan of any kind: `read_kind` tells which. Raises BadInput."""
     file = path / SUMMARY
     try:
         found = msgspec.json.decode(file.read_bytes(), type=kind)
@@ -366,7 +359,7 @@ class _Kind(msgspec.Struct, frozen=True):
 
 
 def read_kind(path: StorePath) -> str:
-    """What the plan in a directory is for, such as `drain`; "" where none can be read: its reader says why."""
+    """Such as `drain`; "" where none can be read: the plan's reader says why."""
     try:
         return msgspec.json.decode((path / SUMMARY).read_bytes(), type=_Kind).kind
     except (OSError, *NO_JSON):

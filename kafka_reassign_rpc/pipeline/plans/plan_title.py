@@ -1,4 +1,4 @@
-"""What a plan is for in one line: what it does, with which brokers, and the flags that are not the defaults."""
+"""What a plan is for, in one line with the flags that are not the defaults."""
 
 import shlex
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 
 def plan_title(summary: PlanSummary) -> str:
-    """Brokers 4, 5 are drained (--headroom 0.1 --throttle 50MB)."""
+    """For example `Brokers 4, 5 are drained (--headroom 0.1 --throttle 50MB)`."""
     flags = " ".join(changed_flags(summary))
     return f"{_what(summary)} ({flags})" if flags else _what(summary)
 
@@ -43,7 +43,6 @@ def _named(word: str, brokers: list[int]) -> str:
 
 
 def changed_flags(summary: PlanSummary) -> Iterator[str]:
-    """The flags of `plan` that differ from their defaults, as they are written."""
     requested, options, limits = summary.requested, PlanOptions(), BatchLimits()
     if requested.topics:
         few = len(requested.topics) <= _MOST_NAMED
@@ -87,5 +86,5 @@ def changed_flags(summary: PlanSummary) -> Iterator[str]:
 
 
 def _amount(size: int) -> str:
-    """50MB: exactly, in the largest unit that allows it."""
+    """Exactly, in the largest unit that allows it: 50MB."""
     return next((f"{size // unit}{name}" for unit, name in _UNITS if size and size % unit == 0), str(size))

@@ -3,9 +3,8 @@
 summary.json                     goal, costs, brokers before and after: `plan_summary.PlanSummary`
 moves/                           Parquet, one row for each partition that moves, in the order of the batches
 left_out/                        Parquet, one row for each partition that the goal concerns and that cannot move
-batches/batch-0001.json          as kafka-reassign-partitions takes it, with "expected_replicas" and "topic_ids"
-rollback/rollback-0001.json      undoes batch-0001, in the same form; to undo the whole plan, start with the highest
-                                 number
+batches/batch-0001.json          see `batch_reader`
+rollback/rollback-0001.json      undoes batch-0001; to undo the whole plan, start with the highest number
 """
 
 from collections.abc import Mapping
@@ -35,11 +34,9 @@ MOVES_SCHEMA = pa.schema(
         pa.field("start", pa.int32()),
     ]
 )
-"""`bytes`: copied over all new replicas.
-
-`rule`: the hard rule or the soft goal that moves the partition. `leader`: in the snapshot, -1 for none. `priority`: 0
-starts first. `first_leader`: leads before the copy begins; null: the leader stays. `start`: place in the order in which
-moves start, from 1 on, over all batch files.
+"""`bytes` is copied over all new replicas. `rule`: the hard rule or the soft goal that moves the partition. `leader`:
+in the snapshot, -1 for none. `priority`: 0 starts first. `first_leader`: leads before the copy begins; null: the
+leader stays. `start`: place in the order in which moves start, from 1 on, over all batch files.
 """
 
 LEFT_OUT_SCHEMA = pa.schema(
@@ -62,7 +59,7 @@ class PlanWriter(PlanDirectory):
         moves: list[tuple[str, int, tuple[int, ...], tuple[int, ...], int]],
         topic_ids: Mapping[str, str],
     ) -> None:
-        """Write a batch and its rollback. A move is (topic, partition, original replicas, target, first leader)."""
+        """Writes also its rollback. A move is (topic, partition, original replicas, target, first leader)."""
         ids = ids_of((move[0] for move in moves), topic_ids)
         forward = [
             _entry(topic, partition, target, original) | ({"first_leader": first} if first >= 0 else {})
@@ -78,7 +75,7 @@ def _entry(topic: str, partition: int, replicas: tuple[int, ...], expected: tupl
 
 
 def check(path: StorePath) -> PlanSummary:
-    """Read the summary and all footers before a job starts. Raises BadInput."""
+    """Reads the summary and all footers before a job starts. Raises BadInput."""
     summary = read_summary(path)
     parquet_files.check(path / MOVES, MOVES_SCHEMA)
     parquet_files.check(path / LEFT_OUT, LEFT_OUT_SCHEMA)

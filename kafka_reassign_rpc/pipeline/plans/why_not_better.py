@@ -1,6 +1,5 @@
-"""Why a plan does not balance further: by measure, what keeps the broker that is furthest from its target there.
-
-Each reason is a fact about the plan's figures, so it holds whatever the planner tried; there may be others.
+"""By measure: what keeps the broker that is furthest from its target there. Each reason follows from the plan's
+figures, so it holds whatever the planner tried; there may be others.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,14 +11,14 @@ from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.human_units import size
 
 _WORTH = 0.01
-"""A broker so close to its target is not mentioned."""
+"""Closer brokers are not mentioned."""
 _SPENT = 0.95
 """A plan that copies a larger share of --max-bytes was held back by it."""
 _NAMED = 5
 
 
 class _Worst(NamedTuple):
-    """`share`: the load over the target, by one measure."""
+    """`share`: the load over the target."""
 
     broker: BrokerFigures
     share: float
@@ -31,9 +30,7 @@ class _Worst(NamedTuple):
 
 
 def shortfalls(summary: PlanSummary) -> list[ShortfallFigures]:
-    """By known measure: the broker furthest from its target after the plan, if by more than 1 %, and why it is no
-    closer.
-    """
+    """Names brokers that are off by more than 1 %."""
     return [
         ShortfallFigures(measure, worst.broker.broker, worst.share, list(_reasons(summary, worst)))
         for measure in known_imbalance(summary)
@@ -42,9 +39,8 @@ def shortfalls(summary: PlanSummary) -> list[ShortfallFigures]:
 
 
 def shortfall_lines(summary: PlanSummary) -> list[str]:
-    """bytes: broker 5 has 152% of its target: rack c as a whole has 150%, and partitions keep their racks.
-
-    Measures with the same reasons share a line.
+    """Measures with the same reasons share a line, such as `bytes: broker 5 has 152% of its target: rack c as a whole
+    has 150%, and partitions keep their racks`.
     """
     lines: dict[str, list[str]] = {}
     for one in summary.why_not_better:
@@ -112,7 +108,7 @@ def _limit_of_time(summary: PlanSummary) -> Iterator[str]:
 
 
 def _large_partition(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
-    """One replica is more than any broker should hold: wherever it lies, the broker is above its target."""
+    """One replica is more than any broker should hold."""
     largest = summary.largest
     if largest is None or worst.measure != "bytes" or not worst.is_above or worst.broker.after.bytes < largest.bytes:
         return
@@ -121,9 +117,8 @@ def _large_partition(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
 
 
 def _rack(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
-    """All brokers of the rack are off in the same way, and replicas do not leave it if a rack would be lost.
-
-    Leaders can: they change places with another replica of their partition.
+    """All brokers of the rack are off in the same way, and replicas do not leave it if a rack would be lost. Leaders
+    can: they change places with another replica of their partition.
     """
     rack = worst.broker.rack
     if worst.measure in LEADER_MEASURES:
@@ -149,7 +144,7 @@ def _full_brokers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
 
 
 def _is_full(broker: BrokerFigures, summary: PlanSummary) -> bool:
-    """Whether a replica of the mean size does not fit. Room that the plan makes does not count."""
+    """A replica of the mean size does not fit. Room that the plan makes does not count."""
     if broker.capacity is None or broker.free is None:
         return False
     room = (
@@ -161,7 +156,7 @@ def _is_full(broker: BrokerFigures, summary: PlanSummary) -> bool:
 
 
 def _receivers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
-    """`expand` gives replicas only to the new brokers, and takes no more than these need."""
+    """`expand` gives replicas only to new brokers, and no more than these need."""
     new = summary.brokers_of("expand")
     if new and worst.broker.broker not in new:
         hold = "holds what it" if len(new) == 1 else "hold what they"
@@ -199,7 +194,7 @@ def _sum(brokers: Iterable[BrokerFigures], measure: str) -> float:
 
 
 def _names(brokers: Iterable[int], *, verb: bool = True) -> str:
-    """broker 4 has; brokers 4, 5 have."""
+    """For example `broker 4 has`, `brokers 4, 5 have`."""
     ids = sorted(brokers)
     named = ", ".join(map(str, ids[:_NAMED])) + (", …" if len(ids) > _NAMED else "")
     has = (" has" if len(ids) == 1 else " have") if verb else ""

@@ -19,7 +19,7 @@ from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES
 from kafka_reassign_rpc.support.human_units import utc_time
 
 _LEAST_FOR_A_TREND = 3
-"""A line through fewer snapshots shows no trend."""
+"""Fewer snapshots show no trend."""
 
 
 def audit_page(
@@ -29,8 +29,8 @@ def audit_page(
     targets: Mapping[str, Mapping[int, float]],
     shown: Mapping[str, TableExcerpt],
 ) -> str:
-    """`snapshots`: the oldest first; `spread`: rows of this table; `now`: the live brokers of the last
-    snapshot, and `targets`: theirs, by measure; `shown`: the first rows of each table.
+    """`snapshots`: the oldest first. `now`: the live brokers of the last snapshot; `targets`: theirs, by measure.
+    `shown`: the first rows of each table.
     """
     first, last = snapshots[0], snapshots[-1]
     page = HtmlPage("Audit", f"Cluster {last.cluster_id}: {len(snapshots)} snapshots from {utc_time(first.at)} to "
@@ -57,7 +57,7 @@ def audit_page(
 
 
 def _add_skew(page: HtmlPage, spread: Sequence[Mapping[str, Any]]) -> None:
-    """A plot; a table if there are too few snapshots for a trend. Of measures that all snapshots know."""
+    """Draws a plot, or a table if snapshots are too few for a trend, of measures that all snapshots know."""
     times = sorted({row["at"] for row in spread})
     worst = {(row["at"], row["measure"]): row["worst"] for row in spread}
     measures = _in_order({name for name in MEASURES if all((at, name) in worst for at in times)})

@@ -14,11 +14,11 @@ from kafka_reassign_rpc.support.human_units import duration, utc_time
 _TOO_WIDE = ("principal",)
 """`who` begins with it; Parquet and --json have it too."""
 _POINTS = 80
-"""Stretches of time in the plot of moves in flight, which shows the most of each."""
+"""The plot of moves in flight shows the most of each such stretch of time."""
 
 
 def history_page(moves: DataFrame, shown: Mapping[str, TableExcerpt]) -> str:
-    """`moves`: the table of `history_job`; `shown`: the first rows of each of its tables."""
+    """`shown`: the first rows of each table of `history_job`."""
     bounds = moves.agg(F.min("started"), F.max(F.coalesce("ended", "started")), F.count("*")).first()
     assert bounds is not None
     start, end, count = bounds
@@ -52,9 +52,8 @@ def history_page(moves: DataFrame, shown: Mapping[str, TableExcerpt]) -> str:
 
 
 def in_flight(moves: DataFrame, start: int, end: int) -> tuple[list[float], list[float]]:
-    """Times (ms) of `_POINTS` stretches, and the most moves that were in flight at once in each.
-
-    A move that ends and one that starts in the same ms are not in flight at once.
+    """Gives times (ms) of `_POINTS` stretches, and the most moves in flight at once in each. A move that ends and one
+    that starts in the same ms are not in flight at once.
     """
     step = max(1, -(-(end - start + 1) // _POINTS))
     changes = (
@@ -81,7 +80,7 @@ def in_flight(moves: DataFrame, start: int, end: int) -> tuple[list[float], list
 
 
 def _durations(moves: DataFrame) -> list[tuple[str, int]]:
-    """How many moves took up to 1 s, 2 s, 4 s, …"""
+    """Counts moves that took up to 1 s, 2 s, 4 s, …"""
     doubled = F.ceil(F.log2(F.greatest(F.col("seconds"), F.lit(1.0)))).alias("power")
     rows = moves.where("seconds is not null").groupBy(doubled).agg(F.count("*").alias("n")).orderBy("power").collect()
     found = {int(row["power"]): int(row["n"]) for row in rows}

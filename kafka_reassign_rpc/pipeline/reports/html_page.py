@@ -1,7 +1,7 @@
 """An HTML page that needs no network: style, tables and SVG plots are inside.
 
-templates/ has the markup. Jinja2 escapes every text; only plots are markup. What nobody could read, or what turns texts
-around, is written as escapes.
+templates/ has the markup. Jinja2 escapes every text; only plots are markup. Characters that nobody could read, or that
+turn texts around, become escapes.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -23,7 +23,6 @@ def _templates() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Markup as it is, other texts so that each character can be seen."""
     return printable(value) if type(value) is str else value
 
 
@@ -36,15 +35,13 @@ class TableFilter(NamedTuple):
 
 
 class HtmlPage:
-    """Collects sections; `html` renders the page."""
-
     def __init__(self, title: str, subtitle: str) -> None:
         self._title = title
         self._subtitle = subtitle
         self._sections: list[tuple[str, dict[str, Any]]] = []
 
     def tiles(self, tiles: Iterable[tuple[str, str]]) -> None:
-        """The most important figures: (value, label)."""
+        """Shows the most important figures: (value, label)."""
         self._add("tiles", tiles=list(tiles))
 
     def heading(self, text: str, explanation: str = "") -> None:
@@ -68,9 +65,7 @@ class HtmlPage:
         filters: Sequence[TableFilter] = (),
         keys: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
-        """A table.
-
-        text     indexes of columns with text, the others hold numbers
+        """text     indexes of columns with text, the others hold numbers
         more     how many rows are omitted
         filters  what readers can filter by; then they can sort too
         keys     columns that sort by these numbers, one for each row; others sort by their text

@@ -1,5 +1,4 @@
-"""The page of a plan: what changes, how to carry it out and to undo it, its costs, the brokers before and after, when
-each batch runs, the moves and their reasons."""
+"""The page of a plan, for those who approve it and carry it out."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -34,7 +33,7 @@ from kafka_reassign_rpc.support.typed_commands import command
 
 NAME = "report.html"
 _ALWAYS = ("bytes", "replicas", "leaders")
-"""Measures that are drawn also where nothing is known of them, as in an empty cluster."""
+"""They are drawn even if all are zero, as in an empty cluster."""
 _TABLE_ROWS = 20
 _LONGEST_TITLE = 300
 _MOVES = 2_000
@@ -44,7 +43,7 @@ _BATCHES_AS_BARS = 60
 
 
 def write(plan: StorePath) -> StorePath:
-    """Write report.html into a plan's directory. Raises BadInput."""
+    """Writes report.html into a plan's directory. Raises BadInput."""
     summary = plan_writer.check(plan)
     file = plan / NAME
     write_file(file, _page(plan, summary).html().encode())
@@ -101,7 +100,6 @@ def _commands(plan: StorePath, summary: PlanSummary) -> Iterator[list[str]]:
 
 
 def _add_time(page: HtmlPage, summary: PlanSummary) -> None:
-    """What each broker sends and receives while moves start as others end, and what decides the time."""
     timeline = summary.timeline
     if timeline is None:
         return

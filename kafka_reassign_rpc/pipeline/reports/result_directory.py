@@ -1,7 +1,7 @@
 """A directory with the results of a job: tables as Parquet, pages as HTML.
 
-The driver writes all of it, row by row: it cannot read what executors of a remote master write to their own disks. So
-the files are the same with every master.
+The driver writes all of it row by row: it cannot read what executors of a remote master write to their own disks. The
+files are the same with every master.
 """
 
 import json
@@ -26,15 +26,13 @@ REPORT = "report.html"
 
 
 class ResultDirectory:
-    """Writes tables and pages into a directory, which appears or replaces the old one as a whole.
+    """The directory appears or replaces the old one as a whole; a block that fails leaves the old one.
 
         with ResultDirectory(Path("out")) as results:
             shown = results.write_tables(frames)
             results.write_page("report.html", …)
 
-    `at`: the time of the newest rows that were read, for the tables.
-
-    A block that fails leaves the old directory. The end of the block frees what Spark keeps of the tables.
+    `at`: the time of the newest rows that were read. The end of the block frees what Spark keeps of the tables.
     """
 
     def __init__(self, path: StorePath, at: int | None = None) -> None:
@@ -54,7 +52,7 @@ class ResultDirectory:
         return shown
 
     def write_rows(self, name: str, schema: pa.Schema, rows: Iterable[Row]) -> TableExcerpt:
-        """For rows that the driver has."""
+        """Takes rows that the driver has."""
         self._schemas[name] = schema
         writer = DirectoryWriter(self._path_of(name), schema, at=self._at)
         rows = iter(rows)
@@ -91,9 +89,7 @@ class ResultDirectory:
 
 
 def _nullable(schema: StructType) -> StructType:
-    """Each value may be null, so that the files do not depend on whether Spark or this process has read their
-    source.
-    """
+    """Lets each value be null, so that the files do not depend on who has read their source."""
     text = schema.json()
     for attribute in ("nullable", "containsNull"):
         text = text.replace(f'"{attribute}":false', f'"{attribute}":true')

@@ -11,23 +11,21 @@ from kafka_reassign_rpc.support.human_units import duration, size, utc_time
 from kafka_reassign_rpc.support.text_table import table as text_table
 
 EXCERPT_ROWS = 20
-"""Rows that text, JSON and pages show; Parquet has all."""
+"""Text, JSON and pages show so many rows; Parquet has all."""
 
 
 LONGEST_CELL = 40
-"""Characters of a cell in text: a reason may have a thousand."""
+"""In characters: a reason may have a thousand."""
 
 
 ShowStatus = Callable[[str], None]
-"""Gets each step of a job in words."""
 
 
-def quiet(_: str) -> None:
-    """Nobody follows the steps of this job."""
+def quiet(_: str) -> None: ...
 
 
 class TableExcerpt(NamedTuple):
-    """The first rows of a table, and how many it has."""
+    """The first rows of a table, and its number of rows."""
 
     columns: Sequence[str]
     rows: Sequence[tuple[Any, ...]]
@@ -68,7 +66,7 @@ def text_lines(name: str, table: TableExcerpt, *, empty: str) -> list[str]:
 
 
 def json_document(table: TableExcerpt) -> dict[str, Any]:
-    """For --json: plain numbers, in bytes and seconds."""
+    """Sizes are in bytes, times in seconds."""
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     return {"rows": rows, "total": table.total}
 
@@ -90,13 +88,12 @@ TIME_COLUMNS = frozenset({"at", "seen", "seen_before", "when", "since", "started
 SECONDS, IN_SECONDS = "seconds", "_seconds"
 """The name of a column of durations, and the ending of others."""
 TITLES = {SECONDS: "took", "efficiency": "received of rate"}
-"""Titles that differ from the names in Parquet and JSON."""
 OF_MEASURE = frozenset({"least", "most", "mean", "target"})
 """The row's `measure` decides the unit of these columns."""
 
 
 def column_title(column: str) -> str:
-    """Cells of durations have their units."""
+    """Leaves out seconds, which cells show."""
     return TITLES.get(column, column.removesuffix(IN_SECONDS)).replace("_", " ")
 
 

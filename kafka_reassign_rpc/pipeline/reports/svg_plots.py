@@ -18,7 +18,7 @@ BEFORE, AFTER, TARGET = "#b4bfcc", "#0f766e", "#d97706"
 SERIES = ("#0f766e", "#d97706", "#4f46e5", "#be185d", "#0284c7", "#65a30d")
 _INK, _SOFT, _LINE = "#1c2733", "#5b6876", "#e3e8ee"
 _LONGEST_NAME, _NAMES = 20, 150
-"""Characters of a name below a bar, and of all names with their gaps. If they need more, only some bars get one."""
+"""In characters: a name below a bar, and all names with their gaps. If they need more, only some bars get one."""
 _FEW_BATCHES = 12
 """So many bars of a timeline are numbered each."""
 _NAMED_ROWS = 45
@@ -56,7 +56,7 @@ Format = Callable[[float], str]
 
 
 class _Ticks(FuncFormatter):
-    """Writes the values of an axis. Of two neighbours with the same text, as short times have, one shows it."""
+    """Of two neighbours with the same text, as short times have, one shows it."""
 
     def format_ticks(self, values: Any) -> list[str]:
         texts: list[str] = super().format_ticks(values)
@@ -64,8 +64,6 @@ class _Ticks(FuncFormatter):
 
 
 class Bars(NamedTuple):
-    """A value for each name, before and after (or only after), and the target of each."""
-
     title: str
     before: Sequence[float] | None
     after: Sequence[float]
@@ -74,7 +72,7 @@ class Bars(NamedTuple):
 
 
 def bar_plots(names: Sequence[str], panels: Sequence[Bars], label: str) -> str:
-    """Bar plots above one another, with the same names below; `label` is the axis of the names."""
+    """The plots stand above one another with the same names; `label` is the axis of the names."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(10, 2.3 * len(panels) + 0.4), layout="constrained")
         axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
@@ -126,7 +124,7 @@ def _label_names(axis: Any, names: Sequence[str], label: str) -> None:
 
 
 def timeline(starts: Sequence[float], lengths: Sequence[float], title: str, label: str, format_time: Format) -> str:
-    """One horizontal bar for each span of time, the first at the top."""
+    """Draws one horizontal bar for each span of time, the first at the top."""
     with mpl.rc_context({**_STYLE, "axes.grid.axis": "x"}):
         height = max(1.6, min(6.0, 0.9 + 0.16 * len(starts)))
         figure = Figure(figsize=(10, height), layout="constrained")
@@ -146,7 +144,7 @@ def timeline(starts: Sequence[float], lengths: Sequence[float], title: str, labe
 
 
 class HeatMap(NamedTuple):
-    """A row of values for each name, at equal steps of time. The colour is the share of the largest value of all."""
+    """Steps of time are equal. The colour is a value's share of the largest of all."""
 
     title: str
     rows: Sequence[Sequence[float]]
@@ -155,7 +153,7 @@ class HeatMap(NamedTuple):
 def heat_maps(
     names: Sequence[str], panels: Sequence[HeatMap], end: float, label: str, form: Format, time: Format
 ) -> str:
-    """Heat maps beside one another, with the same names and colours, from 0 to `end` seconds."""
+    """They stand beside one another with the same names and colours, from 0 to `end` seconds."""
     most = max((value for panel in panels for row in panel.rows for value in row), default=1.0) or 1.0
     with mpl.rc_context({**_STYLE, "axes.grid": False}):
         height = max(2.0, min(7.0, 1.2 + 0.14 * len(names)))
@@ -192,7 +190,7 @@ def line_plot(
     *,
     steps: bool = False,
 ) -> str:
-    """`steps`: whole numbers, each holds until the next."""
+    """`steps`: each value holds until the next."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(10, 2.8), layout="constrained")
         axis = figure.subplots()

@@ -1,8 +1,8 @@
 """One look at a cluster: its partitions between two lists of its moves.
 
-A move that begins between the answers would look like an assignment at rest, with the target and the removing replicas
-together. So the moves are listed before and after, and a partition in any of the lists counts as moving. The controller
-answers all three: other nodes learn of changes later.
+A move that begins between the answers would look like an assignment at rest, with target and removing replicas
+together. So a partition in any of the lists counts as moving. The controller answers all three: other nodes learn of
+changes later.
 """
 
 from collections.abc import Mapping
@@ -12,21 +12,17 @@ from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition
 from kafka_reassign_rpc.client.metadata_calls import Everything
 
 Moves = Mapping[TopicPartition, PartitionReassignment]
-"""In flight and in the queue."""
+"""They are in flight or in the queue."""
 
 
 class LookSource(Protocol):
-    """The calls of a client that `look` needs."""
-
     def list_partition_reassignments(self) -> Moves: ...
 
     def describe_everything(self) -> Everything: ...
 
 
 class ClusterLook(NamedTuple):
-    """What the controller answered.
-
-    everything   nodes and topics; the topics can be iterated over once
+    """everything   nodes and topics; the topics can be iterated over once
     moves        every partition that moved or waited at any time of the look, as listed last
     changed      partitions whose moves began, ended or changed during the look, sorted
     """

@@ -1,8 +1,8 @@
-"""Exports a running cluster as a snapshot, over the Kafka protocol, from any Kafka, in parts of bounded size.
+"""Exports a running cluster of any Kafka as a snapshot, over the Kafka protocol, in parts of bounded size.
 
-The client reads the one answer with all topics bit by bit. For each part of some thousand partitions the export asks
-all brokers at once for their replicas, and writes the answers before it goes on: memory does not grow with the cluster.
-A broker that does not answer costs one request timeout, once. Its sizes are those of the moment when it answered.
+The client reads the answer with all topics bit by bit. The export asks all brokers at once for the replicas of some
+thousand partitions and writes the answers before it goes on, so memory does not grow with the cluster. A broker that
+does not answer costs one request timeout, once. Its sizes are those of the moment when it answered.
 """
 
 import time
@@ -30,16 +30,13 @@ PART_PARTITIONS = 20_000
 MOST_LONG = 2**63 - 1
 """Network file systems tell almost so many bytes each."""
 CONFIG_TOPICS = 500
-"""Topics in one request for configs."""
-
 Status = Callable[[str], None]
 ReplicaKey = tuple[str, int, int]
-"""Topic, partition, broker."""
 
 
 @dataclass
 class ExportedSnapshot:
-    """Counts, and warnings about data that is missing or has changed."""
+    """`warnings` tell of data that is missing or has changed."""
 
     cluster_id: str
     brokers: int = 0
@@ -61,13 +58,14 @@ def export(
     rates: RatesTable | None = None,
     part_partitions: int = PART_PARTITIONS,
 ) -> ExportedSnapshot:
-    """Write a snapshot to `out`, which must not exist or be empty.
+    """Writes a snapshot to `out`, which must not exist or be empty.
 
     earlier     an older snapshot: the growth since then gives the produce rates that `rates` does not
     rates       what the operator knows
 
-    Raises BadInput if `out` is taken, `earlier` is of another cluster, or `rates` names what the cluster does not have,
-    KafkaError if the cluster does not answer. A broker that does not answer gives a warning, and its sizes are null.
+    Raises BadInput if `out` is taken, `earlier` is of another cluster, or `rates` names what the cluster does not
+    have, KafkaError if the cluster does not answer. A broker that does not answer gives a warning, and its sizes are
+    null.
     """
     at = time.time_ns() // 1_000_000
     with SnapshotWriter(out, at) as writer:
@@ -93,7 +91,7 @@ def export(
 
 
 def _parts(topics: Iterator[TopicInfo], size: int) -> Iterator[list[TopicInfo]]:
-    """Lists of whole topics with about `size` partitions together."""
+    """Topics stay whole, so a part has about `size` partitions."""
     part: list[TopicInfo] = []
     count = 0
     for topic in topics:
@@ -135,7 +133,7 @@ class _Export:
             self.warnings.add("the move of {}", "moves", name, "began or ended during the export, and counts as moving")
 
     def nodes(self, nodes: list[ClusterNode]) -> None:
-        """Find the live brokers; nodes that are our servers are left out."""
+        """Finds the live brokers; nodes that are our servers are left out."""
         self._log_dirs = self._ask({node.id: {} for node in nodes})
         servers = self._client.servers_among(node.id for node in nodes)
         for server in servers:
@@ -143,7 +141,7 @@ class _Export:
         self._live = {node.id: node for node in nodes if node.id not in servers}
 
     def partitions(self, topics: list[TopicInfo]) -> None:
-        """Ask the brokers about one part, then write its replicas, partitions and configs."""
+        """Asks the brokers about one part, then writes its replicas, partitions and configs."""
         wanted: dict[int, dict[str, list[int]]] = {}
         for topic in topics:
             if topic.error is not None:
@@ -253,8 +251,8 @@ class _Export:
             self._write_configs("broker", str(broker), configs)
 
     def _cordoned(self, brokers: Collection[int]) -> dict[int, bool | None]:
-        """Which brokers get no new replica: a kafka-reassign-rpc server tells it of all; elsewhere a broker is cordoned
-        if all of its log dirs are. None: nobody tells.
+        """A kafka-reassign-rpc server tells which brokers get no new replica; elsewhere a broker is cordoned if all
+        its log dirs are. None: nobody tells.
         """
         found: dict[int, bool | None] = dict.fromkeys(brokers)
         try:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 
 NAMED = 5
-"""Names in a line."""
 
 
 @dataclass

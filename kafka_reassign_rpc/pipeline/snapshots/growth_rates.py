@@ -37,7 +37,7 @@ class EarlierSizes:
             raise BadInput(f"{self._path}: is not older than what is exported now")
 
     def rate(self, topic: str, partition: int, size: int | None, at: int) -> float | None:
-        """Bytes per second; None if a size is unknown, or data was deleted meanwhile."""
+        """In bytes per second; None if a size is unknown, or data was deleted in between."""
         sizes = self._sizes.get(topic)
         before = _UNKNOWN if sizes is None or partition >= len(sizes) else sizes[partition]
         if size is None or before == _UNKNOWN or size < before:

@@ -1,4 +1,4 @@
-"""Whether what an operator says of brokers fits the brokers of a snapshot. Nothing here imports PySpark."""
+"""Whether what an operator says of brokers fits those of a snapshot. It does not import PySpark."""
 
 from collections.abc import Collection, Mapping
 
@@ -6,7 +6,6 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.support.counted import first_of
 
 _NAMED = 20
-"""Names in one message."""
 
 
 def require_brokers(flag: str, brokers: Collection[int], named: Collection[int]) -> None:
@@ -17,7 +16,7 @@ def require_brokers(flag: str, brokers: Collection[int], named: Collection[int])
 
 
 def require_weights(brokers: Mapping[int, bool], weights: Collection[int]) -> None:
-    """Raises BadInput unless there are no weights, or some of every live broker. `brokers`: which are live."""
+    """Raises BadInput unless there are no weights, or some of every live broker. `brokers`: whether each is live."""
     require_brokers("broker-weights", brokers, weights)
     unnamed = {broker for broker, live in brokers.items() if live} - set(weights)
     if unnamed and weights:

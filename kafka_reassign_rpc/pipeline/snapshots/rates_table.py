@@ -1,7 +1,8 @@
-"""The file of `export --rates`: what clients write and read, of partitions or of whole topics, as an operator knows it.
+"""The file of `export --rates`: what clients write and read, as an operator knows it.
 
 Columns: topic, partition, bytes_in, bytes_out, messages_in, cpu; rates are per second. A row without a partition is of
-its whole topic, whose partitions share it equally. A rate that is left out is not known. Nothing here imports PySpark.
+its whole topic, whose partitions share it equally. A rate that is left out is not known. This module does not import
+PySpark.
 """
 
 import io
@@ -54,7 +55,7 @@ class RatesTable:
             of_topic[index] = (rates[0], rates[1], rates[2], rates[3])
 
     def take(self, topic: str, partitions: Collection[int]) -> dict[int, Rates]:
-        """Of the partitions of a topic of the cluster; those that the file does not name are missing."""
+        """Partitions that the file does not name are missing."""
         given = self._rates.get(topic, {})
         if None in given and partitions:
             self._unseen.discard((topic, None))
@@ -72,7 +73,6 @@ class RatesTable:
 
 
 def _columns(path: StorePath) -> list[list[Any]]:
-    """In the order of `_COLUMNS`."""
     try:
         data = path.read_bytes()
         if data[:4] == b"PAR1":

@@ -1,7 +1,4 @@
-"""Writes, checks and reads snapshots: directories of Parquet files (`snapshot_schema`).
-
-A directory without meta.json is no snapshot.
-"""
+"""Writes, checks and reads snapshots: directories of Parquet files (`snapshot_schema`), complete with meta.json."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -41,15 +38,14 @@ if TYPE_CHECKING:
 
 
 class SnapshotWriter:
-    """Writes a snapshot under a hidden name and renames it at the end; a block that fails leaves nothing.
+    """Writes under a hidden name and renames it at the end; a block that fails leaves nothing.
 
         with SnapshotWriter(Path("out")) as writer:
             writer.brokers.add((1, "a", "localhost", 9092, None, None, True))
             writer.partitions.extend(…)
             writer.finish(SnapshotMeta(cluster_id="…", at=…))
 
-    Rows are tuples in the order of `snapshot_schema`. `at`: when it is taken, for its tables. Raises BadInput if `path`
-    is taken.
+    Rows are tuples in the order of `snapshot_schema`. `at`: when it is taken. Raises BadInput if `path` is taken.
     """
 
     def __init__(self, path: StorePath, at: int | None = None) -> None:
@@ -64,7 +60,7 @@ class SnapshotWriter:
         self.configs = TableWriter(self._hidden / FILES["configs"], CONFIGS, at=at)
 
     def finish(self, meta: SnapshotMeta) -> None:
-        """Write meta.json and rename the directory, once all rows are written."""
+        """Comes after all rows: writes meta.json and renames the directory."""
         for writer in self._writers():
             writer.close()
         write_file(self._hidden / META, msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n", sync=True)
@@ -104,7 +100,7 @@ def table_path(path: StorePath, table: str) -> StorePath:
 
 
 def check(path: StorePath) -> SnapshotMeta:
-    """Read the footer of every file, so that a job does not fail half way. Raises BadInput."""
+    """Reads the footer of every file, so that a job does not fail half way. Raises BadInput."""
     meta = read_meta(path)
     for name, schema in IN_EVERY_SNAPSHOT.items():
         if not table_path(path, name).exists():
@@ -116,12 +112,12 @@ def check(path: StorePath) -> SnapshotMeta:
 
 
 def count_partitions(path: StorePath) -> int:
-    """By the footers of the files. Raises BadInput."""
+    """Reads the footers of the files. Raises BadInput."""
     return parquet_files.check(table_path(path, "partitions"), IN_EVERY_SNAPSHOT["partitions"])
 
 
 def read(path: StorePath, table: str) -> pa.Table:
-    """A whole small table in memory; empty if the snapshot lacks an optional one."""
+    """Reads a whole small table; empty if the snapshot lacks an optional one."""
     if table in OPTIONAL and not table_path(path, table).exists():
         return TABLES[table].empty_table()
     return parquet_files.read(table_path(path, table), TABLES[table], added=ADDED[table])
@@ -150,7 +146,7 @@ def min_isrs(path: StorePath) -> tuple[dict[str, int], int]:
 
 
 def topic_names(path: StorePath) -> set[str]:
-    """Of all topics; a snapshot of an earlier release names them by their partitions alone."""
+    """A snapshot of an earlier release names topics by their partitions alone."""
     names = set(read(path, "topics")["topic"].to_pylist())
     column = pa.schema([TABLES["partitions"].field("topic")])
     for batch in () if names else parquet_files.record_batches(table_path(path, "partitions"), column):
@@ -178,7 +174,7 @@ def data_frame(spark: "SparkSession", path: StorePath, table: str) -> "DataFrame
 
 
 def data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, SnapshotMeta], table: str) -> "DataFrame":
-    """One table of several snapshots of one directory; `at` is the time of each row's snapshot."""
+    """Makes one table of several snapshots of one directory; `at` is the time of each row's snapshot."""
     from pyspark.sql import functions as f
 
     paths = [spark_uri(table_path(path, table)) for path in metas]
@@ -196,9 +192,8 @@ def data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, SnapshotM
 
 
 def small_data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, SnapshotMeta], table: str) -> "DataFrame":
-    """`data_frame_of_all` for small tables, which this process reads: for few rows Spark's way to a file takes longest.
-
-    Raises BadInput.
+    """As `data_frame_of_all`, but this process reads: for few rows Spark's way to a file takes longest. Raises
+    BadInput.
     """
     tables = []
     for path, meta in metas.items():

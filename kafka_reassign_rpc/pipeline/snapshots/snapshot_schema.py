@@ -1,7 +1,4 @@
-"""Which files and columns a snapshot has: the tables, and meta.json, which is written last.
-
-`planner/brokers/log_dir_volumes.py` finds out which log dirs share a volume.
-"""
+"""Which files and columns a snapshot has: the tables, and meta.json, which is written last."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, NamedTuple
@@ -100,7 +97,7 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
     ),
 }
 ADDED = {table: tuple(column.name for column in columns if column.added) for table, columns in COLUMNS.items()}
-"""By table: the columns that older snapshots lack."""
+"""Columns that older snapshots lack, by table."""
 
 
 def _schema(columns: Iterable[Column]) -> pa.Schema:
@@ -134,13 +131,11 @@ FILES = {
     "configs": "configs.parquet",
 }
 OPTIONAL = frozenset({"log_dirs", "topics"})
-"""Tables that a snapshot may lack."""
+"""A snapshot may lack these tables."""
 
 
 class SnapshotMeta(msgspec.Struct, frozen=True):
-    """meta.json.
-
-    at       when the export began: ms since the epoch (UTC)
+    """at       when the export began: ms since the epoch (UTC)
     source   the bootstrap servers of the export
     server   the kind of controller that answered: "kafka-reassign-rpc" or "kafka"
     """

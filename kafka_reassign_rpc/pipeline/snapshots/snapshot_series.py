@@ -1,4 +1,4 @@
-"""Snapshots that were taken over time, in one directory. Nothing here imports PySpark, which takes seconds."""
+"""Snapshots that were taken over time, in one directory. It does not import PySpark, which takes seconds."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ class FoundSnapshot(NamedTuple):
 
 
 def find_snapshots(directory: StorePath) -> list[FoundSnapshot]:
-    """The oldest first; the directory itself may be one.
+    """The oldest comes first; the directory itself may be one.
 
     Raises BadInput if there is none, one is unreadable, or they are of several clusters.
     """

@@ -28,7 +28,7 @@ class Offer:
 
     begun, done    they are in flight, or have ended
     refused        they will not begin, and why
-    later          they have not begun, but may if they are asked for again; with the error
+    later          they have not begun, but may if asked for again; with the error
     reordered      those of `later` that have their first leader in front
     """
 
@@ -41,14 +41,12 @@ class Offer:
 
 @dataclass(frozen=True)
 class BatchChanges:
-    """Changes with the options of one submission.
-
-    compares                 the controller compares the expected replicas in the same step
-    lifts                    the throttle takes the place of a stricter rate that stands
+    """compares                 the controller compares the expected replicas in the same step
+    lifts                    the throttle replaces a stricter rate that stands
     throttle                 bytes/s for moving replicas on each broker; 0: none; None: as it is
     reason                   what the controller keeps with each move; None: it keeps no reasons
-    queued_per_broker        moves join the controller's queue, and start while each of their receivers receives, and
-                             their sender sends, fewer than this; None: they start at once
+    queued_per_broker        moves join the controller's queue, and start while each receiver receives, and their sender
+                             sends, fewer than this; None: they start at once
     """
 
     cluster: PatientCluster
@@ -60,10 +58,8 @@ class BatchChanges:
     lifts: bool = False
 
     def begin(self, name: str, entries: Entries, reordered: Collection[TopicPartition] = ()) -> None:
-        """Begin these moves; if the controller refuses one for good, take back the others.
-
-        A refusal that may pass, or a lost answer, is no end: what the cluster shows decides what is sent again. Raises
-        PlanDoesNotFit, JobFailed.
+        """If the controller refuses one for good, takes back the others. After a refusal that may pass, or a lost
+        answer, what the cluster shows decides what is sent again. Raises PlanDoesNotFit, JobFailed.
         """
         deadline = time.monotonic() + self.cluster.intervals.patience
         left, begun = dict(entries), set[TopicPartition]()
@@ -79,7 +75,7 @@ class BatchChanges:
                 time.sleep(self.cluster.intervals.poll)
 
     def offer(self, name: str, entries: Entries, reordered: Collection[TopicPartition]) -> "Offer":
-        """Ask for these moves once. `reordered`: those that already have their first leader in front."""
+        """Asks once. `reordered` have their first leader in front already."""
         errors, is_lost = self._send(name, entries, reordered)
         doubtful = {one: entries[one] for one in errors}
         if not doubtful:
@@ -126,9 +122,8 @@ class BatchChanges:
     def _lead_first(
         self, name: str, entries: Entries, reordered: Collection[TopicPartition]
     ) -> dict[TopicPartition, KafkaError]:
-        """Let the planned first leaders lead, so that they send.
-
-        Returns why partitions could not be reordered. One whose election fails is copied from its present leader.
+        """Lets the planned first leaders lead, so that they send. Returns why partitions could not be reordered. One
+        whose election fails is copied from its present leader.
         """
         first = {one: entry for one, entry in entries.items() if entry.first_leader >= 0}
         if not first:
@@ -144,8 +139,8 @@ class BatchChanges:
         return errors
 
     def _waiting_for_permission(self, name: str, errors: dict[TopicPartition, KafkaError]) -> set[TopicPartition]:
-        """Partitions that could not be reordered because reassignments are disabled: their moves may wait in the queue,
-        so this is no error.
+        """While reassignments are disabled, partitions cannot be reordered. That is no error: their moves may wait in
+        the queue.
         """
         if self.queued_per_broker is None:
             return set()
@@ -156,13 +151,13 @@ class BatchChanges:
         return set(disabled)
 
     def lead_afterwards(self, name: str, found: BatchState) -> None:
-        """Let the first replicas lead once moves have ended. If that fails, the next run tries again."""
+        """Lets the first replicas lead once moves have ended. If that fails, the next run tries again."""
         if found.to_elect:
             with self.cluster.word_if_slow():
                 self._elect(name, sorted(found.to_elect), "led by the first leader of the plan still")
 
     def restore_order(self, name: str, entries: Entries) -> dict[TopicPartition, PlanEntry]:
-        """Restore order and leader from before the first leader was put in front. Nothing is copied. A partition that
+        """Restores order and leader from before the first leader was put in front; copies nothing. A partition that
         moves, or has changed otherwise, stays.
 
         Returns those that could not be restored, or may not be; a line names them. Raises nothing.
@@ -179,7 +174,7 @@ class BatchChanges:
         return {one: maybe[one] for one in failed}
 
     def _restore(self, maybe: Entries) -> tuple[set[TopicPartition], dict[TopicPartition, KafkaError]]:
-        """The restored partitions, and those that failed. Raises KafkaError."""
+        """Returns the restored partitions, and those that failed. Raises KafkaError."""
         found = self.cluster.state_when(
             maybe, lambda found: found.reordered >= maybe.keys(), self.cluster.intervals.poll
         )
@@ -195,7 +190,7 @@ class BatchChanges:
         return restored, {one: error for one, error in errors.items() if one in found.reordered}
 
     def _elect(self, name: str, partitions: list[TopicPartition], otherwise: str) -> None:
-        """Let the first replicas lead. If that fails, a line says why and what is the case `otherwise`."""
+        """If it fails, a line says why and what is the case `otherwise`."""
         if not partitions:
             return
         try:
@@ -225,9 +220,8 @@ class BatchChanges:
         )
 
     def change_throttle(self, name: str, moving: Entries) -> None:
-        """Give moves of an earlier run this throttle, in flight or in the queue, where they keep their place.
-
-        A move that ends meanwhile needs none. Raises JobFailed if the controller refuses.
+        """Gives moves of an earlier run this throttle; those in the queue keep their place. A move that ends meanwhile
+        needs none. Raises JobFailed if the controller refuses.
         """
         deadline = time.monotonic() + self.cluster.intervals.mismatch
         left = dict(moving)
@@ -254,7 +248,7 @@ class BatchChanges:
                 time.sleep(self.cluster.intervals.poll)
 
     def _take_back(self, name: str, refused: Mapping[TopicPartition, str], begun: Collection[TopicPartition]) -> None:
-        """Cancel the begun moves of a batch of which others were refused. Raises PlanDoesNotFit."""
+        """Cancels the begun moves of a batch of which others were refused. Raises PlanDoesNotFit."""
         results = self.cluster.ask(lambda: self.cluster.client.cancel_partition_reassignments(begun))
         completed = sum(isinstance(error, NoReassignmentInProgress) for error in results.values())
         exceptions = f", except {completed} that had completed" if completed else ""

@@ -21,7 +21,7 @@ Batch = Mapping[TopicPartition, PlanEntry]
 
 @dataclass
 class BatchRun:
-    """`live`: brokers that were live when it began; `changes`: with the reason for a batch of this name."""
+    """`live`: brokers that were live when it began; `changes` takes the batch's name for the reason."""
 
     cluster: PatientCluster
     plan: SubmittablePlan
@@ -34,9 +34,8 @@ class BatchRun:
     """Moves that have not begun, or were cancelled, with their first leader in front."""
 
     def run(self) -> int:
-        """Returns the number of moves that this run began.
-
-        Raises PlanDoesNotFit, SubmitStopped, JobFailed, BadInput.
+        """Returns the number of moves that this run began. Raises PlanDoesNotFit, SubmitStopped, JobFailed,
+        BadInput.
         """
         begun = 0
         for number, file in enumerate(self.plan.batches, 1):
@@ -45,7 +44,7 @@ class BatchRun:
         return begun
 
     def run_batch(self, name: str, batch: Batch, title: str) -> int:
-        """As `run`, for one batch. `title`: for the progress."""
+        """Returns and raises as `run`. `title`: for the progress."""
         found = self.cluster.stable_state(batch)
         changes = self.changes(name)
         changes.lead_afterwards(name, found)
@@ -59,7 +58,7 @@ class BatchRun:
         return begun
 
     def _carry_out(self, changes: BatchChanges, name: str, batch: Batch, found: BatchState, title: str) -> int:
-        """Begin what is left of a batch, and wait for its end. Returns how many moves it began."""
+        """Begins what is left of a batch, and waits for its end. Returns how many moves it began."""
         self.watch.wait_until_healthy(targets(batch))
         refused = mismatch_lines(found) + _missing_broker_lines(batch, found, self.live)
         if refused:
@@ -80,7 +79,7 @@ class BatchRun:
         self.under_way.see({name: batch[name] for name in moving})
 
     def _follow(self, changes: BatchChanges, name: str, batch: Batch, title: str) -> None:
-        """Show progress until no partition of the batch moves."""
+        """Shows progress until no partition of the batch moves."""
         tracker, waited = LogDirProgressTracker(), dict[TopicPartition, int]()
         while True:
             listed, snapshot = self.cluster.progress(tracker, batch.keys())
@@ -101,14 +100,14 @@ class BatchRun:
             time.sleep(self.cluster.intervals.poll)
 
     def _require_life(self, name: str, batch: Batch) -> None:
-        """If all that is left waits for lost brokers, raises SubmitStopped unless one is back."""
+        """Raises SubmitStopped if all that is left waits for lost brokers, and none is back."""
         self.watch.wait_until_healthy(targets(batch))
         waiting = waiting_for_lost(self.under_way.moves, self.watch.live)
         if len(waiting) == len(self.under_way.moves):
             raise stop_for(name, waiting, "all other moves of the batch are done, those of later ones have not begun")
 
     def _require_done(self, changes: BatchChanges, name: str, batch: Batch) -> None:
-        """Let the first replicas lead. Raises PlanDoesNotFit for partitions that did not reach their targets."""
+        """Lets the first replicas lead. Raises PlanDoesNotFit for partitions that did not reach their targets."""
         found = self.cluster.state_when(batch, lambda found: found.is_done, self.cluster.intervals.arrival)
         changes.lead_afterwards(name, found)
         if not found.is_done:

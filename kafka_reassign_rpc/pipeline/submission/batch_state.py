@@ -24,7 +24,7 @@ from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 
 @dataclass(frozen=True)
 class BatchState:
-    """The partitions of a batch by state; `mismatched` has the reason for each.
+    """`mismatched` has the reason for each.
 
     reordered    those of `not_begun` that have their first leader in front already
     to_elect     those of `done` that their first leader still leads: an election lets the first replica lead
@@ -49,7 +49,7 @@ def batch_state(
     topics: Mapping[str, TopicInfo],
     in_flight: Mapping[TopicPartition, PartitionReassignment],
 ) -> BatchState:
-    """`topics`: the batch's topics; `in_flight`: all reassignments that the controller lists."""
+    """`in_flight`: all reassignments that the controller lists."""
     by_state: dict[str, set[TopicPartition]] = {"done": set(), "moving": set(), "not begun": set(), "reordered": set()}
     mismatched, leaders = {}, {}
     for name, entry in batch.items():
@@ -74,12 +74,11 @@ def batch_state(
 
 
 def _is_led_by_first_leader(entry: PlanEntry, leader: int) -> bool:
-    """Whether the plan's first leader still leads, and not the first replica."""
     return entry.first_leader >= 0 and leader == entry.first_leader and leader != entry.replicas[0]
 
 
 def _partition_state(entry: PlanEntry, topic: TopicInfo | None, move: PartitionReassignment | None) -> str:
-    """The state, or why the partition does not match the plan."""
+    """Returns the state, or why the partition does not match the plan."""
     if topic is not None and entry.topic_id and topic.topic_id and topic.topic_id != entry.topic_id:
         return f"the topic was deleted and made again: its id is {topic.topic_id}, in the snapshot {entry.topic_id}"
     if move is not None:
@@ -109,6 +108,6 @@ def mismatch_lines(found: BatchState) -> list[str]:
 
 
 def missing_broker(entry: PlanEntry, live: Set[int]) -> str:
-    """Why a move cannot begin: a broker of its target is not live; or ""."""
+    """Says why a move cannot begin: a broker of its target is not live; or ""."""
     gone = [broker for broker in entry.replicas if broker not in live]
     return f"broker {gone[0]} is not live" if gone else ""

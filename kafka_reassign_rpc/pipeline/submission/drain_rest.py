@@ -1,4 +1,4 @@
-"""Where the replicas go that came to a drained broker after the snapshot of its plan. Pure."""
+"""Where replicas go that came to a drained broker after the snapshot of its plan. Pure."""
 
 from collections.abc import Collection, Iterable
 
@@ -10,7 +10,7 @@ from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition, PlannerTopic
 
 MOST = 1_000
-"""Moves that `submit` plans by itself: of more, another plan shows first what they cost."""
+"""For more moves another plan shows first what they cost."""
 
 
 def moves_of(
@@ -21,11 +21,11 @@ def moves_of(
     cordoned: Collection[int],
     staying: Collection[TopicPartition],
 ) -> dict[TopicPartition, PlanEntry]:
-    """The first MOST moves; empty where nobody may take them.
+    """Gives the first MOST moves; empty where nobody may take them.
 
     nodes     live brokers
-    to        those that alone get replicas; empty: any
-    staying   partitions with a move, in flight or waiting: it is somebody's; and those that the plan left out
+    to        the only brokers that get replicas; empty: any
+    staying   partitions that move or wait, on whose behalf ever; and those that the plan left out
     """
     there = {node.id: PlannerBroker(node.id, node.rack, cordoned=node.id in cordoned) for node in nodes}
     ids: dict[str, str] = {}

@@ -1,7 +1,7 @@
-"""What `submit` does for brokers that a plan drains, beside its moves: it cordons them first, so that the controller
-places nothing new there, moves away what came after the snapshot, and says at the end whether they are empty.
+"""What `submit` does for brokers that a plan drains, beside its moves: it cordons them first, moves away what came
+after the snapshot, and says at the end whether they are empty.
 
-A drain of some topics alone does not empty a broker: then it does neither.
+A drain of some topics alone does not empty a broker: then it does none of this.
 """
 
 import shlex
@@ -28,13 +28,13 @@ from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plur
 from kafka_reassign_rpc.support.typed_commands import command
 
 ROUNDS = 3
-"""So often it looks for what came meanwhile: without a cordon more may come each time."""
+"""Without a cordon more may come each time."""
 MEANWHILE = "meanwhile"
 
 
 @dataclass
 class DrainedBrokers:
-    """`path`: of the plan; `cordons`: the brokers are cordoned first. All methods raise KafkaError."""
+    """`cordons`: the brokers are cordoned first. All methods raise KafkaError."""
 
     cluster: PatientCluster
     path: StorePath
@@ -48,7 +48,7 @@ class DrainedBrokers:
         return () if info.requested.topics else sorted(set(drained))
 
     def announce(self) -> None:
-        """What a run that changes something would begin with."""
+        """Says how a run that changes something would begin."""
         if self.brokers and self.cordons and not self.plan.undoes:
             if self._can_cordon():
                 self.cluster.output.line(f"{self._named()} {self._are()} cordoned first (--no-cordon: not)")
@@ -71,9 +71,8 @@ class DrainedBrokers:
         line(f"{self._named()} {self._are()} cordoned: `{self._how_to_open()}` opens {self._them()} again")
 
     def move_rest(self, run: BatchRun) -> int:
-        """Moves away what came meanwhile, once the plan is carried out. Returns how many moves began.
-
-        Raises as `BatchRun.run_batch`, but for moves that fit no more: they are named, and stay.
+        """Moves away what came since the snapshot, once the plan is carried out. Returns how many moves began. Raises
+        as `BatchRun.run_batch`, but moves that fit no more are named, and stay.
         """
         begun = 0
         for number in range(1, ROUNDS + 1) if self.brokers and not self.plan.undoes else ():
@@ -93,8 +92,9 @@ class DrainedBrokers:
         return begun
 
     def _wait_for_moves(self, run: BatchRun) -> None:
-        """For those that empty the brokers already: a run that was killed has begun them, or somebody else has. One
-        that waits for a lost broker is not waited for."""
+        """A killed run, or somebody else, may have begun moves that empty the brokers. Does not wait for those that
+        wait for a lost broker.
+        """
         while leaving := [one for one in self.cluster.moves().values() if self._empties(one, run.watch.live)]:
             run.watch.is_healthy(frozenset())
             self.cluster.output.status(f"{counted(len(leaving), 'partition')} on the way from {self._named()}")
@@ -105,7 +105,9 @@ class DrainedBrokers:
 
     @cached_property
     def _left_out(self) -> frozenset[TopicPartition]:
-        """By the plan, for a reason that holds still: here nobody knows how large they are. Raises BadInput."""
+        """The plan left them out for a reason that still holds: here nobody knows how large they are. Raises
+        BadInput.
+        """
         if not (self.path / LEFT_OUT).exists():
             return frozenset()
         batches = parquet_files.record_batches(self.path / LEFT_OUT, LEFT_OUT_SCHEMA)
@@ -127,7 +129,7 @@ class DrainedBrokers:
         return self.cluster.until(self._look, lambda found: not _is_full(found), self.cluster.intervals.mismatch)
 
     def tell(self, begun: int | None) -> None:
-        """Whether the brokers are empty, and stay so. What is left is named, with the commands that move it.
+        """Says whether the brokers are empty and stay so, and names what is left with the commands that move it.
 
         Raises NotEmpty once the plan is carried out, with `begun` moves by this run; None: it is not.
         """

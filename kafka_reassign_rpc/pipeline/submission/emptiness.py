@@ -1,4 +1,4 @@
-"""What `submit` says at its end of what its plan empties, brokers or log dirs: the same words for both."""
+"""What `submit` says at its end of brokers or log dirs that its plan empties."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,13 +9,11 @@ NAMED = 5
 
 
 class NotEmpty(Exception):
-    """The plan is carried out, and something that it empties still holds replicas. Exit code 5."""
+    """The plan is carried out, but something that it empties still holds replicas. Exit code 5."""
 
 
 @dataclass
 class Left:
-    """What is still there: how many replicas, and the first of them."""
-
     count: int = 0
     first: list[str] = field(default_factory=list)
 

@@ -8,14 +8,16 @@ from kafka_reassign_rpc.pipeline.submission.stop_conditions import ClusterHealth
 
 
 class Journal(msgspec.Struct, frozen=True):
-    """submit.json, of an undo undo.json, in the plan's directory."""
+    """submit.json, or undo.json of an undo, in the plan's directory."""
 
     cluster_id: str
     health: ClusterHealth
 
 
 def first_health(file: StorePath, cluster_id: str, now: ClusterHealth, *, accept_health: bool) -> ClusterHealth:
-    """What the file has; else, or with `accept_health`, the health now, which the file then keeps. Raises BadInput."""
+    """Returns what the file has; else, or with `accept_health`, the health now, which the file then keeps. Raises
+    BadInput.
+    """
     if not accept_health:
         try:
             return msgspec.json.decode(file.read_bytes(), type=Journal).health

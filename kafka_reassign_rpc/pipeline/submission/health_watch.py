@@ -1,5 +1,3 @@
-"""Checks the cluster's health while moves run."""
-
 import time
 from collections.abc import Set
 from dataclasses import dataclass
@@ -13,9 +11,8 @@ SHARE_OF_TIME = 0.1
 
 @dataclass
 class HealthWatch:
-    """Checks every `PollIntervals.health` seconds, or less often if a check takes long.
-
-    `live`: nodes at the last check.
+    """Checks every `PollIntervals.health` seconds, or less often if a check takes long. `live`: nodes at the last
+    check.
     """
 
     cluster: PatientCluster
@@ -24,20 +21,19 @@ class HealthWatch:
     _due: float = 0.0
 
     def wait_until_healthy(self, targets: Set[int]) -> None:
-        """Check again while a condition to stop is suspected. Raises SubmitStopped.
-
-        targets    brokers that get replicas by the moves that run or come next
+        """Checks again while a condition to stop is suspected. `targets` get replicas by moves that run or come next.
+        Raises SubmitStopped.
         """
         while not self.check(targets):
             self.cluster.output.status("the cluster seems to be unhealthy, checking again")
             time.sleep(self.cluster.intervals.health)
 
     def is_healthy(self, targets: Set[int]) -> bool:
-        """Whether the last check found no condition to stop; a new one if it is due. Raises SubmitStopped."""
+        """Returns the last check's result, or a new one's if it is due. Raises SubmitStopped."""
         return self.check(targets) if time.monotonic() >= self._due else not self.conditions.suspected
 
     def check(self, targets: Set[int]) -> bool:
-        """Whether a check now finds no condition to stop. Raises SubmitStopped for one that is certain."""
+        """False while a condition to stop is suspected. Raises SubmitStopped for one that is certain."""
         began = time.monotonic()
         moving = self.cluster.moves()
         _, health = self.cluster.health()

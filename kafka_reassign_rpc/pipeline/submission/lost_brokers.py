@@ -10,7 +10,7 @@ from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
 from kafka_reassign_rpc.support.counted import counted
 
 Waiting = Mapping[TopicPartition, int]
-"""Move -> the lost broker for which it waits."""
+"""The lost broker that each move waits for."""
 
 
 def waiting_for_lost(moves: Entries, live: Set[int]) -> dict[TopicPartition, int]:
@@ -36,7 +36,7 @@ def _texts(waiting: Waiting) -> dict[str, list[TopicPartition]]:
 
 
 def stop_for(name: str, waiting: Waiting, others: str, *more: str) -> SubmitStopped:
-    """Only waiting is left. `others`: what became of the other moves; `more`: lines after these."""
+    """Serves where only waiting is left. `others`: what became of the other moves; `more`: lines after these."""
     first = (
         f"{name}: {others}. What is left ends when its brokers are back, or when it is cancelled; run the same command "
         "again then:"

@@ -1,16 +1,16 @@
 """Which moves of a plan may be in flight: at most so many for each broker, and in all. Pure.
 
 A move counts for its sender (the partition's leader) and for each broker that it adds. A broker has as many places for
-what it sends as for what it receives. Moves begin in the order of the plan; those behind pass one that has no room, but
-no more than the caller reads beyond it, so a move with several copies is not passed until the plan ends. A move that
-copies nothing needs room only in all.
+what it sends as for what it receives. Moves begin in the order of the plan; those behind pass one that has no room,
+but no more than the caller reads beyond it, so a move with several copies is not passed until the plan ends. A move
+that copies nothing needs room only in all.
 
-No broker waits for a slow one while others have work for it. First, moves between one pair of brokers take at most half
-of the places of a broker; only what is left then goes to them. While nothing of a broker ends but moves of others do,
+No broker waits for a slow one while others have work for it. Moves between one pair of brokers first take at most half
+of a broker's places; they get others only if these are left. While nothing of a broker ends but moves of others do,
 each other broker first shares one place with it.
 
-A controller with a queue gets more moves than may start, and starts them in order. Of a pair it gets one fewer than a
-broker has places, or one if a broker of the pair is slow, while other moves need one of the two: so these always find a
+A controller with a queue gets more moves than may start, and starts them in order. While other moves need a broker of
+a pair, the pair gets one fewer than a broker has places, or one if a broker of it is slow: so the others always find a
 place.
 """
 
@@ -34,13 +34,12 @@ class WindowCaps(NamedTuple):
 
 
 QUEUED_FOR_EACH = 2
-"""Moves in the controller's queue for each one in flight, so that one starts as soon as another ends."""
+"""For each move in flight so many wait in the controller's queue: one starts as soon as another ends."""
 
 Link = tuple[int, bool]
-"""A broker, and whether it sends: what a move takes a place of."""
+"""A broker, and whether it sends: a move takes a place of it."""
 
 Pair = tuple[int, int]
-"""The sender and a receiver of a move."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,6 @@ class WindowMove:
 
     @classmethod
     def of(cls, entry: PlanEntry, leader: int) -> "WindowMove":
-        """A move from the expected replicas, or from a new order of them."""
         receivers = tuple(broker for broker in entry.replicas if broker not in entry.expected_replicas)
         sender = entry.first_leader if entry.first_leader >= 0 else leader
         return cls(entry, sender if receivers else -1, receivers)
@@ -69,7 +67,6 @@ class WindowMove:
 
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
-        """One for each copy."""
         return tuple((self.sender, receiver) for receiver in self.receivers if self.sender >= 0)
 
 
@@ -89,10 +86,9 @@ class _Taken:
 
 @dataclass
 class MoveWindow:
-    """The moves of a plan that wait, in order, and those in flight. The caller reports what begins and ends.
+    """Moves that wait, in the order of the plan, and those in flight. The caller reports what begins and ends.
 
-    has_queue    moves that begin join the controller's queue, which lets only `caps` start; here they count as in
-                 flight
+    has_queue    moves that begin join the controller's queue, which lets only `caps` start; here they are in flight
     stuck        moves in flight that wait for a lost broker: they take no places
     """
 
@@ -113,9 +109,8 @@ class MoveWindow:
         self._seen += len(moves)
 
     def ahead(self, queued: Collection[TopicPartition] = ()) -> int:
-        """How many moves have come since the first that has not started; 0: all have.
-
-        queued    moves in flight that wait in the controller's queue
+        """Counts moves that came since the first that has not started; 0: all have. `queued`: moves in flight that
+        wait in the controller's queue.
         """
         first = [*islice(self.waiting, 1), *(queued & self.moving.keys())]
         return self._seen - min((self._numbers[name] for name in first), default=self._seen)
@@ -142,13 +137,12 @@ class MoveWindow:
         self._numbers[name] = self._seen
 
     def set_apart(self, stuck: Collection[TopicPartition]) -> None:
-        """These moves in flight wait for a lost broker, and no others do."""
+        """Only these moves in flight wait for a lost broker."""
         flying = self.moving | self.stuck
         self.stuck = {name: move for name, move in flying.items() if name in stuck}
         self.moving = {name: move for name, move in flying.items() if name not in stuck}
 
     def next(self) -> list[WindowMove]:
-        """The moves that may begin now, in order."""
         taken = _Taken(self.moving.values())
         chosen = {name: move for name, move in self.waiting.items() if self._fits(move, taken, self._at_first)}
         at_most = self._beside_others() if self.has_queue else self._all_places
@@ -160,7 +154,7 @@ class MoveWindow:
         return [move for name, move in self.waiting.items() if name in chosen] if chosen else []
 
     def _fits(self, move: WindowMove, taken: _Taken, share: Callable[[Pair], int]) -> bool:
-        """Whether there is room, and each pair has taken less than its share; then the move takes it."""
+        """If there is room and each pair has taken less than its share, the move takes it."""
         if taken.in_all >= self.caps.in_all:
             return False
         if any(taken.by_link[link] >= self._places for link in move.links):
@@ -179,12 +173,11 @@ class MoveWindow:
         return self._places
 
     def _at_first(self, pair: Pair) -> int:
-        """Places that moves of a pair take at first."""
         return (self.caps.per_broker + 1) // 2 if self.slow.isdisjoint(pair) else 1
 
     def _beside_others(self) -> Callable[[Pair], int]:
-        """Places of each pair in a controller with a queue: too few to keep other moves from starting, if there are
-        any.
+        """Places of a pair in a controller with a queue: too few to keep other moves from starting, if there
+        are any.
         """
         moves = [*self.waiting.values(), *self.moving.values()]
         work = _Taken(moves)
@@ -200,8 +193,8 @@ class MoveWindow:
         return share
 
     def adapt(self) -> None:
-        """Find the slow brokers: nothing of them has ended since the last call, but something of half of the busy ones
-        has.
+        """Finds the slow brokers: of these nothing has ended since the last call, while of half of the busy ones
+        something has.
         """
         busy = {broker for move in self.moving.values() for broker in move.brokers}
         ended, self._ended = self._ended, Counter()

@@ -1,4 +1,4 @@
-"""What submit asks the cluster. Errors that may pass are asked again, and a slow answer is reported."""
+"""What submit asks the cluster. It repeats what failed with errors that may pass, and reports a slow answer."""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -27,14 +27,13 @@ from kafka_reassign_rpc.support.slow_word import word_if_slow
 
 T = TypeVar("T")
 Listed = Mapping[TopicPartition, PartitionReassignment]
-"""Moves in flight and in the queue."""
+"""They are in flight or in the queue."""
 
 
 @dataclass
 class PatientCluster:
-    """All methods raise KafkaError if the cluster is silent for too long, or if asking again does not help.
-
-    racks    of the live nodes, as `health` last found them
+    """All methods raise KafkaError if the cluster is silent for too long, or if asking again does not help. `racks`
+    are those of the live nodes, as `health` last found them.
     """
 
     client: ReassignmentClient
@@ -57,12 +56,11 @@ class PatientCluster:
             time.sleep(self.intervals.poll)
 
     def word_if_slow(self) -> AbstractContextManager[None]:
-        """Report that the cluster does not answer, if the block takes long."""
         text = f"the cluster has not answered for {self.intervals.slow:g} s, waiting"
         return word_if_slow(self.output.status, text, self.intervals.slow)
 
     def health(self) -> tuple[str, ClusterHealth]:
-        """The cluster's id, and its health now."""
+        """Returns also the cluster's id."""
 
         def read() -> tuple[str, ClusterHealth]:
             everything = self.client.describe_everything()
@@ -75,7 +73,7 @@ class PatientCluster:
         return self.ask(lambda: self.client.list_partition_reassignments(partitions))
 
     def state(self, batch: Mapping[TopicPartition, PlanEntry]) -> BatchState:
-        """As the controller knows it."""
+        """The controller's own knowledge."""
         moves = self.moves(batch.keys())
         names = {name.topic for name in batch}
         topics = self.ask(lambda: self.client.find_topics(names, of_controller=True))
@@ -84,11 +82,11 @@ class PatientCluster:
     def state_when(
         self, batch: Mapping[TopicPartition, PlanEntry], is_stable: Callable[[BatchState], bool], within: float
     ) -> BatchState:
-        """The batch's state once it is `is_stable`, or after `within` seconds."""
+        """Waits until it is `is_stable`, for `within` seconds at most."""
         return self.until(lambda: self.state(batch), is_stable, within)
 
     def until(self, look: Callable[[], T], is_right: Callable[[T], bool], within: float) -> T:
-        """What `look` finds once that `is_right`, or after `within` seconds."""
+        """Returns what `look` finds once that `is_right`, or after `within` seconds."""
         deadline = time.monotonic() + within
         found = look()
         while not is_right(found) and time.monotonic() < deadline:
@@ -97,13 +95,13 @@ class PatientCluster:
         return found
 
     def stable_state(self, batch: Mapping[TopicPartition, PlanEntry]) -> BatchState:
-        """The batch's state, once nodes had time to learn of moves that have ended."""
+        """Waits until nodes had time to learn of moves that have ended."""
         return self.state_when(batch, lambda found: not found.mismatched, self.intervals.mismatch)
 
     def progress(
         self, tracker: LogDirProgressTracker, partitions: Collection[TopicPartition]
     ) -> tuple[Listed, ProgressSnapshot]:
-        """Frozen brokers cost `sizes` seconds, now and then."""
+        """Frozen brokers cost `sizes` seconds now and then."""
         return self.ask(lambda: read_progress(self, tracker, time.monotonic(), partitions))
 
     # What `read_progress` asks

@@ -1,4 +1,4 @@
-"""A plan beside the present cluster: which moves are done, moving, to begin, or no longer fit."""
+"""A plan compared with the cluster now: which moves are done, moving, to begin, or no longer fit."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -14,11 +14,10 @@ from kafka_reassign_rpc.pipeline.plans.move_list import ListedMove
 from kafka_reassign_rpc.pipeline.submission.batch_state import batch_state, missing_broker
 
 _MOVES = 1000
-"""Moves that are compared at a time."""
 
 
 class MoveState(StrEnum):
-    """MOVING: in flight, or waiting in the queue."""
+    """MOVING includes moves that wait in the queue."""
 
     DONE = "done"
     MOVING = "moving"
@@ -27,7 +26,7 @@ class MoveState(StrEnum):
 
 
 class ComparedMove(NamedTuple):
-    """`why`: what no longer fits, for CHANGED."""
+    """`why` is for CHANGED."""
 
     move: ListedMove
     state: MoveState
@@ -47,9 +46,8 @@ class ClusterNow(NamedTuple):
 
 
 def look(client: ReassignmentClient, cluster_id: str, topics: Collection[str]) -> ClusterNow:
-    """Raises BadInput if it is another cluster, KafkaError.
-
-    Moves are listed before and after the metadata: one that begins or ends meanwhile counts as moving.
+    """Lists moves before and after the metadata: one that begins or ends meanwhile counts as moving. Raises BadInput
+    if it is another cluster, KafkaError.
     """
     before = client.list_partition_reassignments()
     everything = client.describe_everything()
@@ -63,9 +61,8 @@ def look(client: ReassignmentClient, cluster_id: str, topics: Collection[str]) -
 def compare(
     moves: Iterable[ListedMove], topic_ids: Mapping[str, str], now: ClusterNow, kinds: Counter[MoveState]
 ) -> Iterator[ComparedMove]:
-    """Each move with its state, in order. `kinds` counts moves by state as they come.
-
-    topic_ids    those of the plan: a topic with another id is another topic
+    """Moves stay in order; `kinds` counts them by state as they come. `topic_ids` are the plan's: a topic with another
+    id is another topic.
     """
     left = iter(moves)
     while part := list(islice(left, _MOVES)):
@@ -91,7 +88,7 @@ def _entry(move: ListedMove, topic_ids: Mapping[str, str]) -> PlanEntry:
 
 
 def difference_text(kinds: Mapping[MoveState, int]) -> str:
-    """10 done, 3 moving, 4 to begin, 1 does not fit."""
+    """For example `10 done, 3 moving, 4 to begin, 1 does not fit`."""
     changed = kinds.get(MoveState.CHANGED, 0)
     parts = [
         f"{kinds.get(state, 0)} {state.replace('-', ' ')}" for state in MoveState if state is not MoveState.CHANGED

@@ -1,9 +1,9 @@
 """How far a plan is, in moves and bytes, and the time that is left. Pure.
 
-A move counts for the mean bytes of its batch. The remaining time is that of the plan's simulation from the same amount
-of bytes on, scaled by the pace of the last minutes: so the end of a plan, where few brokers still copy, does not seem
-as fast as its beginning. Without a simulation the rate of bytes counts as constant. If nothing was copied for minutes,
-the time is unknown. Moves that are left out no longer belong to the plan.
+A move counts for the mean bytes of its batch. The remaining time is what the plan's simulation takes from the same
+amount of bytes on, scaled by the pace of the last minutes: at the end of a plan few brokers still copy, and it is
+slower. Without a simulation the rate of bytes counts as constant. If nothing was copied for minutes, the time is
+unknown. Moves that are left out no longer belong to the plan.
 """
 
 from bisect import bisect_left
@@ -19,12 +19,13 @@ from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanInfo, PlannedTime
 from kafka_reassign_rpc.pipeline.submission.submit_settings import BAR_WIDTH
 
 WINDOW_S = 300.0
-"""Seconds that the rate covers."""
+"""The rate covers so many seconds."""
 
 
 def least_seconds(info: PlanInfo, rate: Callable[[int, str], int]) -> float:
-    """No way to carry the plan out takes less: the bytes of the broker that needs longest, over its rate; 0.0 where the
-    plan does not say what brokers copy. `rate`: bytes/s that hold on a side of a broker, by the config's name."""
+    """The bytes of the broker that needs longest, over its rate; 0.0 where the plan does not say what brokers copy.
+    `rate`: bytes/s that hold on a side of a broker, by the config's name.
+    """
     longest = 0.0
     for one in (info.timeline or PlannedTimeline()).brokers:
         for side, spans in ((FOLLOWER_RATE, one.received), (LEADER_RATE, one.sent)):
@@ -34,8 +35,6 @@ def least_seconds(info: PlanInfo, rate: Callable[[int, str], int]) -> float:
 
 
 class PlannedPace:
-    """When the plan's simulation has copied how much."""
-
     def __init__(self, info: PlanInfo) -> None:
         self.seconds = info.expected_seconds or 1.0
         timeline = info.timeline or PlannedTimeline()
@@ -44,7 +43,7 @@ class PlannedPace:
         self._copied = [0, *accumulate(spans)] if sum(spans) else []
 
     def at(self, share: float) -> float:
-        """The seconds after which the simulation has copied this share of all bytes, from 0 to 1."""
+        """Seconds after which the simulation has copied this share of all bytes, from 0 to 1."""
         if not self._copied or share >= 1:
             return self.seconds * min(share, 1.0)
         wanted = share * self._copied[-1]
@@ -58,8 +57,7 @@ class PlannedPace:
 class PlanProgress:
     """Count each move once: with `done`, or with `left_out`.
 
-    least_seconds   where other limits hold than the plan was made with: no way to carry it out takes less; 0: unknown.
-                    None: the plan's own limits hold
+    least_seconds   the plan takes at least this with limits other than its own; 0: unknown. None: its own limits hold
     """
 
     info: PlanInfo
@@ -85,19 +83,16 @@ class PlanProgress:
 
     @property
     def moves(self) -> int:
-        """Moves without those left out; 0 if the summary does not say."""
+        """Leaves out those left out; 0 if the summary does not say."""
         return sum(self._moves.values())
 
     @property
     def _moves(self) -> dict[int, int]:
-        """By batch."""
         return {one.batch: one.moves - self._left_out[one.batch] for one in self.info.batches}
 
     def progress(self, now: float, copied: Iterable[int], ended: Iterable[int] = ()) -> Progress:
-        """The rate is None at first.
-
-        copied    the bytes that each move in flight has copied
-        ended     the batches of ended moves that `done` has not counted yet
+        """The rate is None at first. `copied`: bytes of each move in flight; `ended`: batches of ended moves that
+        `done` has not counted yet.
         """
         total, earlier = self.info.bytes_of(self._moves), self.info.bytes_of(self._earlier)
         done = min(self.info.bytes_of(self._done + Counter(ended)) + sum(copied), total)
@@ -111,9 +106,8 @@ class PlanProgress:
         return Progress(done, total if self.info.batches else None, rate, left)
 
     def _left(self, seconds: float, before: int, done: int, total: int) -> float | None:
-        """Seconds until the end of the plan, which has copied `done` bytes, and `seconds` ago `before`.
-
-        None: unknown.
+        """Seconds until the end of the plan, which has copied `done` bytes, and `seconds` ago `before`; None:
+        unknown.
         """
         at = self._pace.at(done / total)
         if done == total or not seconds:
@@ -125,7 +119,7 @@ class PlanProgress:
     def text(
         self, now: float, snapshot: ProgressSnapshot | None, moving: int, waiting: int, ended: Sequence[int] = ()
     ) -> str:
-        """The line that submit shows. `waiting`: moves that have not begun, and those in the controller's queue."""
+        """The line that submit shows. `waiting`: moves that have not begun, or wait in the controller's queue."""
         flying = {} if snapshot is None else snapshot.moves
         found = self.progress(now, (one.done or 0 for one in flying.values()), ended)
         done = self._done.total() + len(ended)

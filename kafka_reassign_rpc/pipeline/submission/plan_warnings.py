@@ -20,9 +20,8 @@ from kafka_reassign_rpc.pipeline.submission.submit_settings import ProgressOutpu
 
 @dataclass
 class ThrottleWatch:
-    """Finds moves to which producers write faster than the throttle lets them copy. Pure.
+    """Finds moves to which producers write faster than the throttle (bytes/s) lets them copy. Pure.
 
-    throttle  bytes/s
     long      seconds after which a move whose remaining bytes grow will not end by itself
     """
 
@@ -91,7 +90,6 @@ class PlanWarnings:
             self._output.line(rack_warning(losing))
 
     def of_throttle(self, now: float, moves: Mapping[TopicPartition, Progress]) -> None:
-        """`now`: seconds of one clock."""
         growing = [] if self._throttle is None else self._throttle.growing(now, moves)
         if self._throttle is not None and growing:
             self._output.line(self._throttle.warning(growing))

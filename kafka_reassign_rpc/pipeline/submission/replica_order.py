@@ -11,14 +11,12 @@ Entries = Mapping[TopicPartition, PlanEntry]
 
 
 def first_led(entries: Entries) -> dict[TopicPartition, PlanEntry]:
-    """Moves that put another replica in front first."""
     return {name: entry for name, entry in entries.items() if entry.reordered != entry.expected_replicas}
 
 
 def order_before(entries: Entries) -> PlanBatch:
-    """Restores the order of these partitions, as a file for kafka-reassign --execute.
-
-    It expects the reordered replicas: those after a cancel.
+    """Restores the order of these partitions, as a file for kafka-reassign --execute. It expects the reordered
+    replicas: those after a cancel.
     """
     return PlanBatch(
         [

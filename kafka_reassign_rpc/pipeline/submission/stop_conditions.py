@@ -20,11 +20,8 @@ class SubmitStopped(Exception):
 
 
 class ClusterHealth(msgspec.Struct, frozen=True):
-    """The health of the whole cluster at one time.
-
-    live                live nodes, our servers included
-    holding             live nodes that hold replicas
-    under_replicated    partitions whose ISR is smaller than their replica set
+    """`live` includes our servers. `holding`: live nodes with replicas. `under_replicated`: the ISR is smaller than
+    the replica set.
     """
 
     live: frozenset[int]
@@ -58,7 +55,7 @@ class StopConditions:
     _behind: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def check(self, now: ClusterHealth, moving: Iterable[TopicPartition], targets: Set[int] = frozenset()) -> None:
-        """`targets`: brokers that get replicas by the present batch: they may have held none before."""
+        """`targets` get replicas by the present batch, and may have held none before."""
         watched = self.first.holding | (targets & (self.first.live | self.live))
         self._lost = {broker: self._lost.get(broker, 0) + 1 for broker in watched - now.live}
         behind = now.under_replicated - self.first.under_replicated - frozenset(map(tuple, moving))

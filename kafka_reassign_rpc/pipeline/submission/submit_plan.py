@@ -1,7 +1,7 @@
 """Carries out a plan: moves begin as others end (`window_run`), or batch after batch (`batch_run`).
 
 The cluster itself shows how far the plan is, so a killed submission is started again with the same arguments. The
-journal in the plan's directory only keeps the cluster's health before the first batch.
+journal in the plan's directory keeps only the cluster's health before the first batch.
 """
 
 from collections.abc import Collection
@@ -49,12 +49,11 @@ BEFORE = "before.json"
 
 @dataclass
 class Submission:
-    """One run of `submit`. Its methods raise BadInput, JobFailed, SubmitStopped, PlanDoesNotFit, NotEmpty,
-    KafkaError.
+    """One run of `submit`. Raises BadInput, JobFailed, SubmitStopped, PlanDoesNotFit, NotEmpty, KafkaError.
 
     throttle    bytes/s for moving replicas on each broker. The controller keeps it exactly as long as moves need it,
                 even if this run is killed. 0: no throttle. None: moves keep theirs
-    lifts       the throttle takes the place of a stricter rate that stands, which comes back afterwards
+    lifts       the throttle replaces a stricter rate that stands, which comes back afterwards
     reason      the controller keeps it with each move
     by_batch    a batch begins when the one before has ended; else moves begin as others end
     caps        moves in flight at a time; None: those of the plan
@@ -84,7 +83,7 @@ class Submission:
         return DrainedBrokers(self._cluster, self.path, self.plan, self.cordons)
 
     def dry_run(self) -> int:
-        """Show the state of each batch; return the number of moves that have not begun, or are not taken back."""
+        """Shows the state of each batch; returns how many moves have not begun, or are not taken back."""
         live = self._check_cluster().live
         self._drained.announce()
         if self.throttle:
@@ -112,9 +111,8 @@ class Submission:
         return left
 
     def execute(self, *, accept_health: bool = False) -> int:
-        """Returns the number of moves that this run began.
-
-        accept_health    compare with the cluster's health now, not with that before the first batch
+        """Returns how many moves this run began. With `accept_health`, the health now replaces that before the first
+        batch.
         """
         health = self._check_cluster()
         journal = self.path / (JOURNAL_OF_UNDO if self.plan.undoes else JOURNAL)
@@ -175,8 +173,9 @@ class Submission:
         return begun
 
     def _least_seconds(self, throttle: int, live: Collection[int]) -> float | None:
-        """Say where a stricter rate stands than submit is given, and what that means for the plan's time. Returns what
-        the plan takes at least with the rates that hold; None: they are those that it was made with."""
+        """Says where a stricter rate stands than submit is given, and what that means for the plan's time. Returns the
+        least time with the rates that hold; None: the plan was made with them.
+        """
         brokers = sorted(set(live) - self._cluster.ask(lambda: self.client.servers_among(live)))
         found = standing_rates(self.client, brokers)
         if found.stricter(throttle) or found.unknown:
@@ -215,12 +214,11 @@ class Submission:
 
 
 def planned_caps(plan: SubmittablePlan) -> WindowCaps:
-    """The caps of the plan's estimate."""
     return WindowCaps(plan.info.moves_per_broker, plan.info.requested.moves_per_batch)
 
 
 def write_under_way(submission: Submission) -> StorePath:
-    """Write what is in flight beside the plan, in the form that kafka-reassign cancels."""
+    """Writes what is in flight beside the plan, in the form that kafka-reassign cancels."""
     file = submission.path / UNDER_WAY
     entries = sorted(submission.under_way.moves.values(), key=lambda entry: entry.topic_partition)
     write_file(file, msgspec.json.encode(PlanBatch(entries)))
@@ -228,7 +226,7 @@ def write_under_way(submission: Submission) -> StorePath:
 
 
 def write_before(submission: Submission) -> StorePath | None:
-    """Write the former order of partitions that have their first leader in front, or will have after a cancel, in the
+    """Writes the former order of partitions that have their first leader in front, or will have after a cancel, in the
     form that kafka-reassign restores. None: there are none.
     """
     before = order_before({**submission.under_way.moves, **submission.under_way.out_of_order})

@@ -1,5 +1,3 @@
-"""What all parts of a submission share: intervals, output, early end."""
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
@@ -15,15 +13,15 @@ class PlanDoesNotFit(Exception):
 
 @dataclass
 class UnderWay:
-    """The moves that were in flight when submit last looked, or that it has just asked for.
+    """Moves that were in flight when submit last looked, or that it has just asked for.
 
     asked           those of `moves` that the controller may not have yet
     out_of_order    partitions that do not move, and may have their first leader in front
-    compares        whether the controller compares expected replicas
+    compares        the controller compares expected replicas
 
-    After an early end also what became of those that waited in the controller's queue:
+    After an early end:
 
-    is_known      whether the controller has answered which moves are in flight, and which wait
+    is_known      the controller has answered which moves are in flight, and which wait
     taken_back    how many that waited will not start
     waiting       how many of `moves` still wait, and will start
     why_not       why those could not be taken back, or why nothing is known of them
@@ -51,8 +49,7 @@ class PollIntervals:
     poll        between two checks of the moves in flight
     health      between two checks of the cluster's health
     mismatch    how long a partition may seem mismatched
-    arrival     how long a partition may seem not to have its target after its move has ended: with KRaft any broker
-                answers, and may be late
+    arrival     how long a partition may lack its target after its move: with KRaft any broker answers, maybe late
     confirm     between two checks of partitions whose moves have ended
     adapt       between two searches for slow brokers
     growing     a move that has more left to copy than so long ago does not end by itself
@@ -79,7 +76,7 @@ class PollIntervals:
 
 @dataclass
 class ProgressOutput:
-    """`status` replaces the last status; a `line` stays."""
+    """A `status` replaces the last one; a `line` stays."""
 
     status: Callable[[str], None]
     line: Callable[[str], None]

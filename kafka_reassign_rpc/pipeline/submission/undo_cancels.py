@@ -1,7 +1,7 @@
-"""`submit --undo`: what the plan has under way is taken back before the moves that have ended go back.
+"""`submit --undo`: takes back what the plan has under way before the moves that have ended go back.
 
-Moves in flight or in the queue are cancelled. Where the plan's first leader is still in front, after a cancel or since
-submit was killed, the order before comes back.
+Moves in flight or in the queue are cancelled. Where the plan's first leader is still in front, the former order comes
+back.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class UndoCancels:
         self._moves = cluster.moves() if plan.undoes else {}
 
     def to_cancel(self, batch: Entries) -> list[TopicPartition]:
-        """The moves of a batch of the way back. Those of a topic that was made again are somebody else's."""
+        """Moves of a topic that was created again belong to somebody else."""
         found = {
             name: entry
             for name, entry in batch.items()
@@ -43,14 +43,14 @@ class UndoCancels:
         return [name for name, entry in found.items() if entry.topic_id in ("", ids.get(name.topic) or entry.topic_id)]
 
     def out_of_order(self, file: StorePath) -> Entries:
-        """Of a batch of the way back: partitions at rest that have the plan's first leader in front."""
+        """Partitions at rest of a batch of the way back that have the plan's first leader in front."""
         if not self._plan.undoes:
             return {}
         led = first_led(read_batch(self._plan.way_there[file], self._plan.info.kind))
         return {name: led[name] for name in sorted(self._cluster.state(led).reordered)} if led else {}
 
     def cancel(self) -> None:
-        """Cancel all moves. One that has ended meanwhile goes back as others do. Raises JobFailed."""
+        """A move that has ended meanwhile goes back as others do. Raises JobFailed."""
         if not self._moves:
             return
         names = [name for file in self._plan.batches for name in self.to_cancel(read_batch(file, self._plan.info.kind))]
@@ -69,15 +69,14 @@ class UndoCancels:
         self._cluster.output.line(f"{counted(cancelled, 'move', 'were')} cancelled")
 
     def restore_order(self, changes: BatchChanges) -> None:
-        """After `cancel`. A partition that cannot be restored does not fit the way back, and submit names it."""
+        """Comes after `cancel`. A partition that cannot be restored does not fit the way back, and submit names it."""
         for file in self._plan.batches:
             changes.restore_order(file.stem, self.out_of_order(file))
 
 
 def _is_of_plan(entry: PlanEntry, move: PartitionReassignment) -> bool:
-    """Whether a move leads where the plan leads, from where the plan begins.
-
-    The order of a waiting move's target is not always known, and a first leader changes that of the replicas before.
+    """The move leads where the plan leads, from where it begins. The order of a waiting move's target is not always
+    known, and a first leader changes the order of the replicas before.
     """
     target = entry.expected_replicas
     leads_there = move.target == target or (move.is_waiting and set(move.target) == set(target))

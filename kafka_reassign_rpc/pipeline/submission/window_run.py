@@ -40,7 +40,7 @@ LOOK_AHEAD = 10_000
 """How far the plan is read beyond the first waiting move. It bounds memory, and how many moves pass that one."""
 
 AT_ONCE = 5_000
-"""Moves whose partitions are described in one request."""
+"""So many partitions are described in one request."""
 
 MOST_REFUSED = 100
 """After so many final refusals submit begins no more."""
@@ -94,10 +94,7 @@ class WindowRun:
         self._unread = deque(self.plan.batches)
 
     def run(self) -> int:
-        """Returns the number of moves that this run began.
-
-        Raises PlanDoesNotFit, SubmitStopped, JobFailed, BadInput.
-        """
+        """Returns how many moves this run began. Raises PlanDoesNotFit, SubmitStopped, JobFailed, BadInput."""
         with taking_back(self.changes, self.name, self.under_way, self._reordered_ones):
             return self._run()
 
@@ -133,7 +130,7 @@ class WindowRun:
     # Reading the plan
 
     def _read(self) -> None:
-        """Read batches until enough moves are behind the first waiting one."""
+        """Reads batches until enough moves are behind the first waiting one."""
         while self._unread and (ahead := self.window.ahead(self._queued)) < LOOK_AHEAD:
             read: dict[TopicPartition, PlanEntry] = {}
             while self._unread and len(read) < min(AT_ONCE, LOOK_AHEAD - ahead):
@@ -150,7 +147,7 @@ class WindowRun:
             self.warnings.of_moves(self.cluster, read, self.window.waiting)
 
     def _place(self, read: Mapping[TopicPartition, PlanEntry]) -> None:
-        """Find out where these moves of the plan are."""
+        """Finds out where these moves of the plan are."""
         found = self.cluster.stable_state(read)
         for name in sorted(found.done):
             self._done(name, earlier=True)
@@ -174,7 +171,7 @@ class WindowRun:
     # What has ended
 
     def _look(self) -> None:
-        """See which moves have ended."""
+        """Finds moves that have ended."""
         now = time.monotonic()
         flying = self.window.moving.keys() | self.window.stuck.keys()
         if flying:
@@ -213,7 +210,6 @@ class WindowRun:
         return waiting_for_lost({name: move.entry for name, move in self.window.stuck.items()}, self.watch.live)
 
     def _confirm(self) -> None:
-        """See whether ended moves have reached their targets."""
         entries = {name: move.entry for name, (move, _) in self._arriving.items()}
         found = self.cluster.state(entries)
         self.changes.lead_afterwards(self.name, found)
@@ -243,7 +239,7 @@ class WindowRun:
         self._close(name)
 
     def _close(self, name: TopicPartition) -> None:
-        """A move needs nothing more. Report the last of its batch."""
+        """Reports the last move of a batch."""
         number = self._batches.pop(name)
         batch = self._open[number]
         batch.left -= 1
@@ -276,7 +272,7 @@ class WindowRun:
         return len(offer.begun | offer.done)
 
     def _still_fitting(self, chosen: Mapping[TopicPartition, PlanEntry]) -> dict[TopicPartition, PlanEntry]:
-        """Moves whose brokers are live and whose partition is as the plan expects it."""
+        """Their brokers are live and their partitions as the plan expects."""
         fitting = {}
         for name, entry in chosen.items():
             gone = missing_broker(entry, self.watch.live)
@@ -304,7 +300,7 @@ class WindowRun:
         self._to_restore.clear()
 
     def _postpone(self, later: Mapping[TopicPartition, KafkaError]) -> None:
-        """Ask again later. Raises JobFailed if that lasts too long."""
+        """Asks again later. Raises JobFailed if that lasts too long."""
         now = time.monotonic()
         for name in later:
             since = self._postponed.setdefault(name, now)

@@ -1,7 +1,5 @@
-"""After an early end of submit nothing more begins, and nothing stays changed that no move needs.
-
-It takes back the moves that wait in the controller's queue, and restores the order of the replicas of those that had
-their first leader put in front.
+"""After an early end of submit nothing more begins: it takes back moves that wait in the controller's queue, and
+restores the order of replicas where a first leader was put in front.
 """
 
 import threading
@@ -27,7 +25,7 @@ NO_ANSWER = "the cluster does not answer"
 def taking_back(
     changes: BatchChanges, name: str, under_way: UnderWay, reordered: Callable[[], Entries]
 ) -> Iterator[None]:
-    """If the block ends early: take back what waits, and note in `under_way` what goes on.
+    """If the block ends early: takes back what waits, and tells `under_way` what goes on.
 
     reordered    moves that have not begun, and may have their first leader in front
     """
@@ -74,7 +72,7 @@ def withdraw_in_time(changes: BatchChanges, name: str, under_way: UnderWay, reor
 
 
 def withdraw(changes: BatchChanges, name: str, under_way: UnderWay, reordered: Entries, *, is_answered: bool) -> None:
-    """Take back what waits, restore the order of what does not move, and note in `under_way` what goes on. Raises
+    """Takes back what waits, restores the order of what does not move, and tells `under_way` what goes on. Raises
     KafkaError if moves could not be taken back.
 
     is_answered    requests are answered: what the controller does not list is not under way
