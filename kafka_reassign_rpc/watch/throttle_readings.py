@@ -4,6 +4,7 @@ that are throttled while nothing moves. A throttle is needless only by a reading
 from collections.abc import Collection, Iterable
 
 from kafka_reassign_rpc.client.told_configs import Told
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.problems import throttled
@@ -14,18 +15,23 @@ LEASE_MS = 2_000
 
 
 class ThrottleReadings:
-    """`told`: brokers whose throttles are known; `at`: when each was asked for what it told last, ms since 1970."""
+    """`told`: brokers that have told their throttles; `at`: when each was asked for them last, ms since 1970."""
 
     def __init__(self) -> None:
         self.told: frozenset[int] = frozenset()
         self.at: dict[int, int] = {}
         self._changed: set[int] = set()
+        self._begun: set[int] = set()
+        """Brokers of moves that have begun since: whoever began them may have throttled them before."""
         self._at_rest_since = 0
 
     def moved(self, events: Iterable[Event], at: int, *, is_last: bool) -> None:
         """What has begun or ended; `is_last`: and nothing moves any more."""
         for one in events:
-            self._changed.update(one.target or (), one.original or ())
+            brokers = {*(one.target or ()), *(one.original or ())}
+            self._changed |= brokers
+            if one.event in (catalogue.MOVE_STARTED, catalogue.MOVE_RETARGETED):
+                self._begun |= brokers
         if is_last:
             self._at_rest_since = at
 
@@ -43,6 +49,11 @@ class ThrottleReadings:
         self.at.update(dict.fromkeys(found.known, at))
         forget_others(self.at, cluster.brokers)
         self._changed.clear()
+        self._begun.clear()
+
+    def known(self, cluster: Cluster) -> set[int]:
+        """Brokers whose throttles are known. That there was none before a move began is not worth anything."""
+        return set(self.told - (self._begun - throttled(cluster)))
 
     def outdated(self, cluster: Cluster) -> set[int]:
         """Throttled brokers of which nobody knows whether they still were so once the last move had ended."""

@@ -140,7 +140,7 @@ class Watcher:
             nobody = UNKNOWN, UNKNOWN, UNKNOWN
             return ServerView(UNKNOWN, self.cluster_id, "", self._why, *nobody, {}, {}, None, silent_since=since)
         health = self._health.now if self._health.counted else None
-        silent = (cluster.brokers.keys() | cluster.failed.keys()) - self._throttles.told
+        silent = (cluster.brokers.keys() | cluster.failed.keys()) - self._throttles.known(cluster)
         closed = {broker: takes_nothing_new(log_dirs) for broker, log_dirs in self._sizes.items()}
         term = TermView(
             cluster,

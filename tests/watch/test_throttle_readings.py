@@ -37,7 +37,7 @@ def needless(readings: ThrottleReadings, cluster: Cluster) -> list[str]:
         DEFAULT_SETTINGS,
         HEALTHY,
         None,
-        silent=cluster.brokers.keys() - readings.told,
+        silent=cluster.brokers.keys() - readings.known(cluster),
         outdated=readings.outdated(cluster),
     )
     view = ServerView(UNKNOWN, "c", "watch", "", 1, UNKNOWN, UNKNOWN, cluster.brokers, {}, term)
@@ -59,6 +59,17 @@ def test_kr_2_a_throttle_that_was_read_before_the_last_move_ended_is_not_called_
     (text,) = needless(readings, cluster)
     assert text.startswith("Nothing moves, and broker 3 is throttled by a config that no move needs")
     assert not readings.is_urgent(cluster)
+
+
+def test_kr_2_that_a_broker_was_not_throttled_before_a_move_began_is_no_knowledge() -> None:
+    cluster, readings = at_rest(), ThrottleReadings()
+    readings.put(cluster, told(2), ALL, 100)
+    readings.moved([STARTED], 1_000, is_last=False)
+    assert readings.known(cluster) == {2}
+    readings.put(cluster, told(1, 2), ALL, 1_500)
+    assert readings.known(cluster) == set(ALL)
+    readings.moved([COMPLETED], 2_000, is_last=True)
+    assert readings.known(cluster) == set(ALL), "what was read holds, with its age"
 
 
 def test_kr_2_a_throttle_that_stood_there_before_watch_came_is_needless_at_once() -> None:
