@@ -17,6 +17,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_rules import (
     MovedPartition,
     PlanFacts,
     broken_rules,
+    less_even_over_racks,
     most_in_a_rack,
 )
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
@@ -64,12 +65,14 @@ class Reference:
             min(room, len([one for one in known if not self._are_apart(first, one)]))
             for first, room in zip(firsts, rooms, strict=True)
         ]
-        unknown = len(before) - len(known)
-        fewer = min(len(before), len(after))
-        while sum(held) + unknown < fewer and held != rooms:
+        while sum(held) < len(known) and held != rooms:
             held[min((count, place) for place, count in enumerate(held) if count < rooms[place])[1]] += 1
-        while sum(held) + unknown > fewer and any(held):
-            held[held.index(max(held))] -= 1
+        unknown = len(before) - len(known)
+        while len(before) > len(after) and sum(held) + unknown > len(after):
+            if unknown:  # they are on lost brokers, so a smaller factor takes them first
+                unknown -= 1
+            else:
+                held[held.index(max(held))] -= 1
         held = sorted(held, reverse=True) or [0]
         held[0] += len(after) - sum(held)
         return tuple(filter(None, self.counts(after))) not in exchanges(tuple(held))
@@ -251,6 +254,19 @@ def test_dp_10_a_move_that_puts_more_replicas_into_one_rack_than_before_is_found
 ) -> None:
     move = FINE._replace(original=before, replicas=before, target=after, leader=4, isr=before)
     assert broken_rules(move, facts_of(EVEN, REBALANCE)) == ["racks"] * is_broken
+
+
+@pytest.mark.parametrize(
+    ("racks", "lost", "before"),
+    [((None, None, None, "a", "a"), (2, 4), [1, 2, 3, 4]), (("b", "c", "b", "a", "c"), (4,), [1, 3, 4])],
+)
+def test_dp_10_a_smaller_factor_that_gives_up_a_rack_which_a_repair_would_keep_is_found(
+    racks: tuple[str | None, ...], lost: tuple[int, ...], before: list[int]
+) -> None:
+    listed = [ListedBroker(n, rack, n not in lost) for n, rack in enumerate(racks, 1)]
+    facts = facts_of(listed, Goal(GoalKind.SET_FACTOR, factor=2))
+    assert less_even_over_racks(before, [1, 3], facts)
+    assert not less_even_over_racks(before, [3, 5], facts)
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,26 @@ def test_dp_2_a_smaller_factor_that_only_lost_replicas_could_give_is_left_out_wi
     assert [one.reason for one in made.left_out] == ["brokers 2, 3 are not live: heal it first"]
 
 
+@pytest.mark.parametrize(
+    ("racks", "dead", "replicas"),
+    [
+        ((None, None, None, "a", "a"), (2, 4), (1, 2, 3, 4)),  # broker 5 could have what 4 had, and 2 may go
+        (("b", "c", "b", "a"), (4,), (1, 3, 4)),  # broker 2 could have what 4 had
+    ],
+)
+def test_dp_2_a_smaller_factor_gives_up_no_rack_that_a_repair_would_keep(
+    racks: tuple[str | None, ...], dead: tuple[int, ...], replicas: tuple[int, ...]
+) -> None:
+    """Both replicas that are left would share a rack. What is lost of unknown rack leaves first."""
+    listed = [PlannerBroker(n, rack, n not in dead) for n, rack in enumerate(racks, 1)]
+    held = PlannerPartition(0, replicas, 3, (3,))
+    made = make_plan(PlannerCluster(listed, [topic("t", held)]), Goal(GoalKind.SET_FACTOR, factor=2))
+    assert (made.moves, [one.reason for one in made.left_out]) == (
+        (),
+        ["its live replicas are less even over racks than all of them: heal it first"],
+    )
+
+
 GOALS = [
     (HEAL, 1, 0),
     (Goal(GoalKind.DRAIN, (1, 2)), 0, 0),

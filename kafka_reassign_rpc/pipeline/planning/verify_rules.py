@@ -295,16 +295,17 @@ def less_even_over_racks(original: Sequence[int], target: Sequence[int], facts: 
     """More replicas in the fullest rack than before, or in the two fullest together, and so on.
 
     Replicas that cannot stay in their rack, because too few of its brokers stay, go to the racks with the fewest. A
-    smaller factor takes from the racks with the most. A larger one adds where there is room.
+    smaller factor takes lost ones of unknown rack first, then from the racks with the most. A larger one adds where
+    there is room.
     """
     room = _by_rack(facts.places(original), facts)
     before, after = (_by_rack(replicas, facts) for replicas in (original, target))
-    unknown = len(original) - before.total()
     allowed = before & room
-    fewer = min(len(original), len(target))
-    while allowed.total() + unknown < fewer and (free := room - allowed):
+    while allowed.total() < before.total() and (free := room - allowed):
         allowed[min(free, key=lambda rack: allowed[rack])] += 1
-    while allowed.total() + unknown > fewer and +allowed:
+    lost = len(original) - before.total()
+    leave = max(0, len(original) - len(target))
+    for _ in range(leave - lost - (before.total() - allowed.total())):
         allowed[max(allowed, key=lambda rack: allowed[rack])] -= 1
     most, held = (_fullest_first(counts, len(target)) for counts in (allowed, after))
     return any(sum(held[:n]) > sum(most[:n]) for n in range(1, len(held) + 1))

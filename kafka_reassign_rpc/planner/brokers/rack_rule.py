@@ -69,13 +69,16 @@ class RackRule(msgspec.Struct, frozen=True):
 
     def bound(self, before: Sequence[int], factor: int) -> list[int]:
         """The least even counts by rack that `factor` replicas in place of `before` may have. Replicas that a larger
-        factor adds may be in any rack: which have room is not known here.
+        factor adds may be in any rack: which have room is not known here. A smaller factor takes those of unknown rack
+        first: they are on lost brokers, so none of them stays.
         """
         counts, places = self.counts(before), self.places(before)
-        unknown = len(before) - sum(counts.values())
+        known = sum(counts.values())
         staying = {rack: min(counts.get(rack, 0), size) for rack, size in places.items()}
-        more = min(factor, len(before)) - unknown - sum(staying.values())
-        return _in_all(spread_over_racks(staying, places, more), factor)
+        found = spread_over_racks(staying, places, known - sum(staying.values()))
+        fewer = min(factor, len(before))
+        unknown = max(0, fewer - known)
+        return _in_all(spread_over_racks(found, places, min(0, fewer - unknown - sum(found.values()))), factor)
 
     def allows(self, before: Sequence[int], after: Sequence[int]) -> bool:
         counts = self.counts(after)
