@@ -8,8 +8,6 @@ from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from kafka_reassign_rpc.server.interpreter_tuning import full_passes
-
 HUGE_BYTES = 512 * 1024
 """A larger request is huge: it waits for other huge ones, but no smaller request waits for it."""
 HUGE_BYTES_IN_WORK = 4 * 1024 * 1024
@@ -35,8 +33,7 @@ class LargeWork:
         budget = self._budgets[size > HUGE_BYTES]
         await budget.enter(size, host)
         try:
-            with full_passes.wait():
-                yield
+            yield
         finally:
             budget.leave(size)
 

@@ -13,7 +13,6 @@ from kafka_reassign_rpc.core.quotas.request_quotas import RequestQuotas
 from kafka_reassign_rpc.server import connection_times, file_descriptors
 from kafka_reassign_rpc.server.connection_times import ConnectionTimes, StepsUnderWay, Timed, Watched, slowest
 from kafka_reassign_rpc.server.eviction_order import EvictionOrder
-from kafka_reassign_rpc.server.interpreter_tuning import full_passes
 from kafka_reassign_rpc.server.request_budgets import RequestBudgets
 from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.server_limits import AddressRates, ConnectionCounts, ServerLimits
@@ -195,7 +194,6 @@ class OpenConnections:
             return False
         self._take_in(connection, host)
         self.stats.connections_accepted += 1
-        full_passes.connections += 1
         return True
 
     def _take_in(self, connection: OpenConnection, host: str) -> None:
