@@ -54,7 +54,7 @@ _IDLE_ROUNDS = 4
 _MATCHED = 0.2
 """REBALANCE accepts a copy only if sender and receiver need it, while at least this share of proposals is such."""
 
-_AIM, _WIDEST = 0.8, 0.9
+_AIM, _WIDEST = 0.9, 0.95
 """Parts of the tolerance: how near to its targets balancing brings a broker, and how far from them taking copies back
 may leave it.
 """
