@@ -54,9 +54,10 @@ _IDLE_ROUNDS = 4
 _MATCHED = 0.2
 """REBALANCE accepts a copy only if sender and receiver need it, while at least this share of proposals is such."""
 
-_AIM, _WIDEST = 0.9, 0.95
-"""Parts of the tolerance: how near to its targets balancing brings a broker, and how far from them taking copies back
-may leave it.
+_AIM, _AIM_OF_MANY = 0.8, 0.9
+"""Parts of the tolerance: how near to its targets balancing brings a broker. With many partitions a rebalance hits what
+it aims at, and copies an eighth less for the second; the search in a small cluster finds more plans from the first.
+Taking copies back may use half of what is left.
 """
 
 
@@ -206,7 +207,8 @@ class RoundCoordinator:
             return True
         if self._leading is None and self._all_placed():
             if self._balances and self._copied and self._spare is None:
-                self._spare = spare_loads(self.targets, self.loads, _WIDEST * self.options.tolerance)
+                widest = self.options.tolerance * (1 + self._aim()) / 2
+                self._spare = spare_loads(self.targets, self.loads, widest)
                 return True
             if self._search is None and (one_in := self._searched_part()):
                 self._search = SearchRound(one_in)
@@ -380,8 +382,12 @@ class RoundCoordinator:
 
     def _band(self) -> tuple[float, float]:
         """Narrower than the tolerance: a broker at its edge would leave it with the next message produced."""
-        inner = self.options.tolerance * _AIM
+        inner = self.options.tolerance * self._aim()
         return 1 - inner, 1 + inner
+
+    def _aim(self) -> float:
+        is_large = self.goal.kind is GoalKind.REBALANCE and self._survey.partitions > SMALL
+        return _AIM_OF_MANY if is_large else _AIM
 
     def _balanced_brokers(self) -> Iterable[int]:
         return self.goal.joining or sorted(self._live)
