@@ -378,8 +378,6 @@ class RoundCoordinator:
     def worth_first(self, moves: Sequence[PlannedMove]) -> list[PlannedMove]:
         return worth_first(moves, self.before, self.targets if self.goal.balances else None)
 
-    # -- balancing -------------------------------------------------------------------------------------------------
-
     def _band(self) -> tuple[float, float]:
         """Narrower than the tolerance: a broker at its edge would leave it with the next message produced."""
         inner = self.options.tolerance * self._aim()
