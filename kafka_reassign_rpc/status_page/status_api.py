@@ -212,6 +212,7 @@ class StatusApi:
             term.silent,
             term.closed,
             hidden=term.hidden,
+            knows_leases=term.knows_leases,
             throttles_at=term.throttles_at,
             at=at,
             counted_at=counted_at,

@@ -153,6 +153,7 @@ class Watcher:
             knows_waiting=False,
             hidden=self._hidden,
             tells_routes=bool(self._servers),
+            knows_leases=not self._servers,
             throttles_at=self._throttles.at,
             outdated=self._throttles.outdated(cluster),
             closed=closed,

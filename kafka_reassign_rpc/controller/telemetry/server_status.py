@@ -130,7 +130,7 @@ def _of_figures(figures: ClusterFigures) -> Iterator[tuple[MetricType, Values]]:
     for place, metric in enumerate((metric_catalogue.COPIED_IN, metric_catalogue.COPIED_OUT)):
         yield metric, {(str(broker),): copied[place] for broker, copied in figures.copied.items()}
     rates: dict[tuple[str, ...], float] = {
-        (str(broker), side, "none" if rate is None else rate.by): -1 if rate is None else rate.rate
+        (str(broker), side, "none" if rate is None else rate.by or "config"): -1 if rate is None else rate.rate
         for broker, both in figures.throttles.items()
         for side, rate in zip(("leader", "follower"), both, strict=True)
     }

@@ -16,10 +16,11 @@ class Throttle(msgspec.Struct, frozen=True):
 
     rate: int
     by: Annotated[
-        Literal["lease", "config", "default"],
+        Literal["lease", "config", "default"] | None,
         about(
             "`lease`: the controller has set it for moves, and removes it after them; `config`: somebody else has;"
-            " `default`: somebody has for all brokers (those before Kafka 3.9 do not heed it)"
+            " `default`: somebody has for all brokers (those before Kafka 3.9 do not heed it); null: not known, since"
+            " only the controller can tell its leases"
         ),
     ]
 

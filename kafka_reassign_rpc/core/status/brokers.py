@@ -67,14 +67,19 @@ def brokers_of(
     closed: Mapping[int, bool | None] | None = None,
     *,
     hidden: Collection[str] = (),
+    knows_leases: bool = True,
     throttles_at: Mapping[int, int] = NEVER_READ,
     at: int,
     counted_at: int,
 ) -> Generator[None, None, Brokers]:
-    """`closed`, `hidden` and `throttles_at` are as in `TermView`."""
+    """`closed`, `hidden`, `knows_leases` and `throttles_at` are as in `TermView`."""
 
     def told(count: int) -> int | None:
         return None if hidden else count
+
+    def throttle(broker: int, name: str) -> Throttle | None:
+        one = None if broker in silent else throttle_of(cluster, broker, name)
+        return one if one is None or knows_leases or one.by == "default" else Throttle(one.rate, None)
 
     moves, by_config = bool(cluster.moving), cordoned(cluster)
     found = []
@@ -90,8 +95,8 @@ def brokers_of(
                 rack=None if registered is None else registered.rack,
                 rate_in=rate_in,
                 rate_out=None if hidden and moves else rate_out,
-                throttle_in=None if broker in silent else throttle_of(cluster, broker, FOLLOWER_RATE),
-                throttle_out=None if broker in silent else throttle_of(cluster, broker, LEADER_RATE),
+                throttle_in=throttle(broker, FOLLOWER_RATE),
+                throttle_out=throttle(broker, LEADER_RATE),
                 replicas=told(counts.replicas[broker]),
                 leaders=told(counts.leaders[broker]),
                 cordoned=broker in by_config or (False if closed is None else closed.get(broker)),

@@ -48,6 +48,8 @@ class TermView(NamedTuple):
     hidden     topics that this principal may not describe
     tells_routes
                whether it is known how moves came: a stock controller does not report it
+    knows_leases
+               whether throttle leases are known; a stock controller gives none
     throttles_at
                when `watch` read each broker's throttles, ms since 1970
     outdated   brokers whose throttles were read before the last move ended
@@ -67,6 +69,7 @@ class TermView(NamedTuple):
     knows_waiting: bool = True
     hidden: Collection[str] = ()
     tells_routes: bool = True
+    knows_leases: bool = True
     throttles_at: Mapping[int, int] = {}
     outdated: Collection[int] = ()
     closed: Mapping[int, bool | None] | None = None

@@ -345,7 +345,7 @@ function brokerRow(broker, now) {
   const throttle = (one) => {
     if (!broker.throttles_known) return { text: UNKNOWN, tone: "quiet" };
     if (one === null) return { text: "none", quiet: age };
-    const by = { lease: "by a lease of moves", default: "set for all brokers" }[one.by] ?? "by a config";
+    const by = { lease: "by a lease of moves", default: "set for all brokers", config: "by a config" }[one.by] ?? "";
     return { text: rate(one.rate), quiet: [by, age].filter(Boolean).join(", ") };
   };
   return [

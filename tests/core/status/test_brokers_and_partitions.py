@@ -3,14 +3,17 @@
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.departure import MOST_NAMED
+from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER
+from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.status import brokers, departures, partitions
-from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus, Disk, FailedLogDir
+from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus, Disk, FailedLogDir, Throttle
 from kafka_reassign_rpc.core.status.brokers import brokers_of, count_replicas, no_counts
 from kafka_reassign_rpc.core.status.documents import Partitions
 from kafka_reassign_rpc.core.status.partitions import PartitionFilter
 from kafka_reassign_rpc.core.status.views import BrokerDisk, TermView
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 from kafka_reassign_rpc.support.slices import finished
 from tests.status_page.views import at_rest, cluster_of, move, run, term_of
 
@@ -137,3 +140,13 @@ def test_dh_6_the_document_of_a_question_names_partitions_within_its_bound() -> 
     last = found.departure.last_in_sync
     assert (last.count, len(last.partitions), last.left_out) == (MOST_NAMED + 7, MOST_NAMED, 7)
     assert found.departure.room.not_told == [1, 2, 3, 4, 8]
+
+
+def test_kr_1_whether_a_throttle_is_a_lease_is_known_only_where_the_controller_tells_or_gives_none() -> None:
+    cluster = world().cluster
+    cluster.broker_configs = {"1": {LEADER_RATE: "5"}, DEFAULT: {FOLLOWER_RATE: "7"}}
+    counts = no_counts()
+    for knows_leases, by in ((True, "config"), (False, None)):
+        made = brokers_of(cluster, counts, CopyRates(), knows_leases=knows_leases, at=9, counted_at=9)
+        first = finished(made).brokers[0]
+        assert (first.throttle_out, first.throttle_in) == (Throttle(5, by), Throttle(7, "default"))  # type: ignore[arg-type]
