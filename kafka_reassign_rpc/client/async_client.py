@@ -61,8 +61,7 @@ class AsyncReassignmentClient:
     """ReassignmentClient for an event loop. Use it as an async context manager, or call `start` and `close`.
 
     `configs` are those of ReassignmentClient. The client belongs to the event loop on which it was started; several
-    tasks may share it. Cancelling a call ends the wait: its request may still have its effect. A thread decodes large
-    answers.
+    tasks may share it. Cancelling a call ends the wait: its request may still have its effect.
     """
 
     def __init__(self, **configs: Any) -> None:

@@ -83,9 +83,9 @@ class ReassignmentClient(BlockingConnection):
     """
 
     def list_reassignments(self, partitions: Iterable[tuple[str, int]] | None = None) -> list[Reassignment]:
-        """The identities of all moves in flight, or of the moves of these partitions (KIP-240).
+        """The identities of all moves in flight, or of those of these partitions that move (KIP-240).
 
-        Partitions that do not move are left out. Raises UnknownTopicOrPartition, UnsupportedHere.
+        Raises UnknownTopicOrPartition, UnsupportedHere.
         """
         return self._run(reassignment_calls.list_reassignments, partitions, self._timeout_ms)
 
@@ -125,13 +125,13 @@ class ReassignmentClient(BlockingConnection):
                                           replicas refuse the partition, and the error names them
         queue                             True: the moves join the server's queue (KIP-236) and start in turn. A
                                           partition is accepted when its move has a place in the queue
-        throttle                          bytes/s on each broker for the replicas that move. The server keeps this
-                                          throttle as long as the moves need it, then restores the former configs. 0
-                                          removes such a throttle from moves in flight; None leaves it as it is
-        lift_stricter                     with `throttle`: it takes the place of a stricter rate that stands, which
-                                          comes back afterwards. Otherwise the stricter one holds
-        reason                            what the moves are for, in up to 1000 characters. The server keeps it with
-                                          each move, and shows it in lists of moves and in events
+        throttle                          bytes/s on each broker for the replicas that move, as long as the moves need
+                                          it; then the former configs come back. 0 removes such a throttle from moves
+                                          in flight; None leaves it as it is
+        lift_stricter                     with `throttle`: it replaces a stricter rate that stands, which comes back
+                                          afterwards. Otherwise the stricter one holds
+        reason                            what the moves are for, in up to 1000 characters. Lists of moves and events
+                                          show it
         moves_per_broker                  with `queue`: a move waits while a broker that it adds receives so many moves,
                                           or its leader sends so many. None: only the caps of the cluster count
 
@@ -160,15 +160,14 @@ class ReassignmentClient(BlockingConnection):
     def elect_preferred_leaders(self, partitions: Iterable[tuple[str, int]]) -> dict[TopicPartition, KafkaError | None]:
         """Let the first replica of each partition lead it (KIP-460).
 
-        The result of each is None if it leads now, or its error, such as PreferredLeaderNotAvailable if that replica is
-        not in sync.
+        The result of each is None or its error, such as PreferredLeaderNotAvailable if that replica is not in sync.
         """
         return self._run(election_calls.elect_preferred_leaders, partitions, self._timeout_ms)
 
     def event_page(self, from_seq: int = 0, *, server: int | None = None) -> EventPage:
         """A page of the events of a server (its id; None: the controller), from number `from_seq` on.
 
-        If `from_seq` is below 0 the page is empty, and its `next_seq` is the number of the next event to come. Raises
+        With `from_seq` below 0 the page is empty, and `next_seq` is the number of the next event to come. Raises
         UnsupportedHere; PolicyViolation if the server keeps no event log.
         """
         return self._run(event_calls.event_page, from_seq, server)
@@ -179,8 +178,7 @@ class ReassignmentClient(BlockingConnection):
         """Every event of the controller, or of the server with this id, from number `from_seq` on.
 
         With `follow` it waits for more events, `poll_s` seconds between two requests, and after a failover continues
-        with the new controller. A `from_seq` of -1 begins with the next event to come. Raises the errors of
-        `event_page`.
+        with the new controller. A `from_seq` of -1 begins with the next event to come. Raises as `event_page`.
         """
         cursor = event_calls.EventCursor(from_seq)
         while True:
@@ -227,7 +225,7 @@ class ReassignmentClient(BlockingConnection):
         """Disable reassignments (KIP-236): set `partition.reassignments.enabled=false` for all servers.
 
         No new move starts by any route. Moves in flight continue and can be cancelled. Returns the reason that clients
-        get when they try to start a move. Raises UnsupportedHere.
+        then get. Raises UnsupportedHere.
         """
         return self._run(enable_disable_calls.set_enabled, False, self._timeout_ms)
 
@@ -265,9 +263,9 @@ class ReassignmentClient(BlockingConnection):
         return found
 
     def status_here(self) -> Status:
-        """The status document of a server at the given addresses, whether it is the controller or not.
+        """The status document of a server at the given addresses, controller or not.
 
-        Its field `last` is what that server last knew of the moves. Raises UnsupportedHere if there is no such server.
+        `last` is what that server last knew of the moves. Raises UnsupportedHere if there is no such server.
         """
         found: Status = self._run(status_calls.status_here)
         return found
@@ -292,8 +290,8 @@ class ReassignmentClient(BlockingConnection):
     def heal_broker(self, broker: int, *, dry_run: bool = False) -> Repair:
         """Move the replicas of a failed broker to other brokers now, without waiting for failure.interval.ms.
 
-        With `dry_run` return the repair and change nothing. Raises UnsupportedHere; InvalidRequest if the broker has
-        not failed, PolicyViolation if repairs are held back.
+        With `dry_run` only return the repair. Raises UnsupportedHere; InvalidRequest if the broker has not failed,
+        PolicyViolation if repairs are held back.
         """
         return self._run(self_healing_calls.heal_broker, broker, dry_run)
 
@@ -433,8 +431,9 @@ class ReassignmentClient(BlockingConnection):
         return self._run(kraft_calls.describe_quorum, named)
 
     def kraft_facts(self, cluster: Cluster, quiet_s: Mapping[int, float]) -> tuple[KRaftFacts, str]:
-        """What KRaft tells of lost brokers and of moving partitions that nobody leads; and what of it cannot be seen.
-        `quiet_s`: as the quorum has told."""
+        """What KRaft tells of lost brokers and of moving partitions without a leader; and what of it cannot be seen.
+        `quiet_s`: see `Quorum`.
+        """
         return self._run(kraft_calls.kraft_facts, cluster, quiet_s)
 
     def describe_brokers(

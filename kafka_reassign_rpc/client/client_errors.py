@@ -35,7 +35,7 @@ class Unauthenticated(KafkaError):
 
 
 def error_of(code: int, message: str | None) -> KafkaError | None:
-    """None for code 0. Without a message, or with an empty one, the error has Kafka's default text."""
+    """None for code 0. Without a message the error has Kafka's default text."""
     if code == 0:
         return None
     message = message or None

@@ -41,8 +41,8 @@ def client_configs(bootstrap: str, properties: Mapping[str, str], warn: Warn = l
     bootstrap   HOST:PORT, separated by commas
     warn        gets a line for each unknown property, as in the Java client
 
-    Raises BadSetting (a ValueError) for a property that this client cannot apply, and for the slip of a security
-    setting: the Java client goes on without it, `security.protcol` in plain text.
+    Raises BadSetting (a ValueError) for a property that this client cannot apply, and for a misspelt security setting:
+    the Java client goes on without it, with `security.protcol` in plain text.
     """
     configs: dict[str, Any] = {
         "bootstrap_servers": bootstrap.split(","),
@@ -82,9 +82,9 @@ def _number(name: str, value: str) -> int:
 
 
 def load_properties(path: str, warn: Warn = lambda _: None) -> dict[str, str]:
-    r"""Read a properties file, and what `config.providers` adds to it. Raises BadSetting.
+    r"""Reads also what `config.providers` adds. Raises BadSetting.
 
-    `warn` gets a line for each file with secrets that others may read. The file is UTF-8. Java reads it as ISO 8859-1:
+    `warn` gets a line for each file with secrets that others may read. The file is UTF-8, but Java reads ISO 8859-1:
     for non-ASCII text that both understand use \\uXXXX.
     """
     try:

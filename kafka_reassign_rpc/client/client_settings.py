@@ -1,4 +1,4 @@
-"""The settings of a client, from the configs that it is given. Their names are kafka-python's, where it has them."""
+"""The settings of a client, from its configs. Their names are kafka-python's, where it has them."""
 
 import os
 import re
@@ -44,7 +44,7 @@ class Address(NamedTuple):
 
 
 class _Configs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Numbers and texts among the configs, with their defaults. Sizes below 0 mean the system's own."""
+    """Sizes below 0 mean the system's own."""
 
     client_id: str = "kafka-reassign-rpc"
     request_timeout_ms: int = 30_000

@@ -15,10 +15,10 @@ BROKER = 4
 SET, DELETE = 0, 1
 
 RESOURCES_PER_REQUEST = 500
-"""Brokers handle the resources of one request one after the other before they answer."""
+"""Brokers handle the resources of a request one after the other before they answer."""
 
 OF_BROKER, OF_ALL_BROKERS = 2, 3
-"""ConfigSource of a broker's dynamic config, and of that of all brokers."""
+"""ConfigSource of dynamic configs: of a broker, and of all brokers."""
 _SET_BY_SOMEBODY = frozenset({1, OF_BROKER, OF_ALL_BROKERS, 4})
 """ConfigSource of values that are no defaults: of a topic, of a broker, of all brokers, in server.properties."""
 
@@ -42,9 +42,8 @@ Configs = list[Config]
 async def describe_configs(
     router: RequestRouter, resources: Sequence[Resource]
 ) -> dict[Resource, Configs | KafkaError]:
-    """The configs that are set, without defaults: of topics, of all brokers (BROKER, ""), or of one broker.
-
-    The request about one broker goes to that broker, so `resources` then holds nothing else.
+    """The configs that are set, without defaults. A request about one broker goes to that broker, so `resources` then
+    holds nothing else.
     """
     kinds = {kind for kind, _ in resources}
     brokers = {name for kind, name in resources if kind == BROKER and name}
@@ -60,7 +59,6 @@ async def describe_configs(
 async def describe_broker_configs(
     router: RequestRouter, brokers: Iterable[int], timeout_ms: int | None = None
 ) -> dict[int, Configs | KafkaError]:
-    """Asks all at once."""
     asked = list(brokers)
     calls = [partial(describe_configs, router, [(BROKER, str(broker))]) for broker in asked]
     answers = zip(asked, await router.at_once(calls, timeout_ms), strict=True)
@@ -118,9 +116,8 @@ async def change_configs(router: RequestRouter, changes: Changes) -> dict[Resour
 
 
 async def set_cluster_config(router: RequestRouter, name: str, value: str | None) -> None:
-    """Set or delete a config of the whole cluster. Raises KafkaError.
-
-    The request goes to the controller: a stock broker would store this server's configs without checking their values.
+    """None deletes. The request goes to the controller: a stock broker would store this server's configs without
+    checking them. Raises KafkaError.
     """
     request = always(config_request({(BROKER, ""): {name: value}}))
     answer = await router.ask_controller(request, IncrementalAlterConfigsRequest, changes=True, any_can=True)

@@ -1,5 +1,3 @@
-"""The call that reads the version of the controller, and what it alone knows of brokers."""
-
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, raise_for
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always

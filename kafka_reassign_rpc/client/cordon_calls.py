@@ -17,7 +17,6 @@ _APPEND, _SUBTRACT = 2, 3
 
 
 async def cordoned(router: RequestRouter) -> frozenset[int]:
-    """The brokers that the setting of all servers names."""
     found = {one.name: one.value for one in await settings(router)}
     return parse_brokers(found.get(CORDONED_BROKERS, "")) or frozenset()
 
@@ -29,7 +28,7 @@ async def can_cordon(router: RequestRouter) -> bool:
 
 
 async def cordon(router: RequestRouter, brokers: Iterable[int], uncordon: bool) -> frozenset[int]:
-    """Adds brokers to the cordoned ones, or takes them out: others that somebody changes meanwhile stay as he wants.
+    """Adds to the cordoned brokers, or takes away: a change that somebody else makes to others in the meantime stays.
 
     Returns the cordoned brokers afterwards. Raises KafkaError, UnsupportedHere.
     """

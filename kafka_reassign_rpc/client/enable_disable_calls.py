@@ -1,7 +1,5 @@
-"""Calls that disable and enable reassignments (KIP-236): whether new moves may start.
-
-The switch is a setting of all servers. Only a ZooKeeper client can delete `/admin/reassign_cancel`, which disables
-reassignments too.
+"""Calls that disable and enable reassignments (KIP-236), by a setting of all servers. `/admin/reassign_cancel`
+disables them too, and only a ZooKeeper client can delete it.
 """
 
 from kafka_reassign_rpc.client.client_errors import raise_for

@@ -1,4 +1,4 @@
-"""Calls that read the events which servers have recorded: page by page, or one after the other across failovers."""
+"""Calls that read the events of servers: page by page, or one after the other across failovers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,8 +25,7 @@ class EventPage:
     oldest_seq    the number of the oldest event that the server still has
     next_seq      the number from which the next page begins
     complete_seq  from this number on the server has every event; it may have deleted older ones
-    servers       if no events were asked for (`from_seq` -1), the running servers, each with events of its own; empty
-                  if the server does not say
+    servers       with `from_seq` -1: the running servers, each with events of its own; empty if the server does not say
     """
 
     server: int

@@ -1,4 +1,4 @@
-"""The call that reads figures of the past: how many moves were in flight, how fast they copied, and more."""
+"""The call that reads figures of the past."""
 
 from kafka_reassign_rpc.client.client_errors import raise_for
 from kafka_reassign_rpc.client.reassignment_calls import require

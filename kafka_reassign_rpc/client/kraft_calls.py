@@ -18,14 +18,14 @@ from kafka_reassign_rpc.support.counted import first_of
 
 _CLUSTER_METADATA = "__cluster_metadata"
 _MOST_PAGES = 20
-"""Answers about eligible replicas, of up to 2,000 partitions each (`max.request.partition.size.limit`)."""
+"""Each answer has up to 2,000 partitions (`max.request.partition.size.limit`)."""
 _MOST_TOPICS = 100
-"""Of which eligible replicas are asked for."""
+"""Only so many topics are asked about."""
 
 
 class Quorum(NamedTuple):
     """leader   the active controller; -1: unknown
-    quiet_s  seconds since each node has fetched the metadata, by the leader's clock; empty before Kafka 3.3
+    quiet_s  seconds since each node fetched the metadata, by the leader's clock; empty before Kafka 3.3
     """
 
     leader: int
@@ -33,8 +33,9 @@ class Quorum(NamedTuple):
 
 
 async def describe_quorum(router: RequestRouter, named: int) -> Quorum:
-    """`named`: the controller as Metadata has it. In KRaft mode that is any broker, so the quorum of the controllers
-    is asked (DESCRIBE on the cluster)."""
+    """`named`: the controller that Metadata names. In KRaft mode that is any broker, so the quorum is asked (DESCRIBE
+    on the cluster).
+    """
     one = DescribeQuorumRequest.TopicData
     asked = one(topic_name=_CLUSTER_METADATA, partitions=[one.PartitionData(partition_index=0)])
     try:
@@ -50,7 +51,7 @@ async def describe_quorum(router: RequestRouter, named: int) -> Quorum:
 
 
 def _quiet_s(found: DescribeQuorumResponse.TopicData.PartitionData) -> dict[int, float]:
-    """The leader is caught up at its present time. -1 says that it is not known."""
+    """The leader is always caught up, so its time is now. -1 is unknown."""
     nodes = [*(found.current_voters or ()), *(found.observers or ())]
     now = max((one.last_caught_up_timestamp or -1 for one in nodes if one.replica_id == found.leader_id), default=-1)
     if now < 0:
@@ -60,8 +61,9 @@ def _quiet_s(found: DescribeQuorumResponse.TopicData.PartitionData) -> dict[int,
 
 
 async def kraft_facts(router: RequestRouter, cluster: Cluster, quiet_s: Mapping[int, float]) -> tuple[KRaftFacts, str]:
-    """What KRaft tells of lost brokers and of moving partitions that nobody leads, asked where there are some; and what
-    of it cannot be seen ("": nothing). `quiet_s`: as the quorum has told."""
+    """Asks only where brokers are lost or moving partitions have no leader. The text says what cannot be seen ("":
+    nothing).
+    """
     why: list[str] = []
     fenced: frozenset[int] = frozenset()
     if any(broker not in cluster.brokers for broker in cluster.failed):
@@ -106,8 +108,9 @@ async def _fenced_brokers(router: RequestRouter) -> frozenset[int]:
 
 
 async def _eligible_replicas(router: RequestRouter, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, ...]]:
-    """The eligible leader replicas of partitions that have some (KIP-966, DESCRIBE on the topics); empty where the
-    cluster knows none. What comes after the first `_MOST_PAGES` answers is left out."""
+    """Of partitions that have some (KIP-966, DESCRIBE on the topics), from the first `_MOST_PAGES` answers; empty
+    where the cluster knows none.
+    """
     asked = [DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in sorted(topics)]
     found: dict[TopicPartition, tuple[int, ...]] = {}
     cursor = None

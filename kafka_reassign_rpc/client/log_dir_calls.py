@@ -1,4 +1,4 @@
-"""Calls about the log dirs of brokers: which replicas lie there, how large they are, and moves between log dirs."""
+"""Calls about the log dirs of brokers: the replicas there, their sizes, and moves between log dirs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _TELLS_CORDONED = 5
 
 
 class HeldReplica(NamedTuple):
-    """`future`: the copy moves to this log dir from another one of the broker."""
+    """`future`: the copy moves here from another log dir of the broker."""
 
     topic: str
     partition: int
@@ -35,7 +35,7 @@ class LogDir(NamedTuple):
     """`online`: the broker can use it.
 
     Bytes are those of its volume, on which several log dirs may lie; None before Kafka 3.3. `cordoned`: it gets no new
-    replica; None before Kafka 4.3 (KIP-1066), which tells it.
+    replica; None before Kafka 4.3 (KIP-1066).
     """
 
     path: str
@@ -62,7 +62,7 @@ async def describe_log_dirs(
     partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]],
     timeout_ms: int | None = None,
 ) -> list[LogDirs]:
-    """Asks all brokers at once. The entry of one that cannot be asked has its error."""
+    """A broker that cannot be asked has its error in its entry."""
     calls = [partial(_ask, router, broker, by_topic(some)) for broker, some in partitions_by_broker.items()]
     answers = zip(partitions_by_broker, await router.at_once(calls, timeout_ms), strict=True)
     return [
@@ -74,7 +74,7 @@ async def describe_log_dirs(
 
 
 async def _ask(router: RequestRouter, broker: int, partitions: Mapping[str, Sequence[int]]) -> DescribeLogDirsResponse:
-    """Raises the broker's error, ClusterAuthorizationFailed if it answers nothing, Unreachable."""
+    """Raises the broker's error, ClusterAuthorizationFailed if the answer is empty, Unreachable."""
 
     def build(_version: int) -> DescribeLogDirsRequest:
         topic = DescribeLogDirsRequest.DescribableLogDirTopic
@@ -117,7 +117,6 @@ async def describe_brokers(
     partitions_by_broker: Mapping[int, Mapping[str, Sequence[int]]],
     timeout_ms: int | None = None,
 ) -> dict[int, BrokerLogDirs | KafkaError]:
-    """Asks all at once."""
     calls = [partial(_describe_broker, router, broker, some) for broker, some in partitions_by_broker.items()]
     return dict(zip(partitions_by_broker, await router.at_once(calls, timeout_ms), strict=True))
 
@@ -158,7 +157,7 @@ def _told(size: int | None) -> int | None:
 async def alter_replica_log_dirs(
     router: RequestRouter, moves: Mapping[Replica, str]
 ) -> dict[Replica, KafkaError | None]:
-    """Replica -> absolute path."""
+    """Paths are absolute."""
     by_broker: dict[int, dict[str, list[Replica]]] = {}
     for replica, path in moves.items():
         by_broker.setdefault(replica.broker, {}).setdefault(path, []).append(replica)

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for code that has none, or must not run on its own loop."""
+"""An event loop in its own thread, for code that has none, or must not run on its own loop."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Several threads may use it, also one that runs an event loop itself: that one waits meanwhile."""
+    """Several threads may use it. One that runs an event loop itself waits."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -38,7 +38,7 @@ class LoopThread:
             raise
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
-        """End what runs there, run `last`, and end the thread. Does nothing in a child process, or a second time."""
+        """Ends what runs there, runs `last`, and ends the thread. Does nothing in a child process, or a second time."""
         with self._lock:
             if self._is_closed or os.getpid() != self._process:
                 return

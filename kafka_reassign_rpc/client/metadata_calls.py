@@ -1,7 +1,7 @@
-"""Calls that read the cluster's metadata: its nodes, some topics, or all topics.
+"""Calls that read the cluster's metadata.
 
-The answer about all topics may be large (some 60 MB for a million partitions). So `describe_everything` leaves it
-undecoded, and the caller decodes it topic by topic on its own thread with `read_everything`.
+The answer about all topics may be large (some 60 MB for a million partitions), so `describe_everything` leaves it
+undecoded: the caller decodes it topic by topic on its own thread with `read_everything`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ _METADATA_MAX = 12
 
 
 ANSWER_MS = 5_000
-"""How long a node may take to say what it serves."""
+"""In ms: for a node to say what it serves."""
 
 
 class TopicInfo(NamedTuple):
@@ -64,7 +64,7 @@ async def describe_cluster(router: RequestRouter) -> list[ClusterNode]:
 
 
 async def servers_among(router: RequestRouter, nodes: Iterable[int]) -> set[int]:
-    """The nodes that are kafka-reassign-rpc servers. A node that does not say what it serves counts as a broker."""
+    """A node that does not say what it serves counts as a broker."""
     asked = list(nodes)
     calls = [partial(router.serves, node, DescribeReassignmentEventsRequest) for node in asked]
     return {node for node, found in zip(asked, await router.at_once(calls, ANSWER_MS), strict=True) if found is True}
@@ -84,7 +84,7 @@ async def describe_topics(
 async def find_topics(
     router: RequestRouter, topics: Iterable[str], *, of_controller: bool = False
 ) -> dict[str, TopicInfo]:
-    """With `of_controller` ask the controller: other nodes learn later of the end of a move."""
+    """Other nodes than the controller learn later of the end of a move."""
     wanted = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in topics]
     if not wanted:
         return {}
@@ -97,14 +97,13 @@ async def find_topics(
 
 
 async def describe_everything(router: RequestRouter) -> UndecodedAnswer:
-    """All nodes and topics, as the controller knows them. (In KRaft mode any broker is named as the controller.)"""
+    """As the controller knows them. (In KRaft mode any broker is named as the controller.)"""
     request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
     return await router.ask_controller_undecoded(always(request), MetadataRequest, _METADATA_MAX)
 
 
 async def describe_some(router: RequestRouter, topics: Iterable[str]) -> Everything:
-    """The nodes, and these topics alone, as some node knows them: brokers learn of changes a little later than the
-    controller."""
+    """Asks any node: brokers learn of changes a little later than the controller."""
     asked = list(topics)
 
     def build(_version: int) -> MetadataRequest:
@@ -117,7 +116,7 @@ async def describe_some(router: RequestRouter, topics: Iterable[str]) -> Everyth
 
 
 def read_everything(answer: UndecodedAnswer) -> Everything:
-    """Decode the answer up to its topics; the iterator decodes these one by one. Both raise RemoteProtocolError."""
+    """Decodes the answer up to its topics; the iterator decodes these one by one. Both raise RemoteProtocolError."""
     head, topics = decode_body_in_parts(MetadataResponse, answer.data, "topics", version=answer.version)
     return Everything(head.cluster_id or "", head.controller_id, _nodes(head), map(_topic, topics))
 

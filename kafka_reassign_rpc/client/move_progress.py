@@ -1,7 +1,7 @@
 """The progress of moves: bytes copied, rate and remaining time.
 
-A kafka-reassign-rpc server tells them: of all moves in its status document, of each move in DescribeReassignments. For
-stock Kafka the core makes them here, from ListPartitionReassignments and DescribeLogDirs.
+A kafka-reassign-rpc server tells them in its status document and in DescribeReassignments. For stock Kafka the core
+derives them from ListPartitionReassignments and DescribeLogDirs.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -55,7 +55,7 @@ class Progress:
 
     @property
     def share(self) -> float | None:
-        """The share that is copied, from 0 to 1."""
+        """From 0 to 1."""
         return share(self.done, self.total)
 
 
@@ -84,12 +84,11 @@ class ProgressSnapshot:
 
     @property
     def stalled(self) -> int:
-        """How many moves are stalled."""
         return sum(progress.stalled is not None for progress in self.moves.values())
 
 
 def brokers_to_ask(in_flight: Mapping[TopicPartition, PartitionReassignment]) -> dict[int, list[TopicPartition]]:
-    """Broker -> the partitions whose replicas it holds or gets."""
+    """By broker: the partitions whose replicas it holds or gets."""
     asked: dict[int, list[TopicPartition]] = {}
     for partition, move in in_flight.items():
         for broker in move.replicas:
@@ -113,7 +112,7 @@ class LogDirProgressTracker:
         log_dirs: Iterable[LogDirs],
         described: Mapping[TopicPartition, ReassignmentDescription] | None = None,
     ) -> ProgressSnapshot:
-        """`described`: the server's own descriptions. Only moves without figures in them need `log_dirs`."""
+        """`described`: the server's own descriptions. Only moves without figures there need `log_dirs`."""
         described = described or {}
         dirs = list(log_dirs)
         for partition in self._known.keys() - in_flight.keys():
@@ -138,7 +137,7 @@ class LogDirProgressTracker:
         return ProgressSnapshot(moves, self._together(moves), len(self._finished), unknown)
 
     def _together(self, moves: Mapping[TopicPartition, Progress]) -> Progress:
-        """Of moves that a caller follows, with those that have ended meanwhile: sums of what each move has."""
+        """Adds up what each move has, with those that have ended since."""
         sums, times = Sums(), [one.remaining_seconds for one in moves.values()]
         for one in moves.values():
             sums.add(MoveBytes(one.total, one.done))
@@ -153,8 +152,6 @@ class LogDirProgressTracker:
 
 
 class ProgressSource(Protocol):
-    """The calls of a client that `read_progress` needs."""
-
     def list_partition_reassignments(
         self, partitions: Iterable[tuple[str, int]] | None = None
     ) -> Mapping[TopicPartition, PartitionReassignment]: ...
@@ -176,11 +173,10 @@ def read_progress(
     *,
     with_document: bool = False,
 ) -> tuple[Listed, ProgressSnapshot]:
-    """Moves in flight and in the queue, of these partitions or of all, and their progress.
+    """Moves in flight and in the queue, of these partitions or of all, and their progress. Brokers are asked only
+    about moves for which the server has no figures.
 
-    with_document: the sums are those of the server's document, where it tells one.
-
-    Brokers are asked only about moves for which the server has no figures.
+    with_document: the sums are those of the server's document, if it tells one.
     """
     listed = client.list_partition_reassignments(partitions)
     in_flight = {partition: move for partition, move in listed.items() if not move.is_waiting}
@@ -199,7 +195,6 @@ def read_progress(
 
 
 def _with_document(client: ProgressSource, snapshot: ProgressSnapshot) -> ProgressSnapshot:
-    """All moves together, as the server has them; a stock controller has no such document."""
     with suppress(UnsupportedHere):
         status = client.status()
         return replace(snapshot, total=together(status), status=status)
@@ -207,7 +202,7 @@ def _with_document(client: ProgressSource, snapshot: ProgressSnapshot) -> Progre
 
 
 def together(status: Status) -> Progress:
-    """All moves, those that have ended and those that wait included."""
+    """Counts moves that have ended and moves that wait, too."""
     work, totals = status.work, status.totals
     if work is None or totals is None:
         return Progress(None, None)
@@ -223,7 +218,7 @@ def read_waiting_beside(client: ProgressSource, listed: Listed) -> dict[TopicPar
 
 
 def _described(client: ProgressSource, in_flight: Listed, *, every: bool) -> Described:
-    """None by a stock controller."""
+    """Empty by a stock controller."""
     named = None if every else [Reassignment(name, move.id) for name, move in in_flight.items() if move.id >= 0]
     with suppress(UnsupportedHere):
         found = client.describe_reassignments(named)

@@ -42,14 +42,13 @@ class NodeConnection:
         return await self._translated(self.client.versions())
 
     async def call(self, request_class: type[ApiMessage], body: bytes, version: int) -> bytes:
-        """Returns the body of the answer."""
         began, size = time.perf_counter(), len(body)
         try:
             answer = await self._translated(self.client.call(request_class, body, version, raw=True))
             size += len(answer)
             return answer
         finally:
-            traffic.note(size, time.perf_counter() - began)
+            traffic.count(size, time.perf_counter() - began)
 
     async def _translated(self, call: Awaitable[T]) -> T:
         try:
@@ -61,7 +60,7 @@ class NodeConnection:
 
 
 class _Failed(NamedTuple):
-    """A node that could not be reached: until when it is left alone, and why."""
+    """`until`: when the node may be tried again."""
 
     until: float
     why: KafkaError
@@ -69,8 +68,7 @@ class _Failed(NamedTuple):
 
 
 class NodeConnections:
-    """Until the nodes are known, and while none of them can be reached, the given addresses stand for them, with ids
-    below 0.
+    """Until the nodes are known, and while none can be reached, the given addresses stand for them, with ids below 0.
 
     learned_at   when the nodes were learned, by the clock of the event loop
     stale        the cluster has changed, or may have: ask for its nodes again
@@ -88,7 +86,6 @@ class NodeConnections:
 
     @property
     def given(self) -> list[int]:
-        """The ids of the given addresses."""
         return list(self._given)
 
     @property
@@ -112,9 +109,7 @@ class NodeConnections:
         self.learned_at, self._is_stale = asyncio.get_running_loop().time(), False
 
     def _take_over(self, given: int) -> None:
-        """A connection to a given address becomes that of the node which has registered with this address; brokers may
-        register others.
-        """
+        """A connection to a given address becomes that of the node registered there; brokers may register others."""
         address = self._open[given].address
         node = next((node for node, where in self.nodes.items() if where == address), None)
         if node is not None and node not in self._open and not self._open[given].client.is_closed:
@@ -178,7 +173,7 @@ class NodeConnections:
         return made
 
     async def _open_to(self, address: Address) -> RpcClient:
-        """The node must have said what it serves."""
+        """Waits until the node has said what it serves."""
         configs = self._settings.configs
         client = await connect(
             *address,
@@ -214,14 +209,14 @@ class NodeConnections:
         self._open.pop(node).client.close()
 
     def _close_idle(self) -> None:
-        """Before the node does it."""
+        """Comes before the node does it."""
         since = asyncio.get_running_loop().time() - self._settings.configs.connections_max_idle_ms / 1000
         for node, one in list(self._open.items()):
             if one.client.last_used < since and not one.client.in_flight:
                 self._close(node)
 
     async def close(self) -> None:
-        """Close all connections, and let the event loop close their sockets."""
+        """Lets the event loop close the sockets."""
         for node in list(self._open):
             self._close(node)
         await asyncio.sleep(0)
@@ -240,8 +235,7 @@ def client_error(error: Exception, address: Address) -> KafkaError:
 
 
 def _alert(error: ssl.SSLError) -> str:
-    """The alert of TLS with which a node has ended a connection, or "".
-
-    With TLS 1.3 a node refuses a client's certificate after the client has done its part.
+    """The alert of TLS with which a node has ended a connection, or "". With TLS 1.3 a node refuses a client's
+    certificate after the client has done its part.
     """
     return (error.reason or "").partition("ALERT_")[2].lower().replace("_", " ")

@@ -9,9 +9,8 @@ from kafka_reassign_rpc.support.counted import counted
 
 
 def loses_racks(before: Iterable[int], after: Iterable[int], racks: Mapping[int, str | None]) -> bool:
-    """Whether the replicas are in fewer racks afterwards, or less even over as many, by the racks of live brokers.
-
-    Brokers without a rack count as one more rack.
+    """The replicas are in fewer racks afterwards, or less even over as many, by the racks of live brokers. Brokers
+    without a rack count as one more rack.
     """
     old, new = (count_by_rack(replicas, racks).values() for replicas in (before, after))
     return len(new) < len(old) or (sum(new) == sum(old) and not is_as_even(new, old))

@@ -1,4 +1,4 @@
-"""Calls about moves: list, describe, start and cancel them, and ask whether the controller is this project's server."""
+"""Calls about moves: list, describe, start and cancel them, and find out what the controller supports."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,6 @@
 """Sends requests to the right node: any node, one broker, or the controller wherever it moves to.
 
-The version of a request follows what the receiving node serves: the nodes of a cluster differ, such as stock brokers
-with this server as their controller.
+The version of a request follows what the receiving node serves, since the nodes of a cluster differ.
 
 A request that changes something is repeated only if it certainly had no effect: the node answered NOT_CONTROLLER, or
 was never reached. If an answer is lost, the caller gets an error, and has to look at the cluster and decide.
@@ -35,40 +34,38 @@ _METADATA_MAX = 12
 _CONTROLLERS = 2
 """The endpoint type of KRaft controllers in DescribeCluster."""
 _LARGE_BYTES = 64 * 1024
-"""A thread decodes a larger answer, so that the event loop goes on."""
+"""A thread decodes larger answers, so that the event loop goes on."""
 _MANY_NAMES = 500
-"""A thread works on more topics or partitions, likewise."""
+"""A thread works on more topics or partitions, too."""
 
 BuildRequest = Callable[[int], ApiMessage]
-"""Makes the request for an API version."""
+"""Takes the API version."""
 Response = TypeVar("Response", bound="ApiMessage")
 T = TypeVar("T")
 FindNode = Callable[[], Awaitable[int]]
 
 
 class Needs(NamedTuple):
-    """An API that a node must serve: others ignore our tagged fields. `otherwise` is the text of UnsupportedHere."""
+    """Other nodes than those that serve this API ignore our tagged fields. `otherwise` is the text of
+    UnsupportedHere.
+    """
 
     api: type[ApiMessage]
     otherwise: str
 
 
 class UndecodedAnswer(NamedTuple):
-    """The caller decodes it in parts."""
-
     data: bytes
     version: int
 
 
 def always(request: ApiMessage) -> BuildRequest:
-    """The same request in every version."""
     return lambda _version: request
 
 
 class RequestRouter:
-    """Sends the requests of one client.
-
-    timeout_ms   how long a call tries to get an answer; calls also give it to servers as their own time
+    """Sends the requests of one client. `timeout_ms`: how long a call tries to get an answer; servers get it as their
+    own time.
     """
 
     def __init__(self, nodes: NodeConnections, settings: ClientSettings) -> None:
@@ -93,7 +90,7 @@ class RequestRouter:
     async def ask_any(
         self, build: BuildRequest, cls: type[RequestFor[Response]], *, changes: bool = False, names: int = 0
     ) -> Response:
-        """Ask the least busy node.
+        """Asks the least busy node.
 
         changes  the request has an effect: it is not repeated if its answer is lost
         names    how many topics or partitions the request names: a thread makes one that names many
@@ -102,9 +99,8 @@ class RequestRouter:
         return answer
 
     async def ask_given(self, build: BuildRequest, cls: type[RequestFor[Response]], otherwise: str) -> Response:
-        """Ask the first node at the given addresses that serves the API: also one that Metadata does not name.
-
-        Raises UnsupportedHere with the text `otherwise`.
+        """Asks the first node at the given addresses that serves the API, even if Metadata does not name it. Raises
+        UnsupportedHere with the text `otherwise`.
         """
         for node in self._nodes.given:
             try:
@@ -129,9 +125,8 @@ class RequestRouter:
     async def at_once(
         self, calls: Sequence[Callable[[], Awaitable[T]]], timeout_ms: int | None = None
     ) -> list[T | KafkaError]:
-        """Run calls at the same time; a call's KafkaError is its result.
-
-        A call that has not ended after `timeout_ms` (default: the request timeout) gives Unreachable.
+        """Runs calls at the same time; a call's KafkaError is its result. One that has not ended after `timeout_ms`
+        (default: the request timeout) gives Unreachable.
         """
         seconds = (self.timeout_ms if timeout_ms is None else timeout_ms) / 1000
 
@@ -177,9 +172,8 @@ class RequestRouter:
         any_can: bool = False,
         needs: Needs | None = None,
     ) -> Response:
-        """Ask the controller, and follow it when it moves, until the request timeout is over.
-
-        By a top-level error code in the answer a node says that it is not the controller.
+        """Follows the controller when it moves, until the request timeout is over. A top-level error code in the
+        answer says that a node is not the controller.
 
         any_can    any node answers this API, so the answer has no such code
         needs      the request goes only to nodes with it, whichever is the controller by then
@@ -191,7 +185,7 @@ class RequestRouter:
         return answer
 
     async def controller_serves(self, cls: type[ApiMessage]) -> int:
-        """The highest common version of an API; -1 for none."""
+        """Returns the highest common version of an API; -1 for none."""
         deadline = self._deadline()
         while True:
             try:
@@ -201,7 +195,7 @@ class RequestRouter:
                 await self._wait_before_retry(error, deadline)
 
     async def serves(self, node: int, cls: type[ApiMessage]) -> bool:
-        """Whether there is a common version. Raises Unreachable."""
+        """Raises Unreachable."""
         await self._look_for(node)
         return common_version(cls, await (await self._nodes.connection(node)).versions()) >= 0
 
@@ -210,7 +204,9 @@ class RequestRouter:
         return await self._find_controller()
 
     async def refresh(self) -> None:
-        """Ask a reachable node for the nodes and the controller. Calls that come meanwhile wait for the same answer."""
+        """Asks a reachable node for the nodes and the controller. Calls that come meanwhile wait for the same
+        answer.
+        """
         begun = asyncio.get_running_loop().time()
         async with self._refreshing:
             if self._nodes.learned_at < begun:
@@ -246,7 +242,7 @@ class RequestRouter:
         needs: Needs | None = None,
         names: int = 0,
     ) -> Any:
-        """`retried`: the error code of an answer after which the request is sent again."""
+        """`retried`: after this error code in an answer the request is sent again."""
         deadline = self._deadline()
         while True:
             sent = False
@@ -301,9 +297,8 @@ class RequestRouter:
 
 
 async def connect(settings: ClientSettings) -> RequestRouter:
-    """Try the addresses until a node answers.
-
-    Raises Unreachable, Unauthenticated; with addresses of controllers also the error of a node that is none.
+    """Tries the addresses until a node answers. Raises Unreachable, Unauthenticated; with addresses of controllers
+    also the error of a node that is none.
     """
     router = RequestRouter(NodeConnections(settings), settings)
     seconds = settings.configs.bootstrap_timeout_ms / 1000
@@ -322,7 +317,6 @@ async def connect(settings: ClientSettings) -> RequestRouter:
 
 
 async def _brokers(connection: NodeConnection) -> tuple[dict[int, Address], int]:
-    """The brokers, and which of them is the controller."""
     request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
     answer = await _ask(connection, request, MetadataRequest, _METADATA_MAX)
     return {one.node_id: Address(one.host, one.port) for one in answer.brokers}, answer.controller_id
@@ -347,7 +341,6 @@ async def _ask(
 
 
 async def in_thread_if_many(names: int, work: Callable[[], T]) -> T:
-    """The result of work on so many topics or partitions."""
     return await asyncio.to_thread(work) if names > _MANY_NAMES else work()
 
 

@@ -9,7 +9,7 @@ NO_THROTTLE = 2**63 - 1
 """The throttle that KIP-240 reports where none applies, bytes/s."""
 
 MOVING, WAITING = "moving", "waiting"
-"""The states of a listed move: in flight, or in the queue."""
+"""A listed move is in flight, or in the queue."""
 
 
 def known(value: int) -> int | None:

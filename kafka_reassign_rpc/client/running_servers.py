@@ -1,7 +1,7 @@
-"""The running kafka-reassign-rpc servers, and a client of each: only it has the events that it has recorded.
+"""A client of each running kafka-reassign-rpc server: only it has the events that it has recorded.
 
-The controller names the servers. The metadata of other nodes shows only the controller, so each server is asked at the
-address with which it has registered.
+The controller names the servers. Metadata shows only the controller, so each server is asked at the address with which
+it has registered.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,29 +12,26 @@ from kafka_reassign_rpc.client.event_calls import FROM_NOW_ON
 from kafka_reassign_rpc.client.result_values import ClusterNode
 
 OTHER_SERVER_MS = 5_000
-"""How long a server that is not the controller may take to answer."""
+"""In ms: for the answer of a server that is not the controller."""
 
 Connect = Callable[[str], ReassignmentClient]
-"""Makes a client of the server at HOST:PORT, with the configuration of the command."""
+"""Takes HOST:PORT, and uses the configuration of the command."""
 
 
 def running_servers(client: ReassignmentClient) -> tuple[int, dict[int, ClusterNode | None]]:
-    """The controller, and where each running server is (None: the controller itself).
-
-    Raises the errors of `event_page`.
-    """
+    """The controller, and where each running server is (None: the controller itself). Raises as `event_page`."""
     here = client.event_page(FROM_NOW_ON)
     return here.server, {here.server: None} | {node.id: node for node in here.servers}
 
 
 def configs_of_another(configs: Mapping[str, Any], address: str) -> dict[str, Any]:
-    """The configs of a client for the server at HOST:PORT, with a short timeout."""
+    """`address` is HOST:PORT; the timeout is short."""
     timeout_ms = min(OTHER_SERVER_MS, configs.get("request_timeout_ms", OTHER_SERVER_MS))
     return {**configs, "bootstrap_servers": address, "request_timeout_ms": timeout_ms}
 
 
 class ServerClients:
-    """A client of each server, made when it is first wanted."""
+    """Makes a client of a server when it is first wanted."""
 
     def __init__(self, client: ReassignmentClient, connect: Connect) -> None:
         self._client = client
@@ -50,6 +47,5 @@ class ServerClients:
         return self._others[node]
 
     def close(self) -> None:
-        """Close the clients that were made here."""
         for client in self._others.values():
             client.close()

@@ -71,7 +71,7 @@ async def healing_status(router: RequestRouter) -> HealingStatus:
 
 
 def _repair(told: Any, is_back: bool, detail: Any) -> BrokerRepair:
-    """`detail`: None from an older server."""
+    """`detail` is None from an older server."""
     of_broker = told.broker_id, told.waiting_moves, told.moving_moves, is_back
     return (
         BrokerRepair(*of_broker) if detail is None else BrokerRepair(*of_broker, detail.unapproved_moves, _cost(detail))

@@ -22,13 +22,11 @@ NO_SETTINGS = (
     " changed."
 )
 WHERE = {2: "servers", 3: "defaults", 4: "started", 5: "default"}
-"""By ConfigSource: set for all servers; among the brokers' defaults; given to the server at its start; nowhere."""
+"""By ConfigSource: see `ServerSetting.where`."""
 
 
 class ServerSetting(NamedTuple):
-    """A setting of the servers.
-
-    value    the value in force
+    """value    the value in force
     where    "servers": set for all servers; "defaults": among the brokers' default configs, where it no longer belongs;
              "started": given to this server at its start; "default": set nowhere
     old      the value among the brokers' default configs; None: there is none
@@ -41,7 +39,7 @@ class ServerSetting(NamedTuple):
 
 
 async def settings(router: RequestRouter) -> list[ServerSetting]:
-    """In the order of names."""
+    """They come in the order of names."""
     await require(router, MoveServerSettingsRequest, NO_SETTINGS)
     node = await router.controller()
     one = DescribeConfigsRequest.DescribeConfigsResource
@@ -70,7 +68,7 @@ async def change_settings(router: RequestRouter, changes: Mapping[str, str | Non
 
 
 async def switch(router: RequestRouter, name: str, value: str | None) -> None:
-    """Set a setting, or delete it with None wherever it stands, even in an earlier version's place. Raises KafkaError.
+    """Sets a setting; None deletes it wherever it stands, even in an earlier version's place. Raises KafkaError.
 
     The new place is written first: whatever happens in between, no former value comes back.
     """

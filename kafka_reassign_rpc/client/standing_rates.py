@@ -12,13 +12,13 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import Configs, Ra
 from kafka_reassign_rpc.core.throttling.standing_rates import SIDES, StandingRates
 
 ANSWER_MS = 5_000
-"""How long brokers may take to tell their configs."""
+"""In ms: for brokers to tell their configs."""
 SETTLE_S, POLL_S = 5.0, 0.1
-"""How long brokers may take to follow another lease."""
+"""In seconds: for brokers to follow another lease."""
 
 
 def standing_rates(client: ReassignmentClient, brokers: Iterable[int]) -> StandingRates:
-    """To be asked before the lease is: afterwards its own rates stand there."""
+    """Ask this before the lease: afterwards its own rates stand there."""
     asked = sorted(set(brokers))
     try:
         [default] = client.describe_configs([(BROKER, "")]).values()
@@ -47,8 +47,9 @@ def leased_rates(client: ReassignmentClient) -> dict[int, int]:
 
 
 def rated_window(client: ReassignmentClient) -> StartWindow | None:
-    """The window that holds, where its rate goes before that of a lease. None: leases have their own rates, or the
-    controller does not tell its windows."""
+    """The window that holds, if its rate goes before that of a lease. None: leases have their own rates, or the
+    controller does not tell its windows.
+    """
     try:
         window = client.status().window
     except KafkaError:
@@ -72,7 +73,7 @@ def rates_after(
 
 
 def _follow_still(stricter: Mapping[int, Mapping[str, RateInForce]], former: Mapping[int, int]) -> bool:
-    """Whether a stricter rate is the one that a lease asked for before."""
+    """A stricter rate is the one that a lease asked for before."""
     return any(
         rate.by != "lease" and rate.rate == former.get(broker)
         for broker, sides in stricter.items()

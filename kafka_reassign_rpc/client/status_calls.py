@@ -1,4 +1,4 @@
-"""The calls that read the status document: what the status page of the controller shows."""
+"""The calls that read the status document, as the controller's status page shows it."""
 
 from typing import TypeVar
 from urllib.parse import urlencode
@@ -18,7 +18,7 @@ NO_STATUS = "The controller tells no status document: that needs a kafka-reassig
 
 
 async def document(router: RequestRouter, name: str, kind: type[T], **parameters: object) -> T:
-    """`parameters`: as the paths of docs/status-api.md take them."""
+    """docs/status-api.md explains the `parameters`."""
     cls = DescribeStatusRequest
     await require(router, cls, NO_STATUS)
     request = cls(document=name, query=urlencode(parameters))
@@ -26,7 +26,7 @@ async def document(router: RequestRouter, name: str, kind: type[T], **parameters
 
 
 async def status_here(router: RequestRouter) -> Status:
-    """Of a server at the given addresses, whether it is the controller or not."""
+    """The server may be the controller or not."""
     cls = DescribeStatusRequest
     return _document(await router.ask_given(always(cls(document="status", query="")), cls, NO_STATUS), Status)
 

@@ -1,5 +1,6 @@
-"""A cluster as `core` knows it, made from what a stock controller and its brokers tell: so the same code makes the same
-document of it."""
+"""A cluster as `core` knows it, from what a stock controller and its brokers tell: the same code then makes the same
+document of it.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -53,7 +54,7 @@ def cluster_of(
 
 
 def put_described(cluster: Cluster, topic: TopicInfo, listed: Listed, records: Records) -> None:
-    """Put a topic in, in place of what was known of it."""
+    """Replaces what was known of the topic."""
     partitions = {}
     for index, found in topic.partitions.items():
         name = TopicPartition(topic.name, index)
@@ -102,12 +103,13 @@ def text_of_hidden(topics: Sequence[str]) -> str:
 
 
 def of_moves(listed: Listed) -> Cluster:
-    """Only the partitions that move: of no broker."""
+    """Has only partitions that move. The list tells no leader: the largest of the old replicas stands for it, and
+    nobody knows the ISR.
+    """
     return cluster_of((), (), listed)
 
 
 def answers_of(log_dirs: Iterable[LogDirs]) -> dict[int, list[SampledLogDir] | None]:
-    """What brokers have answered, as a sample takes it."""
     answers: dict[int, list[SampledLogDir] | None] = {}
     for one in log_dirs:
         sizes: dict[str, dict[int, int]] = {}
@@ -118,8 +120,9 @@ def answers_of(log_dirs: Iterable[LogDirs]) -> dict[int, list[SampledLogDir] | N
 
 
 def sampled(answer: BrokerLogDirs | KafkaError | None) -> list[SampledLogDir] | None:
-    """An answer as a sample of progress takes it; None: there is none. What makes no sense is unknown: a size below 0,
-    two sizes of one replica. A copy that moves to another log dir of its broker does not count."""
+    """An answer as a sample of progress takes it; None: there is none. A size below 0, or two sizes of one replica,
+    are unknown. A copy that moves to another log dir of its broker does not count.
+    """
     if answer is None or isinstance(answer, KafkaError):
         return None
     held: dict[str, dict[str, dict[int, int]]] = {}
@@ -143,7 +146,9 @@ def sampled(answer: BrokerLogDirs | KafkaError | None) -> list[SampledLogDir] | 
 
 
 def others_to_ask(cluster: Cluster) -> list[Resource]:
-    """Whose configs say what throttles a move, beside brokers: all brokers together, and topics that move."""
+    """Their configs say what throttles a move, beside those of single brokers: all brokers together, and topics that
+    move.
+    """
     return [(BROKER, ""), *((TOPIC, topic) for topic in sorted(cluster.moving))]
 
 

@@ -37,8 +37,8 @@ def target_warnings(
 ) -> list[str]:
     """What cannot be read causes no warning. `have_throttle`: the moves get one of their own.
 
-    before   the replicas of the partitions that do not move yet. Of others nobody knows whether lists name them because
-             of the throttle of the move that is under way
+    before   the replicas of partitions that do not move yet. Of others nobody knows whether lists name them for the
+             throttle of the move that is under way
     """
     try:
         configs = topic_configs(client, {name.topic for name in targets})
@@ -51,7 +51,7 @@ def target_warnings(
 
 
 def topic_configs(client: ReassignmentClient, topics: Iterable[str]) -> dict[str, Configs]:
-    """The configs in force of topics, without Kafka's defaults. Topics that tell none are not in it."""
+    """Gives configs in force without Kafka's defaults. Topics that tell none are absent."""
     found = client.describe_configs([(TOPIC, topic) for topic in sorted(topics)])
     return {
         topic: {one.name: one.value for one in configs if one.value is not None}

@@ -11,12 +11,11 @@ from kafka_reassign_rpc.support.text_table import table
 __all__ = ["amounts", "bar", "duration", "first_lines", "named", "size", "table", "throttle"]
 
 NAMED_PARTITIONS = 20
-"""Partitions that a message names."""
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def first_lines(lines: list[str]) -> list[str]:
-    """The first of many lines, and how many more there are."""
+    """The rest is a number."""
     if len(lines) <= NAMED_PARTITIONS:
         return lines
     return [*lines[:NAMED_PARTITIONS], f"… and {len(lines) - NAMED_PARTITIONS} more"]
@@ -43,7 +42,7 @@ def bar(share: float | None, width: int) -> str:
 
 
 def amounts(progress: Progress) -> str:
-    """A move's progress in words: 12.0 MB of 30.0 MB (40 %), 3.0 MB/s, 6 s left."""
+    """For example `12.0 MB of 30.0 MB (40 %), 3.0 MB/s, 6 s left`."""
     done = "unknown" if progress.done is None else size(progress.done)
     if progress.total is None:
         text = f"{done} of an unknown size"

@@ -33,7 +33,7 @@ class PartitionMove:
 
 
 Moves = dict[str, dict[int, PartitionMove]]
-"""Topic -> partition -> its move."""
+"""By topic and partition."""
 
 
 def all_moves(
@@ -44,7 +44,6 @@ def all_moves(
     """All moves in flight once `proposed` has started.
 
     in_flight   their sources are the replicas that they do not add
-    proposed    the targets
     current     the replicas of the proposed partitions; used for partitions that do not move yet
     """
     found: Moves = {}
@@ -59,7 +58,7 @@ def all_moves(
 
 
 def topic_lists(of_moves: Moves) -> dict[Resource, dict[str, str | None]]:
-    """The two lists of throttled replicas of each topic, sorted as text, as the stock tool sorts them."""
+    """The lists are sorted as text, as the stock tool sorts them."""
     return {
         (TOPIC, topic): {
             LEADER_REPLICAS: _list((index, broker) for index, move in parts.items() for broker in move.sources),
@@ -76,7 +75,6 @@ def _list(replicas: Iterable[tuple[int, int]]) -> str:
 
 
 def brokers(of_moves: Moves) -> list[int]:
-    """Every broker that sends or receives, sorted."""
     return sorted(
         {b for parts in of_moves.values() for move in parts.values() for b in move.sources | move.destinations}
     )
@@ -98,7 +96,7 @@ def no_broker_throttles(of_brokers: Iterable[int]) -> dict[Resource, dict[str, s
 def no_topic_throttles(
     topics: Iterable[str], in_use: "ThrottlesInUse | None" = None
 ) -> dict[Resource, dict[str, str | None]]:
-    """Delete the lists of throttled replicas, except the entries in use."""
+    """Deletes the lists of throttled replicas, except the entries in use."""
     lists = {} if in_use is None else in_use.lists
     return {(TOPIC, topic): {**dict.fromkeys(TOPIC_THROTTLES), **lists.get(topic, {})} for topic in topics}
 
@@ -107,8 +105,8 @@ def no_topic_throttles(
 class ThrottlesInUse:
     """The throttles that hold moves in flight back.
 
-    brokers  those whose rates apply to a move
-    lists    topic -> config name -> the entries of its list that name replicas of a move
+    brokers  their rates apply to a move
+    lists    by topic and config name: the entries of its list that name replicas of a move
     """
 
     brokers: frozenset[int]

@@ -14,7 +14,6 @@ Configs = dict[str, Mapping[str, str]]
 
 class Told(NamedTuple):
     """brokers   configs of brokers by their ids, and those of all brokers
-    topics    configs of topics
     known     brokers whose throttles are known
     lacking   what is not told, and why; "": nothing
     """
@@ -26,8 +25,9 @@ class Told(NamedTuple):
 
 
 def told(brokers: Mapping[int, Answer], others: Mapping[Resource, Answer]) -> Told:
-    """From the answers of brokers about themselves, and those about topics and all brokers. A topic that a broker does
-    not know was deleted, or is known to it a little later."""
+    """Takes the answers of brokers about themselves, and those about topics and all brokers. A topic that a broker
+    does not know was deleted, or is known to it a little later.
+    """
     of_brokers: Configs = {
         str(broker): {one.name: one.value for one in some if one.value and one.source != OF_ALL_BROKERS}
         for broker, some in brokers.items()

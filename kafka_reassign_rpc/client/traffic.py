@@ -1,4 +1,4 @@
-"""What calls cost the nodes that answer them: requests, bytes, and how long the answers took."""
+"""What calls cost the nodes that answer them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from contextvars import ContextVar
 class Traffic:
     """requests   those without an answer too
     bytes      of requests and answers
-    answer_s   seconds that were waited for answers, those that came at the same time each for itself
+    answer_s   seconds of waiting for answers, even if several came at the same time
     """
 
     def __init__(self, around: "Traffic | None" = None) -> None:
@@ -29,7 +29,7 @@ _counted: ContextVar[Traffic | None] = ContextVar("counted", default=None)
 
 @contextmanager
 def counted() -> Iterator[Traffic]:
-    """Count the calls of this block, and of tasks that begin in it. A block may stand in another one."""
+    """Counts the calls of this block, and of tasks that begin in it. Blocks may be nested."""
     traffic = Traffic(_counted.get())
     token = _counted.set(traffic)
     try:
@@ -38,8 +38,8 @@ def counted() -> Iterator[Traffic]:
         _counted.reset(token)
 
 
-def note(size: int, took_s: float) -> None:
-    """A request, and its answer if there was one, had so many bytes and took so long."""
+def count(size: int, took_s: float) -> None:
+    """`size` has the bytes of a request and of its answer, if there was one."""
     traffic = _counted.get()
     if traffic is not None:
         traffic.add(size, took_s)

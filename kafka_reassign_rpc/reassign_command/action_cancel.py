@@ -34,10 +34,10 @@ def _cancel_listed(context: ActionContext, reassignment: ReassignmentFile, timeo
     # A server that is asked for no partitions lists none.
     active = list(context.client.list_partition_reassignments(partitions)) if partitions else []
     if active:
-        _tell(context, _cancel(context, active))
+        _report(context, _cancel(context, active))
     else:
         output.line("None of the specified partition reassignments are active.")
-        output.note(cancelled=[])
+        output.collect(cancelled=[])
     moving = {
         replica: state.found.current
         for replica, state in log_dir_moves.states(context, reassignment.log_dirs).items()
@@ -59,12 +59,12 @@ def _cancel_everything(context: ActionContext) -> None:
     in_flight = context.client.list_partition_reassignments()
     if not in_flight:
         context.output.line(action_list.NOTHING)
-        context.output.note(cancelled=[])
+        context.output.collect(cancelled=[])
         return
     cancel = _cancel(context, list(in_flight))
     brokers = (b for move in in_flight.values() for b in (*move.replicas, *move.adding_replicas))
     try:
-        _tell(context, cancel)
+        _report(context, cancel)
     finally:  # a repeated command would not find what is over by now
         _clear(context, in_flight.keys() - cancel.failed.keys(), brokers, (partition.topic for partition in in_flight))
 
@@ -84,7 +84,7 @@ def _clear(
         context.output.line(
             f"Could not clear all throttles: {why} Some may be left: --verify with the moves clears them."
         )
-        context.output.note(throttles_error=why)
+        context.output.collect(throttles_error=why)
     else:
         for line in left.lines():
             context.output.line(line)
@@ -111,10 +111,10 @@ def _cancel(context: ActionContext, partitions: list[TopicPartition]) -> _Cancel
     return _Cancel(sorted(partition for partition, error in results.items() if error is None), failed)
 
 
-def _tell(context: ActionContext, cancel: _Cancel) -> None:
+def _report(context: ActionContext, cancel: _Cancel) -> None:
     """Print what was cancelled. Raises TerseFailure with what could not be."""
     done, failed = cancel
-    context.output.note(cancelled=[partition_fields(partition) for partition in done])
+    context.output.collect(cancelled=[partition_fields(partition) for partition in done])
     if failed:
         lines = [f"{partition}: {failed[partition].message}" for partition in sorted(failed)]
         raise TerseFailure("\n".join([f"Error cancelling partition reassignment{plural(len(failed))} for:", *lines]))

@@ -52,7 +52,7 @@ class CordonCommand:
             found = client.cordon(self._brokers, uncordon=self._uncordon) if self._brokers else client.cordoned()
         except UnsupportedHere as error:
             raise TerseFailure(error.message) from None
-        output.note(cordoned=sorted(found))
+        output.collect(cordoned=sorted(found))
         output.line(f"Cordoned: {cordon.listed(found)}." if found else "The list of cordoned brokers is empty.")
         away = _not_registered(client, self._brokers & found)
         if away:

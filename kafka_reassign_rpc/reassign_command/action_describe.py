@@ -62,7 +62,7 @@ def run(context: ActionContext) -> None:
             if progress.stalled is not None:
                 for text in _wrapped(f"{partition} is stalled: {progress.stalled}", ""):
                     output.line(text)
-    output.note(
+    output.collect(
         reassignments=[_document(one, listed, sizes) for one in found],
         waiting=action_list.documents(waiting),
     )

@@ -42,7 +42,7 @@ def run(context: ActionContext) -> None:
     context.output.line(f"{topic}: {counted(len(found), 'partition')}")
     for line in text_format.table(rows):
         context.output.line(line)
-    context.output.note(partitions=documents)
+    context.output.collect(partitions=documents)
 
 
 def brokers(ids: tuple[int, ...]) -> str:

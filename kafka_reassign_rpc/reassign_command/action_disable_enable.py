@@ -14,7 +14,7 @@ def disable(context: ActionContext) -> None:
     if reason is None:
         raise TerseFailure(f"{ENABLED}=false was set for the cluster, but somebody has taken it away already.")
     context.output.line(reason)
-    context.output.note(enabled=False, reason=reason)
+    context.output.collect(enabled=False, reason=reason)
 
 
 def enable(context: ActionContext) -> None:
@@ -23,7 +23,7 @@ def enable(context: ActionContext) -> None:
         reason = context.client.enable()
     except UnsupportedHere as error:
         raise TerseFailure(error.message) from None
-    context.output.note(enabled=reason is None, reason=reason)
+    context.output.collect(enabled=reason is None, reason=reason)
     if reason is not None:
         raise TerseFailure(f"{ENABLED}=false is not set for the cluster any more. But: {reason}")
     context.output.line("Reassignments may be started.")

@@ -125,7 +125,7 @@ def execute(context: ActionContext, reassignment: ReassignmentFile, *, queue: bo
     if is_dry:
         produce_rates.warn()
         return
-    started_moves.tell(context, targets.keys(), queued=queue)
+    started_moves.report(context, targets.keys(), queued=queue)
     produce_rates.warn()
     if reassignment.log_dirs:
         log_dir_moves.start(context, reassignment.log_dirs, timeout_ms)
@@ -139,7 +139,7 @@ def _say_current(context: ActionContext, current: Assignment, log_dirs: Mapping[
         f"Current partition replica assignment\n\n{format_assignment(current, log_dirs)}\n\n"
         "Save this to use as the --reassignment-json-file option during rollback"
     )
-    context.output.note(current=assignment_document(current, log_dirs))
+    context.output.collect(current=assignment_document(current, log_dirs))
 
 
 def _terms(context: ActionContext, reassignment: ReassignmentFile, *, queue: bool) -> Terms:
@@ -163,13 +163,13 @@ def _start(
     standing_before = standing_rates(context.client, brokers) if terms.lease else None
     refused = _refusals(start(context, targets, terms))
     if terms.lease is not None and len(refused) < len(targets):
-        output.note(throttle=terms.lease, lease=True)
+        output.collect(throttle=terms.lease, lease=True)
         if standing_before is None:
             output.line(set_and_clear_throttles.LEASE_ENDED)
         else:
             _say_what_holds(context, terms.lease, standing_before, brokers, lifts=terms.lifts)
     accepted = [partition_fields(partition) for partition in sorted(targets) if partition not in refused]
-    output.note(**{"queued" if terms.queue else "started": accepted})
+    output.collect(**{"queued" if terms.queue else "started": accepted})
     return refused
 
 
@@ -181,7 +181,7 @@ def _say_what_holds(
     window = rated_window(context.client)
     if window is not None:
         context.output.line(f"The rate of the window goes before it: {window.now}.")
-    context.output.note(stricter=stricter_document(lease, standing, lifts=lifts))
+    context.output.collect(stricter=stricter_document(lease, standing, lifts=lifts))
 
 
 def _throttle(
@@ -197,12 +197,12 @@ def _throttle(
     context.output.line(set_and_clear_throttles.VERIFY_LATER)
     if rate >= 0:
         set_and_clear_throttles.throttle_replication(context, of_moves, rate)
-        context.output.note(throttle=rate)
+        context.output.collect(throttle=rate)
     if log_dir_rate >= 0:
         set_and_clear_throttles.throttle_log_dirs(
             context, (replica.broker for replica in reassignment.log_dirs), log_dir_rate
         )
-        context.output.note(replica_alter_log_dirs_throttle=log_dir_rate)
+        context.output.collect(replica_alter_log_dirs_throttle=log_dir_rate)
 
 
 def _unsupported_option(client: ReassignmentClient, terms: Terms) -> str | None:

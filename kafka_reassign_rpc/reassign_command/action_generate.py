@@ -52,7 +52,7 @@ def generate(context: ActionContext, coming: Assignment) -> None:
     lie = present_log_dirs(context.client, current, live)
     output.line(f"Current partition replica assignment\n{format_assignment(current, lie)}\n")
     output.line(f"Proposed partition reassignment configuration\n{format_assignment(proposed)}")
-    output.note(current=assignment_document(current, lie), proposed=assignment_document(proposed))
+    output.collect(current=assignment_document(current, lie), proposed=assignment_document(proposed))
 
 
 def _brokers(client: ReassignmentClient, wanted: Collection[int]) -> list[ClusterNode]:

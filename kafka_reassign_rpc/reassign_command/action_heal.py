@@ -118,7 +118,7 @@ class HealCommand:
 
 def _switch(context: ActionContext, *, paused: bool) -> None:
     context.client.pause_healing() if paused else context.client.resume_healing()
-    context.output.note(paused=paused)
+    context.output.collect(paused=paused)
     context.output.line(
         "Healing is paused: no repair starts until --resume, nor do moves of repairs that wait. Moves in flight go on."
         if paused
@@ -128,7 +128,7 @@ def _switch(context: ActionContext, *, paused: bool) -> None:
 
 def _approve(context: ActionContext, brokers: frozenset[int] | None) -> None:
     found = context.client.approve_repairs(brokers)
-    context.output.note(approved=found.approved, held=found.held, brokers=list(found.brokers))
+    context.output.collect(approved=found.approved, held=found.held, brokers=list(found.brokers))
     if not found.approved:
         context.output.line("No such repair waits for approval." if brokers else "No repair waits for approval.")
         return
@@ -142,7 +142,7 @@ def _approve(context: ActionContext, brokers: frozenset[int] | None) -> None:
 
 def _status(context: ActionContext) -> None:
     status = context.client.healing_status()
-    context.output.note(**status_document(status))
+    context.output.collect(**status_document(status))
     for line in status_lines(status):
         context.output.line(line)
 
@@ -256,7 +256,7 @@ def _dry_run(context: ActionContext, broker: int | None) -> None:
     begun = [] if status is None else status.repairs
     brokers = [one.broker for one in lost if one.replicas] if broker is None else [broker]
     repairs = {one: context.client.heal_broker(one, dry_run=True) for one in brokers}
-    context.output.note(repairs=[_repair_document(one, repair) for one, repair in repairs.items()], dryRun=True)
+    context.output.collect(repairs=[_repair_document(one, repair) for one, repair in repairs.items()], dryRun=True)
     if not repairs and not lost and not begun:
         context.output.line("No broker that holds replicas is lost.")
     for failed in lost:
@@ -276,7 +276,7 @@ def _dry_run(context: ActionContext, broker: int | None) -> None:
 
 def _heal(context: ActionContext, broker: int) -> None:
     repair = context.client.heal_broker(broker)
-    context.output.note(repairs=[_repair_document(broker, repair)], dryRun=False)
+    context.output.collect(repairs=[_repair_document(broker, repair)], dryRun=False)
     context.output.line(f"Broker {broker}: {_summary(repair)} joined the queue.")
     _show_left_out(context, repair)
 

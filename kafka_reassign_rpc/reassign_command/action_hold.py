@@ -71,7 +71,7 @@ class _Command:
         except UnsupportedHere as error:
             raise TerseFailure(error.message) from None
         done = "held" if self._command == HOLD else "released"
-        output.note(**{done: found.changed}, unchanged=found.unchanged, in_flight=found.in_flight)
+        output.collect(**{done: found.changed}, unchanged=found.unchanged, in_flight=found.in_flight)
         already = "held already" if self._command == HOLD else "not held"
         others = f", {found.unchanged} {already}" if found.unchanged else ""
         output.line(f"{counted(found.changed, 'move')} {done}{others}.")

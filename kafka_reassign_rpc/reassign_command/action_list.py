@@ -18,7 +18,7 @@ def run(context: ActionContext) -> None:
     listed = context.client.list_partition_reassignments()
     beside = read_waiting_beside(context.client, listed)
     context.output.line(text(listed, beside))
-    context.output.note(reassignments=documents(listed, beside))
+    context.output.collect(reassignments=documents(listed, beside))
 
 
 def rows(listed: Listed, beside: Listed) -> list[tuple[TopicPartition, PartitionReassignment]]:

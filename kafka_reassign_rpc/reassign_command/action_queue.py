@@ -58,7 +58,7 @@ def verify(context: ActionContext) -> int:
     disabled = context.client.why_disabled() if WAITING in words else None
     if disabled is not None:
         output.line(disabled)
-    output.note(
+    output.collect(
         partitions=[
             {**partition_fields(p), "state": one.word, "replicas": one.replicas, "target": targets[p]}
             for p, one in sorted(found.items(), key=lambda item: item[0])

@@ -96,7 +96,7 @@ def _document(one: ServerSetting) -> dict[str, object]:
 
 def _show(context: ActionContext) -> None:
     found = context.client.settings()
-    context.output.note(settings=[_document(one) for one in found])
+    context.output.collect(settings=[_document(one) for one in found])
     width = max(len(f"{one.name}={one.value}") for one in found)
     for one in found:
         context.output.line(f"{f'{one.name}={one.value}':{width}}  {_PLACES[one.where]}")
@@ -106,7 +106,7 @@ def _show(context: ActionContext) -> None:
 def _change(context: ActionContext, changes: dict[str, str | None]) -> None:
     context.client.change_settings(changes)
     found = [one for one in context.client.settings() if one.name in changes]
-    context.output.note(settings=[_document(one) for one in found])
+    context.output.collect(settings=[_document(one) for one in found])
     for one in found:
         context.output.line(f"{one.name}={one.value} holds: {_PLACES[one.where]}.")
     _warn(context, found)
@@ -127,7 +127,7 @@ def _warn(context: ActionContext, found: Sequence[ServerSetting]) -> None:
 
 def _move(context: ActionContext) -> None:
     found = context.client.move_settings()
-    context.output.note(moved=dict(found.moved), dropped=dict(found.dropped))
+    context.output.collect(moved=dict(found.moved), dropped=dict(found.dropped))
     if not found.moved and not found.dropped:
         context.output.line(f"No setting of servers stands among {IN_DEFAULTS}.")
     for name, value in sorted(found.moved.items()):

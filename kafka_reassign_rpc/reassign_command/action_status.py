@@ -42,7 +42,7 @@ def run(context: ActionContext, *, sleep: Callable[[float], None] = time.sleep) 
     blocks = history_plots.BLOCKS if context.output.can_write(history_plots.BLOCKS) else history_plots.ASCII
     for line in lines(seen, blocks):
         context.output.line(line)
-    context.output.note(**document(seen))
+    context.output.collect(**document(seen))
 
 
 def _show_last(context: ActionContext) -> None:
@@ -51,7 +51,7 @@ def _show_last(context: ActionContext) -> None:
         seen = Seen(context.client.status_here(), (), 0, (), is_stored=True)
         for line in last_lines(seen.status):
             context.output.line(line)
-        context.output.note(**document(seen))
+        context.output.collect(**document(seen))
 
 
 def read(

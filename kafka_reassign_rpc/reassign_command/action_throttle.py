@@ -96,7 +96,7 @@ class ThrottleCommand:
             )
         except UnsupportedHere as error:
             raise TerseFailure(error.message) from None
-        output.note(throttle=self._rate, moving=found.moving, waiting=found.waiting, repairs=found.repairs)
+        output.collect(throttle=self._rate, moving=found.moving, waiting=found.waiting, repairs=found.repairs)
         if found.moving or found.waiting:
             moves = f"{counted(found.moving, 'move')} in flight and {counted(found.waiting, 'waiting move')}"
             output.line(f"{moves}: {f'{self._rate} B/s on each broker' if self._rate else 'no throttle any more'}.")

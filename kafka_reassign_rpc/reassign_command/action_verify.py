@@ -41,7 +41,7 @@ def run(context: ActionContext) -> None:
     output.line("\n".join(["Status of partition reassignment:", *(states[p].text(p) for p in sorted(states))]))
     log_dirs = log_dir_moves.states(context, reassignment.log_dirs)
     output.line(log_dir_moves.text(log_dirs))
-    output.note(
+    output.collect(
         partitions=[
             {**partition_fields(p), "state": _word(state), "replicas": state.current, "target": state.target}
             for p, state in sorted(states.items(), key=lambda item: item[0])

@@ -60,7 +60,7 @@ def follow(
                     context.client, tracker, polled_at, partitions, with_document=partitions is None
                 )
             except Unreachable as error:
-                reporter.note(f"No answer, trying again: {error.message}")
+                reporter.print_line(f"No answer, trying again: {error.message}")
             except KafkaError as error:
                 raise from_server(error) from None
             else:
@@ -110,7 +110,7 @@ class ProgressReporter:
                 self._last, self._printed_at = state, now
                 self._output.line(summary(snapshot))
 
-    def note(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         """A line that stays."""
         if self._output.as_json:
             self._output.document({"note": text})

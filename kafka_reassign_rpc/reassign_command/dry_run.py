@@ -34,7 +34,7 @@ def show(context: ActionContext, targets: Assignment, current: Assignment) -> No
             }
         )
     context.output.line("Nothing was changed: this is a dry run. The controller has not been asked.")
-    context.output.note(dry_run=documents)
+    context.output.collect(dry_run=documents)
 
 
 def refused(

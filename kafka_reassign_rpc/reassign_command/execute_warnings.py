@@ -76,12 +76,12 @@ class ProduceRateCheck:
         try:
             topics = client.describe_topics({name.topic for name in targets})
             for name, target in targets.items():
-                self._note(name, target, topics[name.topic], in_flight.get(name))
+                self._expect_copies(name, target, topics[name.topic], in_flight.get(name))
             self._before = self._sizes()
         except KafkaError:
             return
 
-    def _note(
+    def _expect_copies(
         self,
         name: TopicPartition,
         target: Iterable[int],

@@ -103,7 +103,7 @@ def start(
                 f"{joined(sorted(pending))}"
             )
         sleep(RETRY_S)
-    context.output.note(
+    context.output.collect(
         log_dirs=[
             {**partition_fields(replica.topic_partition), "broker": replica.broker, "log_dir": targets[replica]}
             for replica in sorted(targets)

@@ -147,7 +147,7 @@ def _run_action(action: Callable[[ActionContext], int | None], options: ParsedOp
         return 130
     if problem:
         output.line(problem)
-        output.note(error=problem.removeprefix("Error: "))
+        output.collect(error=problem.removeprefix("Error: "))
     output.finish()
     return 1 if problem else code or 0
 

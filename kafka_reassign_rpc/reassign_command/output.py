@@ -43,7 +43,7 @@ class Output:
         if not self.as_json:
             write_out(self.stream, self._connection.filled(text))
 
-    def note(self, **values: Any) -> None:
+    def collect(self, **values: Any) -> None:
         """Add values to the document, by their names."""
         self._document |= values
 

@@ -100,16 +100,16 @@ def clear(
         gone | {int(name): error for (kind, name), error in failed.items() if kind == BROKER},
         {name: error for (kind, name), error in failed.items() if kind == TOPIC},
     )
-    context.output.note(
+    context.output.collect(
         throttles_cleared={
             "brokers": [broker for broker in brokers if broker not in left.brokers],
             "topics": [name for name in names if name not in left.topics],
         }
     )
     if kept:
-        context.output.note(throttles_kept={"brokers": kept})
+        context.output.collect(throttles_kept={"brokers": kept})
     if left:
-        context.output.note(
+        context.output.collect(
             throttles_not_cleared={
                 "brokers": {str(broker): error.message for broker, error in left.brokers.items()},
                 "topics": {topic: error.message for topic, error in left.topics.items()},

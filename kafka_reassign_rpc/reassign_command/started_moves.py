@@ -36,7 +36,7 @@ def _why(client: ReassignmentClient) -> str:
     return FOR_ROOM if window is None or window.open else window.now
 
 
-def tell(context: ActionContext, accepted: Collection[TopicPartition], *, queued: bool) -> None:
+def report(context: ActionContext, accepted: Collection[TopicPartition], *, queued: bool) -> None:
     """`queued`: they were asked to wait."""
     if queued:
         context.output.line(
@@ -47,7 +47,7 @@ def tell(context: ActionContext, accepted: Collection[TopicPartition], *, queued
     if waiting.moves:
         started = [partition_fields(name) for name in sorted(accepted) if name not in waiting.moves]
         moves = [partition_fields(name) for name in waiting.moves]
-        context.output.note(started=started, waiting=moves, waits_for=waiting.why)
+        context.output.collect(started=started, waiting=moves, waits_for=waiting.why)
     for line in lines(accepted, waiting):
         context.output.line(line)
 

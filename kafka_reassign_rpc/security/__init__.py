@@ -1,8 +1,8 @@
 """Who is at the other end of a connection, and who this side is: TLS, SASL and logins by Kafka's settings.
 
-The mechanisms take bytes and give bytes: no sockets. What they need of files and issuers is read beside them.
+The mechanisms take bytes and give bytes: no sockets.
 
-    authenticator.py        the seam: what a connection asks before any handler sees a request
+    authenticator.py        what a connection asks before any handler sees a request
     bad_setting.py          the error of a security setting, and text that never shows
     properties.py           settings as texts by name, a listener's own before those of all
     config_providers.py     values of a properties file that stand elsewhere (KIP-297)
@@ -13,6 +13,6 @@ The mechanisms take bytes and give bytes: no sockets. What they need of files an
     sasl/                   the order of messages of SASL, and its mechanisms
     tls/                    keystores, contexts and principals of TLS
 
-A listener makes one authenticator for each connection (`server.listener.Listener.authenticator`). Source: the
-classes of `org.apache.kafka.common.security` and `org.apache.kafka.common.network.Authenticator` (Kafka 3.9).
+A listener makes one authenticator for each connection (`server.listener.Listener.authenticator`). Source:
+org.apache.kafka.common.security and network.Authenticator (Kafka 3.9).
 """

@@ -1,5 +1,5 @@
-"""The seam of authentication: an `Authenticator` settles who is at the other end of one connection, before any handler
-sees a request. No I/O: the connection passes whole frames in, and does what comes back.
+"""An `Authenticator` finds out who is at the other end of one connection before any handler sees a request. No I/O:
+the connection passes whole frames in, and does what comes back.
 
     call                         the connection
     ---------------------------  -----------------------------------------------------------------------------
@@ -10,8 +10,6 @@ sees a request. No I/O: the connection passes whole frames in, and does what com
         TAKE                     passes it to `receive`
         CLOSE                    closes without an answer: the session is over
     receive(frame) -> Step       sends `answer`, and takes the next frame; or closes, as `end` says
-
-An authenticator without steps (PLAINTEXT, SSL) is a `FixedAuthenticator`: its `admission` is never asked.
 
 Source: Authenticator, KafkaChannel and Selector of org.apache.kafka.common.network, SocketServer (Kafka 3.9).
 """
@@ -26,32 +24,29 @@ from kafka_reassign_rpc.protocol.messages import ApiMessage
 
 
 class AuthenticationFailed(Exception):
-    """A connection gets no authenticator. The text says why, for the log; the client sees only that it closes."""
+    """A connection gets no authenticator. The text is for the log; the client sees only that it closes."""
 
 
 class Requests(Protocol):
-    """What the server does for requests that come before authentication."""
+    """Answers requests that come before authentication."""
 
     @property
     def served(self) -> Mapping[int, tuple[int, int]]:
-        """Returns the served versions, by API key."""
+        """The served versions, by API key."""
 
     def api_versions(self, request: DecodedRequest) -> Body:
-        """Returns the answer to an ApiVersions; its error code says whether the request was in order."""
+        """The answer's error code says whether the request was in order."""
 
     def illegal_sasl_state(self, request: DecodedRequest, text: str) -> ApiMessage | None:
-        """Returns the answer ILLEGAL_SASL_STATE to any request that is served; None if its API has no place for an
-        error."""
+        """Answers ILLEGAL_SASL_STATE to any served request; None if its API has no place for an error."""
 
 
 class AuthenticationContext(NamedTuple):
     """What is known of a connection before its first frame (Kafka's AuthenticationContext).
 
-    client_address       the client's IP address as text
-    listener             name of the listener
+    client_address       the client's IP address
     security_protocol    PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL
     certificate          the client's certificate (DER), if TLS has verified one
-    requests             answers requests that may come before authentication
     """
 
     client_address: str
@@ -70,8 +65,8 @@ class Admission(Enum):
 class End(Enum):
     """How a connection goes on after a step.
 
-    CLOSE_LATER is for failed authentication: the answer waits for connection.failed.authentication.delay.ms, and
-    nothing is read meanwhile.
+    CLOSE_LATER is for failed authentication: the answer waits for connection.failed.authentication.delay.ms, and the
+    connection reads nothing meanwhile.
     """
 
     OPEN = auto()
@@ -80,9 +75,9 @@ class End(Enum):
 
 
 class Step(NamedTuple):
-    """What a connection does after a frame: it sends `answer` (with its length in front; empty: nothing), then `end`.
+    """After a frame the connection sends `answer` (with its length in front; empty: nothing), then does `end`.
 
-    `reason` says for the log why it closes. It holds no secrets, and nothing of the client's but names.
+    `reason` says for the log why it closes. It holds no secrets, and of the client's words only names.
     """
 
     answer: bytes = b""
@@ -91,12 +86,10 @@ class Step(NamedTuple):
 
 
 class Authenticator(Protocol):
-    """Authenticates one connection.
-
-    authenticated      whether requests are served; may turn False again while a client re-authenticates
+    """authenticated      whether requests are served; may turn False again while a client re-authenticates
     guards             whether frames need `admission`: False if the principal never changes
     principal          Kafka's principal, such as `User:alice`; ANONYMOUS before authentication
-    mechanism          the SASL mechanism by which it is known, else ""
+    mechanism          the SASL mechanism that found it, else ""
     max_receive_size   bytes of the largest frame before authentication (sasl.server.max.receive.size)
     """
 
@@ -115,23 +108,21 @@ class Authenticator(Protocol):
     @property
     def max_receive_size(self) -> int: ...
 
-    def admission(self, frame: bytes) -> Admission:
-        """Decides what to do with the next frame."""
+    def admission(self, frame: bytes) -> Admission: ...
 
     def receive(self, frame: bytes) -> Step | Awaitable[Step]:
-        """Takes a frame. The next one is passed in only after this step. An awaitable: the check is done off the event
-        loop."""
+        """The next frame comes only after this step. It is awaitable if the check is done off the event loop."""
 
     def invalid_size(self, text: str) -> Step:
-        """Returns the step after a frame whose announced size is out of bounds."""
+        """Handles a frame whose announced size is out of bounds."""
 
 
 MakeAuthenticator = Callable[[AuthenticationContext], Authenticator]
-"""Makes the authenticator of a new connection. Raises AuthenticationFailed."""
+"""Raises AuthenticationFailed."""
 
 
 class FixedAuthenticator(NamedTuple):
-    """The authenticator of a connection whose principal is known from TLS, or is nobody (PLAINTEXT)."""
+    """The principal is known from TLS, or is nobody (PLAINTEXT), so `admission` is never asked."""
 
     principal: str = ANONYMOUS
     mechanism: str = ""

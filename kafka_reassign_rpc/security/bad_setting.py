@@ -1,13 +1,9 @@
-"""The error of a security setting that makes no sense, and secrets that do not show."""
-
-
 class BadSetting(ValueError):
-    """A security setting cannot be used. The text names the setting, and the file if there is one; it holds no
-    secret."""
+    """The text names the setting, and the file if there is one; it holds no secret."""
 
 
 class Password:
-    """A secret. Only `value` has its text: `str`, `repr` and a traceback show `[hidden]` (Kafka's Password)."""
+    """Only `value` has the text: `str`, `repr` and a traceback show `[hidden]` (Kafka's Password)."""
 
     __slots__ = ("value",)
 

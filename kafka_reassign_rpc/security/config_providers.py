@@ -19,7 +19,7 @@ from kafka_reassign_rpc.support.bounded_files import read_bounded
 
 PROVIDERS = "config.providers"
 MOST_BYTES = 1 << 20
-"""The size of a file with values, and of all values of one file of settings together."""
+"""In bytes: a file with values, and all values of one file of settings together."""
 _PACKAGE = "org.apache.kafka.common.config.provider."
 _FILE_PROVIDER = f"{_PACKAGE}FileConfigProvider"
 _DIRECTORY_PROVIDER = f"{_PACKAGE}DirectoryConfigProvider"
@@ -39,7 +39,8 @@ class _Variable(NamedTuple):
 
 def resolved(values: Mapping[str, str], properties: Mapping[str, str]) -> dict[str, str]:
     """Replaces the variables in the values, by the providers that `properties` (the whole file) configures. Reads
-    files. Raises BadSetting."""
+    files. Raises BadSetting.
+    """
     providers = _providers(properties)
     if not providers:
         return dict(values)
@@ -58,7 +59,7 @@ def is_of_providers(name: str) -> bool:
 
 
 def files_of_providers(values: Mapping[str, str], properties: Mapping[str, str]) -> list[Path]:
-    """Returns the files from which `resolved` would bring the values, each once. Reads nothing."""
+    """The files from which `resolved` would bring the values, each once. Reads nothing."""
     found: dict[Path, None] = {}
     for value in values.values():
         for variable in _variables(value):
@@ -115,7 +116,7 @@ def _variables(value: str) -> Iterator[_Variable]:
 
 
 def _providers(properties: Mapping[str, str]) -> dict[str, Lookup]:
-    """Returns the providers by name. As in Kafka, one without a class does not exist."""
+    """As in Kafka, one without a class does not exist."""
     found = {}
     for name in filter(None, map(str.strip, properties.get(PROVIDERS, "").split(","))):
         setting = f"{PROVIDERS}.{name}.class"

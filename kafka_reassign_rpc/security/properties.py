@@ -1,4 +1,4 @@
-"""Settings as Kafka's configuration files have them: texts by name, some behind the prefix of a listener."""
+"""Settings of Kafka's configuration files: texts by name, some behind the prefix of a listener."""
 
 from collections.abc import Mapping
 
@@ -8,12 +8,12 @@ LISTENER_PREFIX = "listener.name."
 
 
 def prefix_of(listener: str) -> str:
-    """Returns how the names of a listener's own settings begin (ListenerName.configPrefix)."""
+    """How the names of a listener's own settings begin (ListenerName.configPrefix)."""
     return f"{LISTENER_PREFIX}{listener.lower()}."
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    r"""Parses text as java.util.Properties does. Raises BadSetting for a malformed \uXXXX, with Java's message."""
+    r"""Parses as java.util.Properties does. Raises BadSetting for a malformed \uXXXX, with Java's message."""
     import javaproperties  # here, because most calls of the commands read no such file
 
     try:
@@ -23,15 +23,14 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 class Properties:
-    """Settings by name. Each is read under several prefixes, the first one first: a listener's own settings go before
-    those of all listeners."""
+    """Each setting is read under several prefixes in their order: a listener's own before those of all listeners."""
 
     def __init__(self, values: Mapping[str, str], prefixes: tuple[str, ...]) -> None:
         self._values = values
         self._prefixes = prefixes
 
     def name(self, setting: str) -> str:
-        """Returns the setting's name with the prefix under which it stands (the first prefix if it stands nowhere)."""
+        """The setting's name with the prefix under which it stands (the first prefix if it stands nowhere)."""
         for prefix in self._prefixes:
             if self._values.get(prefix + setting) is not None:
                 return prefix + setting

@@ -26,7 +26,7 @@ _KEYTAB = "keyTab"
 
 
 class SecretFile(NamedTuple):
-    """A file with a secret. `named_by` is the setting, or the flag."""
+    """`named_by` is the setting, or the flag."""
 
     path: Path
     named_by: str
@@ -51,7 +51,7 @@ def holds_secret(properties: Mapping[str, object]) -> bool:
 
 
 def named_files(properties: Mapping[str, object]) -> Iterator[SecretFile]:
-    """Yields the files with secrets that settings name, those of listeners included. Reads the file of logins."""
+    """Listeners' settings count too. Reads the file of logins."""
     for name, value in properties.items():
         if not isinstance(value, str) or not value.strip():
             continue
@@ -68,7 +68,8 @@ def named_files(properties: Mapping[str, object]) -> Iterator[SecretFile]:
 
 def of_settings_file(path: str, named_by: str, properties: Mapping[str, object]) -> Iterator[SecretFile]:
     """Yields the file of these settings, if it holds a secret, and those from which `config.providers` brings
-    values."""
+    values.
+    """
     if holds_secret(properties):
         yield SecretFile(Path(path), named_by)
     texts = {name: value for name, value in properties.items() if isinstance(value, str)}
@@ -78,7 +79,7 @@ def of_settings_file(path: str, named_by: str, properties: Mapping[str, object])
 
 
 def readable(files: Iterable[SecretFile]) -> list[ReadableSecret]:
-    """Returns those of the files that others may read, each once. A missing file is not among them."""
+    """Finds files that others may read, each once. A missing file is not among them."""
     first: dict[Path, SecretFile] = {}
     for file in files:
         first.setdefault(file.path, file)
@@ -101,7 +102,7 @@ def _has_password(entry: jaas.JaasEntry) -> bool:
 
 
 def _entries_of(text: str) -> list[jaas.JaasEntry] | None:
-    """Returns None if it is no login configuration, so that nobody knows what it holds."""
+    """None: it is no login configuration, so nobody knows what it holds."""
     try:
         return [jaas.parse_entry(text, _JAAS)]
     except BadSetting:

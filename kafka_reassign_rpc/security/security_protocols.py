@@ -1,5 +1,3 @@
-"""Security protocols, and which one a listener speaks."""
-
 from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 
@@ -23,7 +21,7 @@ def protocol_named(text: str, setting: str) -> str:
 
 
 def protocols_of_listeners(text: str) -> dict[str, str]:
-    """Parses `NAME:PROTOCOL,…`, the value of PROTOCOL_MAP. Names are in capitals. Raises BadSetting."""
+    """Parses `NAME:PROTOCOL,…`, the value of PROTOCOL_MAP, into names in capitals. Raises BadSetting."""
     found: dict[str, str] = {}
     for part in filter(None, map(str.strip, text.split(","))):
         name, _, protocol = (word.strip().upper() for word in part.partition(":"))

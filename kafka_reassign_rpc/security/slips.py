@@ -1,10 +1,10 @@
-"""Slips of the pen in names of settings: a misspelt security setting closes the door. Pure."""
+"""Misspelt names of settings: a misspelt security setting closes the door. Pure."""
 
 import difflib
 from collections.abc import Iterable
 
 _ALIKE = 0.9
-"""How like a name must be to a known one (difflib's ratio) to be a slip of the pen. No name of Kafka's is."""
+"""How like a known name (difflib's ratio) a misspelt one must be. No two names of Kafka are so alike."""
 
 _OF_CLIENTS_TEXT = """
 security.protocol security.providers
@@ -29,7 +29,7 @@ OF_CLIENTS = frozenset(_OF_CLIENTS_TEXT.split())
 
 
 def meant_by(name: str, known: Iterable[str]) -> str | None:
-    """The known name of which `name` is a slip, in whatever case both are written; None if there is none."""
+    """The known name that `name` misspells, in whatever case both are; None if there is none."""
     in_small = {one.lower(): one for one in sorted(known)}
     found = difflib.get_close_matches(name.lower(), in_small, 1, _ALIKE)
     return in_small[found[0]] if found else None

@@ -357,10 +357,10 @@ class Watcher:
         moved = {name.topic for name in listed}
         before = [*(self._hidden & moved), *islice(self._hidden - moved, MOST_HIDDEN)]
         self._hidden = seen_cluster.refused(topics, before)
-        self._note(Ask.MOVES, text_of_hidden(sorted(self._hidden)))
+        self._set_unseen(Ask.MOVES, text_of_hidden(sorted(self._hidden)))
         turns = Turns()
         for some in pieces(events, EVENTS_AT_ONCE):
-            self._tell([*self._progress.ended(some, cluster)])
+            self._record_events([*self._progress.ended(some, cluster)])
             await turns.rest()
         await turns.through(self._health.update(cluster))
 
@@ -394,14 +394,14 @@ class Watcher:
             forget_others(known, wanted)
         forget_others(self._paces, cluster.brokers)  # one without moves keeps its pace until it leaves
         self._pace.asked(Ask.SIZES, self._now(), Traffic())
-        self._note(Ask.SIZES, sizes.lacking(self._heard))
+        self._set_unseen(Ask.SIZES, sizes.lacking(self._heard))
         await self._sample(cluster)
 
     async def _forget_sizes(self, cluster: Cluster) -> None:
         """The last move has ended: no figure of it is of use to the next one."""
         for known in (self._heard, self._sizes, self._sizes_told):
             known.clear()
-        self._note(Ask.SIZES, "")
+        self._set_unseen(Ask.SIZES, "")
         await self._sample(cluster)
 
     async def _sample(self, cluster: Cluster) -> None:
@@ -414,9 +414,9 @@ class Watcher:
                 cluster.soft.sizes.pop(name, None)
             else:
                 cluster.soft.sizes[name] = size
-        self._tell(events)
+        self._record_events(events)
 
-    def _tell(self, events: Sequence[Event]) -> None:
+    def _record_events(self, events: Sequence[Event]) -> None:
         """A stock controller does not tell how a move came."""
         self._record(events if self._servers else [replace(one, route=None) for one in events])
 
@@ -437,7 +437,7 @@ class Watcher:
         known = await asyncio.to_thread(told_configs.told, brokers, found)
         self._throttles.put(cluster, known, brokers, at)
         if what is Ask.CONFIGS:
-            self._note(Ask.CONFIGS, known.lacking)
+            self._set_unseen(Ask.CONFIGS, known.lacking)
 
     async def _look_at_lost_brokers(self, client: AsyncReassignmentClient, cluster: Cluster) -> None:
         """Nothing is asked where no broker is lost and every moving partition has a leader."""
@@ -445,9 +445,9 @@ class Watcher:
             found, lacking = await client.kraft_facts(cluster, self._quiet_s)
         self._pace.asked(Ask.LOST, self._now(), cost)
         cluster.soft.kraft = found
-        self._note(Ask.LOST, lacking)
+        self._set_unseen(Ask.LOST, lacking)
 
-    def _note(self, what: Ask, text: str) -> None:
+    def _set_unseen(self, what: Ask, text: str) -> None:
         """Something cannot be seen, or can by now."""
         if not text:
             if self._unseen.pop(what, None) is not None:

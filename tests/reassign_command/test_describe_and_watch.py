@@ -336,7 +336,7 @@ def test_240_6_a_terminal_is_drawn_over_and_anything_else_gets_a_line_when_somet
                 reporter.show(snapshot(2, done))
             times.append(40.0)
             reporter.show(snapshot(2, 5))
-            reporter.note("hm [x]")
+            reporter.print_line("hm [x]")
             if stream is terminal:
                 assert [line.split()[0] for line in terminal.screen()] == ["hm", "2", "Partition", "t-0", "t-1"]
             reporter.end(snapshot(0), 3.0)

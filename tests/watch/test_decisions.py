@@ -6,7 +6,7 @@ from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, 
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.client.result_values import ClusterNode, PartitionInfo, PartitionReassignment
 from kafka_reassign_rpc.client.stock_cluster import sampled
-from kafka_reassign_rpc.client.traffic import Traffic, counted, note
+from kafka_reassign_rpc.client.traffic import Traffic, count, counted
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
     KafkaError,
@@ -75,10 +75,10 @@ def test_kr_2_no_question_costs_more_than_its_budget(what: Ask, one: tuple[int, 
 
 def test_kr_2_a_call_costs_what_was_sent_and_answered_and_counts_for_the_blocks_around_it() -> None:
     with counted() as all_of_it:
-        note(100, 0.5)
+        count(100, 0.5)
         with counted() as some:
-            note(7, 0.25)
-    note(1, 1.0)
+            count(7, 0.25)
+    count(1, 1.0)
     assert (some.requests, some.bytes, some.answer_s) == (1, 7, 0.25)
     assert (all_of_it.requests, all_of_it.bytes, all_of_it.answer_s) == (2, 107, 0.75)
 

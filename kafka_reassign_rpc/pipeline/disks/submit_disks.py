@@ -149,10 +149,10 @@ class DiskSubmission:
             left = counted(len(lines), "replica", "are")
             raise PlanDoesNotFit("\n".join([f"{left} not where the plan has {'it' if len(lines) == 1 else 'them'}:",
                                             *first_lines(lines)]))  # fmt: skip
-        self._tell_emptied()
+        self._report_emptied()
         return self.queue.begun
 
-    def _tell_emptied(self) -> None:
+    def _report_emptied(self) -> None:
         """A broker puts new replicas where fewest are, so an emptied log dir may hold some again. Names them, with the
         commands that move them. Raises NotEmpty.
         """

@@ -147,7 +147,7 @@ class BatchChanges:
         disabled = {one: error for one, error in errors.items() if isinstance(error, PolicyViolation)}
         for one in disabled:
             del errors[one]
-        self._tell_failed(name, "copied from the present leader, which cannot be changed now", disabled)
+        self._report_failed(name, "copied from the present leader, which cannot be changed now", disabled)
         return set(disabled)
 
     def lead_afterwards(self, name: str, found: BatchState) -> None:
@@ -169,7 +169,7 @@ class BatchChanges:
             restored, failed = self._restore(maybe)
         except KafkaError as error:
             restored, failed = set(), dict.fromkeys(maybe, error)
-        self._tell_failed(name, "keep their first leader in front until the same command runs again", failed)
+        self._report_failed(name, "keep their first leader in front until the same command runs again", failed)
         self._elect(name, sorted(restored), "led by the first leader until the next preferred election")
         return {one: maybe[one] for one in failed}
 
@@ -197,9 +197,9 @@ class BatchChanges:
             results = self.cluster.client.elect_preferred_leaders(partitions)
         except KafkaError as error:
             results = dict.fromkeys(partitions, error)
-        self._tell_failed(name, f"{otherwise}, as the election failed", _failures(results))
+        self._report_failed(name, f"{otherwise}, as the election failed", _failures(results))
 
-    def _tell_failed(self, name: str, what: str, failed: Mapping[TopicPartition, KafkaError]) -> None:
+    def _report_failed(self, name: str, what: str, failed: Mapping[TopicPartition, KafkaError]) -> None:
         if failed:
             self.cluster.output.line(f"{name}: {what} ({next(iter(failed.values())).message}): {named(failed)}")
 

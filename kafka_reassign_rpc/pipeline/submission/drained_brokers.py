@@ -128,7 +128,7 @@ class DrainedBrokers:
     def _left(self) -> dict[int, Left]:
         return self.cluster.until(self._look, lambda found: not _is_full(found), self.cluster.intervals.mismatch)
 
-    def tell(self, begun: int | None) -> None:
+    def report(self, begun: int | None) -> None:
         """Says whether the brokers are empty and stay so, and names what is left with the commands that move it.
 
         Raises NotEmpty once the plan is carried out, with `begun` moves by this run; None: it is not.

@@ -166,10 +166,10 @@ class Submission:
         try:
             begun = run()
         except PlanDoesNotFit:
-            self._drained.tell(None)
+            self._drained.report(None)
             raise
         begun += self._drained.move_rest(batches)
-        self._drained.tell(begun)
+        self._drained.report(begun)
         return begun
 
     def _least_seconds(self, throttle: int, live: Collection[int]) -> float | None:

@@ -164,7 +164,7 @@ class WindowRun:
         for name in found.moving:
             self.window.begin(name)
         self._targets.update(broker for move in open_moves.values() for broker in move.entry.replicas)
-        self._tell_under_way()
+        self._update_under_way()
         if found.moving and self.changes.throttle is not None:
             self.changes.change_throttle(self.name, {name: read[name] for name in sorted(found.moving)})
 
@@ -186,7 +186,7 @@ class WindowRun:
         if self._arriving and (now >= self._confirm_at or not self.window.moving):
             self._confirm()
             self._confirm_at = time.monotonic() + self.cluster.intervals.confirm
-        self._tell_under_way()
+        self._update_under_way()
 
     def _set_stuck_apart(self) -> None:
         """Moves that wait for a lost broker take no places until it is back."""
@@ -268,7 +268,7 @@ class WindowRun:
         if self._refused >= MOST_REFUSED:
             raise self._does_not_fit("the controller refuses too much, submit begins no more")
         self._postpone(offer.later)
-        self._tell_under_way()
+        self._update_under_way()
         return len(offer.begun | offer.done)
 
     def _still_fitting(self, chosen: Mapping[TopicPartition, PlanEntry]) -> dict[TopicPartition, PlanEntry]:
@@ -312,7 +312,7 @@ class WindowRun:
     def _moving(self) -> dict[TopicPartition, PlanEntry]:
         return {name: move.entry for name, move in (self.window.moving | self.window.stuck).items()}
 
-    def _tell_under_way(self) -> None:
+    def _update_under_way(self) -> None:
         self.under_way.see(self._moving())
 
     def _show(self) -> None:

@@ -9,11 +9,10 @@ from kafka_reassign_rpc.security.security_protocols import protocol_named, uses_
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
 
 DEFAULT_MECHANISM = "GSSAPI"
-"""Kafka's default of sasl.mechanism."""
 
 
 class ClientSecurity(NamedTuple):
-    """One of SECURITY_PROTOCOLS, with what it needs: TLS (or None) and a login (None without SASL)."""
+    """`tls` is None without TLS, `login` without SASL."""
 
     protocol: str = "PLAINTEXT"
     tls: TlsConfig | None = None

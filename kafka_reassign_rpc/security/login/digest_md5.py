@@ -1,8 +1,8 @@
 """The client's side of DIGEST-MD5 (RFC 2831), without integrity and confidentiality layers. Pure but for the nonce.
 
-It is written here because ZooKeeper has no better password login, and the Python libraries for it have no maintainer,
-take their nonce from a predictable generator and hash passwords outside ASCII as Java does not. Source: the JDK's
-DigestMD5Client and DigestMD5Server.
+ZooKeeper has no better password login, and the Python libraries have no maintainer, take their nonce from a
+predictable generator and do not hash passwords outside ASCII as Java does. Source: the JDK's DigestMD5Client and
+DigestMD5Server.
 """
 
 import hmac
@@ -13,7 +13,7 @@ from hashlib import md5
 from kafka_reassign_rpc.security.login.login_errors import LoginFailed
 
 MAX_CHALLENGE = 2048
-"""Bytes of a digest-challenge at most (RFC 2831)."""
+"""In bytes (RFC 2831)."""
 _DIRECTIVE = re.compile(r'\s*([\w-]+)\s*=\s*("(?:\\.|[^"\\])*"|[^\s,"]*)\s*(?:,|$)')
 _COUNT = "00000001"
 _QOP = "auth"
@@ -24,7 +24,7 @@ def _hash(data: bytes) -> bytes:
 
 
 def _legacy(text: str) -> bytes:
-    """Encodes names and passwords as RFC 2831 hashes them: ISO 8859-1 if possible, else UTF-8."""
+    """RFC 2831 hashes names and passwords in ISO 8859-1 if possible, else in UTF-8."""
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError:
@@ -36,7 +36,7 @@ def _quoted(text: str) -> str:
 
 
 def directives(challenge: bytes) -> dict[str, str]:
-    """Returns the directives of a challenge; the first of those that stand more than once. Raises LoginFailed."""
+    """The first counts of those that stand more than once. Raises LoginFailed."""
     if len(challenge) > MAX_CHALLENGE:
         raise LoginFailed(f"DIGEST-MD5: a challenge of {len(challenge)} bytes")
     text = challenge.decode(errors="replace")

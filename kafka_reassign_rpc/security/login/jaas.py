@@ -15,7 +15,7 @@ from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.support.bounded_files import read_bounded
 
 JAAS_FILE = "java.security.auth.login.config"
-"""The system property of Java, here a setting, that names the file."""
+"""This Java system property, here a setting, names the file."""
 SERVER_SECTION = "KafkaServer"
 MAX_BYTES = 1 << 20
 FLAGS = ("required", "requisite", "sufficient", "optional")
@@ -40,7 +40,7 @@ class JaasEntry(NamedTuple):
 
 
 class _Tokens:
-    """The tokens of a text, with the marks `{ } ; =` apart from words that look like them."""
+    """Tells the marks `{ } ; =` from words that look like them."""
 
     def __init__(self, text: str, what: str) -> None:
         self._all = list(_tokens(text, what))
@@ -99,7 +99,7 @@ def _entry(tokens: _Tokens) -> JaasEntry:
 
 
 def parse_entry(text: str, what: str) -> JaasEntry:
-    """Returns the only entry of the text; `what` names the text in errors. Raises BadSetting."""
+    """The text has one entry; `what` names the text in errors. Raises BadSetting."""
     if len(text) > MAX_BYTES:
         raise BadSetting(f"{what} is longer than {MAX_BYTES} characters")
     tokens = _Tokens(text, what)
@@ -128,7 +128,7 @@ def parse_sections(text: str, what: str) -> dict[str, tuple[JaasEntry, ...]]:
 
 
 def read_file(path: str, what: str) -> dict[str, tuple[JaasEntry, ...]]:
-    """Returns the sections of a file; `what` names the setting with its path. Raises BadSetting."""
+    """Returns the sections; `what` names the setting with its path. Raises BadSetting."""
     try:
         text = read_bounded(Path(path), MAX_BYTES).decode()
     except OSError as error:
@@ -139,9 +139,8 @@ def read_file(path: str, what: str) -> dict[str, tuple[JaasEntry, ...]]:
 
 
 def server_entries(path: str, listener: str) -> tuple[JaasEntry, ...]:
-    """Returns what a file has for brokers: the listener's own section, else the common one. Raises BadSetting.
-
-    Source: Kafka's JaasContext.loadServerContext.
+    """The listener's own section wins over the common one (Kafka's JaasContext.loadServerContext). Raises
+    BadSetting.
     """
     sections = read_file(path, JAAS_FILE)
     return sections.get(f"{listener.lower()}.{SERVER_SECTION}") or sections.get(SERVER_SECTION, ())

@@ -1,8 +1,7 @@
 """GSSAPI (Kerberos) by the entry of a Krb5LoginModule. It needs the package `gssapi`.
 
-MIT Kerberos gets and renews the ticket by itself: with `useKeyTab` for the entry's principal, else from the ticket
-cache that kinit has filled. It takes keytab and cache from the environment of the process, so all logins of a process
-share them.
+MIT Kerberos gets and renews the ticket itself: with `useKeyTab` for the entry's principal, else from the ticket cache
+that kinit has filled. Both come from the environment of the process, so all its logins share them.
 """
 
 import os
@@ -14,14 +13,14 @@ GSSAPI = "GSSAPI"
 MODULE = "Krb5LoginModule"
 KEYTAB, CACHE = "KRB5_CLIENT_KTNAME", "KRB5CCNAME"
 _OWN_CACHE = "MEMORY:kafka-reassign-rpc "
-"""The name of this process's own cache begins so; the principal follows."""
+"""The principal follows."""
 
 
 def prepare(entry: JaasEntry, place: str) -> None:
     """Makes the entry's keytab and principal those of this process, if it names a keytab; asks the KDC for a ticket.
 
-    A ticket cache of whoever has started the process does not count then, unless `useTicketCache` says so, as in Java.
-    Raises BadSetting.
+    As in Java, the ticket cache of whoever started the process then counts only with `useTicketCache`. Raises
+    BadSetting.
     """
     if not entry.module.endswith(MODULE):
         raise BadSetting(f"{place}: GSSAPI needs a {MODULE}")

@@ -6,11 +6,11 @@ from kafka_reassign_rpc.support.bounded_text import shortened
 
 
 class LoginFailed(ConnectionError):
-    """The other side, or the mechanism, has refused a login."""
+    """The other side, or the mechanism, refused a login."""
 
 
 def failure(error: Exception) -> str:
-    """Returns why a mechanism's library has failed. Only Kerberos' own errors are known to show no secret."""
+    """Of libraries, only Kerberos' own errors are known to show no secret."""
     if type(error).__module__.startswith("gssapi"):
         return shortened(" ".join(str(error).split()), 300)
     return f"the answer cannot be used ({type(error).__name__})"

@@ -22,13 +22,13 @@ from kafka_reassign_rpc.support.bounded_files import read_bounded
 
 MAX_BYTES = 1 << 20
 SECONDS = 10.0
-"""The limit for the connection to a token endpoint, and for each part of its answer."""
+"""Limits the connection to a token endpoint, and each part of its answer."""
 REFRESH_WINDOW = 0.8
 """Kafka's sasl.login.refresh.window.factor: the part of a token's life after which a new one is fetched."""
 
 
 class Token(NamedTuple):
-    """A token, and when to fetch the next one (seconds of `time.time`)."""
+    """`refresh_at`: when to fetch the next one (seconds of `time.time`)."""
 
     text: Password
     refresh_at: float
@@ -56,7 +56,7 @@ class TokenSource:
 
 
 def expiry(token: str) -> float:
-    """Returns the claim `exp` of a JWT, whose signature only the other side can check. Raises LoginFailed."""
+    """Reads `exp` of a JWT, whose signature only the other side can check. Raises LoginFailed."""
     parts = token.split(".")
     try:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
@@ -66,8 +66,7 @@ def expiry(token: str) -> float:
 
 
 def source(url: str, options: Mapping[str, str], context: Callable[[], ssl.SSLContext], place: str) -> TokenSource:
-    """Returns the source that a URL names. `options` are of the JAAS entry; `place` is the setting of the URL. Raises
-    BadSetting."""
+    """`options` are of the JAAS entry; `place` is the setting of the URL. Raises BadSetting."""
     parts = urlsplit(url)
     if parts.scheme == "file":
         path = Path(unquote(parts.path))
@@ -144,7 +143,7 @@ def _from_endpoint(
 
 
 def _checked(data: bytes, where: str) -> str:
-    """A token goes out between bytes that have a meaning: it may have no others than a JWT has."""
+    """A token goes out between bytes that have a meaning, so it may have only the bytes of a JWT."""
     text = data.decode("ascii", errors="replace").strip()
     if len(data) > MAX_BYTES or not text or not text.isascii() or not text.isprintable() or " " in text:
         raise LoginFailed(f"OAUTHBEARER: there is no token at {where}")

@@ -1,7 +1,4 @@
-"""A login over SASL, as a client: its mechanism with its credentials, by Kafka's settings.
-
-Source of the settings: Kafka's JaasContext, SaslClientAuthenticator.
-"""
+"""A login over SASL as a client, by Kafka's settings (JaasContext, SaslClientAuthenticator)."""
 
 import ssl
 from collections.abc import Mapping
@@ -24,7 +21,7 @@ TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 (the name of a s
 
 
 class SaslLogin:
-    """Who this process is. `configs` are by the names that kafka-python gives them."""
+    """`configs` have the names that kafka-python gives them."""
 
     def __init__(self, mechanism: str, configs: Mapping[str, Any]) -> None:
         self.mechanism = mechanism
@@ -51,7 +48,7 @@ def jaas_entry(properties: Properties) -> JaasEntry | None:
 
 
 def sasl_login(mechanism: str, entry: JaasEntry | None, properties: Properties, place: str) -> SaslLogin:
-    """Returns the login by this mechanism. Raises BadSetting.
+    """Raises BadSetting.
 
     entry       who logs in
     properties  have the other settings of SASL
@@ -104,7 +101,7 @@ def _context(tls: TlsConfig) -> ssl.SSLContext:
 
 
 class _Provider:
-    """Tokens of a source, with the extensions of the login configuration (KIP-342)."""
+    """Adds the extensions of the login configuration (KIP-342) to the tokens of a source."""
 
     def __init__(self, source: oauth_tokens.TokenSource, extensions: Mapping[str, str]) -> None:
         self._source = source

@@ -1,9 +1,9 @@
 """The client's side of the SASL mechanisms that Kafka knows, without I/O.
 
-An exchange is a generator: it yields each token that goes to the server, gets the server's answer to it, and ends when
-it is done. A mechanism may fetch a token or derive a key in between: run it off the event loop.
+An exchange is a generator: it yields each token for the server, gets the server's answer, and ends when it is done. A
+mechanism may fetch a token or derive a key in between: run it off the event loop.
 
-Source: Kafka's ScramSaslClient, OAuthBearerSaslClient; RFC 4616 (PLAIN), 5802 (SCRAM), 7628 (OAUTHBEARER) and 4752
+Source: Kafka's ScramSaslClient, OAuthBearerSaslClient; RFC 4616 (PLAIN), 5802 (SCRAM), 7628 (OAUTHBEARER), 4752
 (GSSAPI).
 """
 
@@ -26,11 +26,10 @@ from kafka_reassign_rpc.security.login.login_errors import LoginFailed
 Exchange = Generator[bytes, bytes, None]
 
 MOST_ITERATIONS = 1_000_000
-"""The most iterations of SCRAM: some half a second of work. With the largest number a server could keep a client busy
-for hours."""
+"""So many iterations of SCRAM take about half a second. With more, a server could keep a client busy for hours."""
 NONCE_BYTES = 16
 LONGEST_MESSAGE = 8192
-"""Bytes of a server's message of SCRAM, which has a nonce, a salt and a number."""
+"""In bytes: a server's message of SCRAM has a nonce, a salt and a number."""
 _SERVER_FIRST = re.compile(r"r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+),s=(?P<salt>[A-Za-z0-9+/=]+),i=(?P<iterations>\d{1,9})")
 _SERVER_FINAL = re.compile(r"v=(?P<signature>[A-Za-z0-9+/=]+)(?:,.*)?")
 _AUTH_ALONE = b"\x01"
@@ -38,14 +37,14 @@ _AUTH_ALONE = b"\x01"
 
 
 class TokenProvider(Protocol):
-    """Returns the tokens of OAUTHBEARER. kafka-python's AbstractTokenProvider is one."""
+    """kafka-python's AbstractTokenProvider is one."""
 
     def token(self) -> str: ...
     def extensions(self) -> Mapping[str, str]: ...
 
 
 def next_token(exchange: Exchange, challenge: bytes | None = None) -> bytes | None:
-    """Returns the first token, or the one after this answer of the server; None if the exchange is done."""
+    """Returns the first token, or the one after this answer of the server; None at the end."""
     try:
         return next(exchange) if challenge is None else exchange.send(challenge)
     except StopIteration:
@@ -102,7 +101,7 @@ def oauthbearer(provider: TokenProvider) -> Exchange:
 
 
 def gssapi(service: str, host: str) -> Exchange:
-    """`service` and `host` are of the server's principal, such as kafka/broker1. It needs the package gssapi."""
+    """Both are parts of the server's principal, such as kafka/broker1. It needs the package gssapi."""
     import gssapi as kerberos
 
     principal = f"{service}@{host}"

@@ -25,10 +25,8 @@ ZooKeeperLogin = Callable[[str, _Exchange], Awaitable[None]]
 
 
 def zookeeper_login(entry: JaasEntry, place: str, service: str = "zookeeper") -> ZooKeeperLogin:
-    """Returns the login of a JAAS entry. Raises BadSetting.
-
-    place     where the entry stands, for messages
-    service   the first part of ZooKeeper's Kerberos principal
+    """`place` is where the entry stands, for messages; `service` the first part of ZooKeeper's Kerberos principal.
+    Raises BadSetting.
     """
     if entry.module.endswith(kerberos.MODULE):
         kerberos.prepare(entry, place)

@@ -1,8 +1,7 @@
 """Checks that take long, such as hashes of passwords: one thread does them, and the addresses that ask take turns.
 
-Whoever sends many gets one check for each of everybody else's. A check whose caller was cancelled, because the client
-has gone, never begins. One that cannot begin in time is given up, and when too many wait, the busiest address gives up
-its last.
+Whoever sends many gets one check for each of everybody else's. A check whose client has gone never begins. One that
+cannot begin in time is given up, and when too many wait, the busiest address gives up its last.
 """
 
 import asyncio
@@ -17,12 +16,11 @@ T = TypeVar("T")
 _Turn = asyncio.Future[None]
 
 
-class TooBusy(Exception):
-    """A check was not begun in time, or too many wait."""
+class TooBusy(Exception): ...
 
 
 class ChecksInTurns:
-    """Checks of one kind. All of them are for one event loop."""
+    """All checks are for one event loop."""
 
     def __init__(self, name: str) -> None:
         self._thread = ThreadPoolExecutor(1, name)
@@ -35,7 +33,7 @@ class ChecksInTurns:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def run(self, address: str, check: Callable[[], T]) -> T:
-        """Returns the result of a check for a client at `address`. Raises TooBusy, and what `check` raises."""
+        """`address` is the client's. Raises TooBusy, and what `check` raises."""
         if self._busy:
             await self._turn(address)
         self._busy = True
@@ -85,7 +83,7 @@ class ChecksInTurns:
                 del self._waiting[address]
 
     def _over(self) -> None:
-        """The thread is free: the next turn is that of the first address, which then waits behind all others."""
+        """The thread is free: the first address has the next turn, then waits behind all others."""
         while self._waiting:
             address, turns = next(iter(self._waiting.items()))
             turn = next(iter(turns))

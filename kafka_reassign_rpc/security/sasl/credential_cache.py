@@ -7,7 +7,7 @@ from kafka_reassign_rpc.security.sasl.scram import MECHANISMS, Credentials, Scra
 
 
 class CredentialCache:
-    """Credentials by mechanism and user, as texts. Whoever reads ZooKeeper keeps it up to date."""
+    """Whoever reads ZooKeeper keeps the texts up to date."""
 
     def __init__(self) -> None:
         self._texts: Mapping[str, dict[str, str]] = {name: {} for name in MECHANISMS}
@@ -30,7 +30,7 @@ class CredentialCache:
         self.loaded = True
 
     def of(self, mechanism: str) -> Credentials:
-        """Returns a look-up of a mechanism's credentials. It raises SaslRetry until all users have been read once."""
+        """The look-up raises SaslRetry until all users have been read once."""
         texts = self._texts[mechanism]
 
         def find(user: str) -> ScramCredential | None:

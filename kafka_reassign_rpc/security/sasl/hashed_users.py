@@ -2,9 +2,8 @@
 
 alice = "salt=…,stored_key=…,server_key=…,iterations=…"
 
-The form is that of SCRAM credentials in Kafka's configs, for SCRAM-SHA-512 or SCRAM-SHA-256, as the length of the keys
-shows. So a line is what `kafka-configs.sh --describe --entity-type users` shows of a user in ZooKeeper, or what
-`hashed_line` makes.
+The form is that of SCRAM credentials in Kafka's configs; the length of the keys tells SHA-512 from SHA-256. A line is
+what `kafka-configs.sh --describe --entity-type users` shows of a user in ZooKeeper, or what `hashed_line` makes.
 """
 
 import hashlib
@@ -26,7 +25,7 @@ from kafka_reassign_rpc.support.bounded_text import shortened
 HASHES: Mapping[int, str] = {32: "sha256", 64: "sha512"}
 """By the length of a key."""
 MOST_ITERATIONS = 2_000_000
-"""A password takes about a second then."""
+"""A password then takes about a second."""
 ITERATIONS = 210_000
 """For new lines, with SHA-512."""
 MOST_BYTES = 1 << 24
@@ -35,7 +34,7 @@ UNAVAILABLE = "Authentication failed: credentials for user could not be verified
 
 
 def parse_users(data: bytes, source: str) -> dict[str, ScramCredential]:
-    """Returns the users of a file. Raises BadSetting, which names `source` and shows no hash."""
+    """Raises BadSetting, which names `source` and shows no hash."""
     try:
         table = tomllib.loads(data.decode())
     except (ValueError, RecursionError):  # beside TOML's own errors: an integer of thousands of digits
@@ -60,7 +59,7 @@ def hashed_line(password: str, iterations: int = ITERATIONS) -> str:
 
 
 class _Proven(NamedTuple):
-    """A password that was right: for which credential, and its digest under a key of this process."""
+    """A right password's credential, and its digest under a key of this process."""
 
     credential: ScramCredential
     digest: bytes
@@ -69,9 +68,9 @@ class _Proven(NamedTuple):
 class HashedUsers:
     """Verifies passwords against hashes (`plain.Passwords`).
 
-    A hash takes long, on purpose: it is computed off the event loop, and the clients' addresses take turns. A password
-    that was right once is known again at once, by a digest that only this process can make; so clients that come back
-    do not wait behind others.
+    A hash takes long on purpose: it is computed off the event loop, and the clients' addresses take turns. A digest
+    that only this process can make recognizes a password that was right once, so clients that come back do not wait
+    behind others.
     """
 
     def __init__(self, users: Mapping[str, ScramCredential]) -> None:
@@ -84,13 +83,13 @@ class HashedUsers:
         return f"HashedUsers of {len(self._users)} users"
 
     def replace(self, users: Mapping[str, ScramCredential]) -> None:
-        """The file has changed: whoever is not in it is unknown from now on."""
+        """Whoever is not in the new file is unknown from now on."""
         self._users = dict(users)
         costs = [(len(one.stored_key), one.iterations) for one in users.values()] or [(64, ITERATIONS)]
         self._nobodies = [ScramCredential(os.urandom(24), os.urandom(size), b"", count) for size, count in costs]
 
     def _nobody(self, user: str) -> ScramCredential:
-        """Returns a credential that no password fits, of the cost of a user's: always the same one for a name."""
+        """A credential that no password fits, always the same for a name, which costs as much as a user's."""
         place = int.from_bytes(hmac.digest(self._key, user.encode("utf-8", "surrogatepass"), "sha256"))
         return self._nobodies[place % len(self._nobodies)]
 

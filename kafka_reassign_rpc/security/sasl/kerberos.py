@@ -25,20 +25,20 @@ from kafka_reassign_rpc.security.sasl.mechanism import SaslError, SaslRetry
 NO_LAYER = b"\x01\x00\x00\x00"
 LAYER_BYTES = 4
 LONGEST_TOKEN = 131_072
-"""Bytes. A ticket has 64 KiB at most, groups of Active Directory included."""
+"""In bytes. A ticket has 64 KiB at most, groups of Active Directory included."""
 LONGEST_PRINCIPAL = 2 * LONGEST_NAME
-"""Characters: a name, and its realm. Rules are the operator's patterns; they see nothing longer."""
+"""In characters: a name, and its realm. Rules are the operator's patterns; they see nothing longer."""
 MOST_STEPS = 5
 """Tokens of a client until its ticket is accepted; Kerberos needs one or two."""
 KRB5_ERRORS = -1765328384
-"""The first of MIT's error codes: Kerberos's own (RFC 4120) are behind it."""
+"""The first of MIT's error codes: Kerberos's own (RFC 4120) follow."""
 MOST_ERRORS = 256
 RETRIABLE = frozenset({21, 33, 34})
 """CLIENT_NOT_YET_VALID, TICKET_NOT_YET_VALID, REQUEST_IS_A_REPLAY."""
 
 
 class KerberosConfig(msgspec.Struct, frozen=True):
-    """The server's identity. `setting` names where it stands."""
+    """`setting` names where it stands."""
 
     setting: str
     principal: str
@@ -47,7 +47,7 @@ class KerberosConfig(msgspec.Struct, frozen=True):
 
 
 def default_realm() -> str:
-    """Returns the default realm of this host; empty if it has no Kerberos, or Kerberos has none."""
+    """Empty if this host has no Kerberos, or Kerberos has no default realm."""
     try:
         from gssapi.raw.misc import GSSError
     except (ImportError, OSError):
@@ -116,7 +116,7 @@ class KerberosIdentity:
 
 
 class _Exchange:
-    """One exchange, as the thread sees it. `principal` is known at its end."""
+    """One exchange in the thread. `principal` is known at its end."""
 
     def __init__(self, credentials: Any) -> None:
         self._credentials = credentials
@@ -126,7 +126,6 @@ class _Exchange:
         self.principal = ""
 
     def step(self, token: bytes) -> bytes:
-        """Answers a token. Raises SaslError."""
         import gssapi
         from gssapi.raw.misc import GSSError
 

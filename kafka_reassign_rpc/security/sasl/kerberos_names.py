@@ -21,8 +21,7 @@ _GROUP = re.compile(r"\\(.)|\$(\d)")
 MOST_PARTS = 2
 
 
-class NoShortName(ValueError):
-    """No rule gives a principal a name."""
+class NoShortName(ValueError): ...
 
 
 class KerberosRule(msgspec.Struct, frozen=True):
@@ -36,7 +35,7 @@ class KerberosRule(msgspec.Struct, frozen=True):
     case: str = ""
 
     def apply(self, realm: str, parts: Sequence[str], default_realm: str) -> str | None:
-        """Returns the name; None if the rule is not for this principal. Raises NoShortName."""
+        """None: the rule is not for this principal. Raises NoShortName."""
         if not self.parts:
             found = parts[0] if realm == default_realm else None
         elif self.parts != len(parts):

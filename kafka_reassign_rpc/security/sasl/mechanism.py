@@ -5,7 +5,7 @@ from typing import Protocol
 
 
 class SaslError(Exception):
-    """The exchange has failed. The text is only for the log: a client must not know it."""
+    """The exchange has failed. The text is for the log: a client must not know it."""
 
 
 class SaslAuthenticationError(SaslError):
@@ -14,13 +14,14 @@ class SaslAuthenticationError(SaslError):
 
 class SaslRetry(SaslError):
     """The exchange cannot be decided now. The connection closes without an answer, so that the client tries again
-    (Kafka: retriable Kerberos errors)."""
+    (Kafka: retriable Kerberos errors).
+    """
 
 
 class SaslServer(Protocol):
     """The server's side of one exchange.
 
-    complete         whether the client is authenticated; no further token may come
+    complete         the client is authenticated; no further token may come
     authorization_id the user's name, once complete
     expires_at       when the client's credentials expire, in seconds since 1970; None: not on their own
     """
@@ -35,11 +36,8 @@ class SaslServer(Protocol):
     def expires_at(self) -> float | None: ...
 
     def evaluate(self, token: bytes) -> bytes | Awaitable[bytes]:
-        """Answers the client's token; with an awaitable if the check is done off the event loop.
-
-        Raises SaslError; after that the exchange is over.
-        """
+        """It is awaitable if the check is done off the event loop. SaslError ends the exchange."""
 
 
 MakeSaslServer = Callable[[str], SaslServer]
-"""Makes the server's side of a new exchange with a client at this address."""
+"""Takes the client's address."""

@@ -27,12 +27,12 @@ ALGORITHMS = [f"{family}{bits}" for family in ("RS", "PS", "ES") for bits in (25
 INVALID_TOKEN = '{"status":"invalid_token"}'  # noqa: S105
 CONTROL_A = b"\x01"
 LONGEST_MESSAGE = 65_536
-"""Bytes of a client's message. Kafka takes any; issuers keep tokens below what HTTP headers may have, 8 to 32 KiB."""
+"""In bytes. Kafka takes any; issuers keep tokens below what HTTP headers may have, 8 to 32 KiB."""
 LEAST_RSA_BITS = 2048
 LONGEST_KID = 1000
 KIDS_REMEMBERED = 16
 KID_S = 60.0
-"""An unknown key id that was asked for is not asked for again for so long (RefreshingHttpsJwks)."""
+"""An unknown key id is not asked for again for so long (RefreshingHttpsJwks)."""
 
 _NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)+"
 _FIRST = re.compile(rf"n,(?:a=(?P<authzid>{_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]++=[\x21-\x7e \t\r\n]++\x01)*)\x01")
@@ -41,7 +41,8 @@ _AUTH = re.compile(r"(?P<scheme>\w++) ++(?P<token>[-_~+/.a-zA-Z0-9]++=*+)", re.A
 
 class TokenRules(msgspec.Struct, frozen=True):
     """What tokens have to say: sasl.oauthbearer.expected.audience, expected.issuer, sub.claim.name, scope.claim.name,
-    clock.skew.seconds."""
+    clock.skew.seconds.
+    """
 
     audiences: tuple[str, ...] = ()
     issuer: str | None = None
@@ -51,11 +52,11 @@ class TokenRules(msgspec.Struct, frozen=True):
 
 
 class BadToken(Exception):
-    """A token is not accepted. The text is for the log; it has no part of the token but names of claims."""
+    """The text is for the log; of the token it has only names of claims."""
 
 
 class TokenKeys:
-    """The keys of the JWKS. Whoever fetches them keeps them up to date; `wanted` asks for that early."""
+    """Whoever fetches the JWKS keeps the keys up to date; `wanted` asks for that early."""
 
     def __init__(self, wanted: Callable[[], None] = lambda: None, clock: Callable[[], float] = time.monotonic) -> None:
         self.keys: KeySet | None = None
@@ -68,7 +69,7 @@ class TokenKeys:
         return frozenset() if self.keys is None else frozenset(key.kid for key in self.keys.keys)
 
     def for_token(self, kid: object) -> KeySet:
-        """Returns the keys, one of which has the id. Raises BadToken, and SaslRetry before the keys are there."""
+        """One of the keys has the id. Raises BadToken, and SaslRetry before the keys are there."""
         if self.keys is None:
             raise SaslRetry("the keys of sasl.oauthbearer.jwks.endpoint.url are not there yet")
         if kid is not None and not any(key.kid == kid for key in self.keys.keys):
@@ -127,7 +128,7 @@ class OAuthBearerSaslServer:
 
 
 def is_weak(key: Key) -> bool:
-    """Whether no token may be signed with it (jose4j, RsaKeyUtil)."""
+    """No token may be signed with it (jose4j, RsaKeyUtil)."""
     return isinstance(key, RSAKey) and key.raw_value.key_size < LEAST_RSA_BITS
 
 

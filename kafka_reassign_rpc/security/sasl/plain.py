@@ -1,9 +1,7 @@
 """SASL PLAIN (RFC 4616): `[authzid] NUL user NUL password`. Only TLS keeps the password from listeners.
 
-Kafka bounds neither names nor passwords. Here those that are longer than any user can have are wrong before anything is
-done with them.
-
-Source: PlainSaslServer, PlainServerCallbackHandler (Kafka 3.9).
+Kafka bounds neither names nor passwords. Here those longer than any user's are wrong at once. Source: PlainSaslServer,
+PlainServerCallbackHandler (Kafka 3.9).
 """
 
 import hashlib
@@ -17,16 +15,15 @@ from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError
 
 TOKENS = 3
 LONGEST_PASSWORD = 4096
-"""Characters."""
+"""In characters."""
 LONGEST_TOKEN = 4 * (2 * LONGEST_NAME + LONGEST_PASSWORD) + 2
-"""Bytes, if each character takes four."""
+"""In bytes, if each character takes four."""
 WRONG = "Authentication failed: Invalid username or password"
 
 
 class Passwords(Protocol):
     def verify(self, user: str, password: str, address: str) -> bool | Awaitable[bool]:
-        """Whether it is the user's password. The time it takes does not show how much of it is right. `address` is the
-        client's.
+        """The time it takes does not show how much of the password is right. `address` is the client's.
 
         Raises SaslAuthenticationError if that cannot be found out.
         """
@@ -72,7 +69,7 @@ class PlainSaslServer:
 
 
 class PlainPasswords:
-    """Passwords as a JAAS config has them (`user_alice="…"` of PlainLoginModule)."""
+    """Passwords of a JAAS config (`user_alice="…"` of PlainLoginModule)."""
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self._digests = {user: _digest(password) for user, password in passwords.items()}
@@ -88,7 +85,7 @@ class PlainPasswords:
 
 
 class UsersOf:
-    """Passwords of a JAAS config, then those of a file: a name that stands in both has two passwords."""
+    """Passwords of a JAAS config, then of a file: a name that stands in both has two passwords."""
 
     def __init__(self, known: PlainPasswords, file: Passwords) -> None:
         self._known = known

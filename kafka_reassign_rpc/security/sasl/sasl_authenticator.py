@@ -81,7 +81,7 @@ log = logging.getLogger(__name__)
 UNSUPPORTED_SASL_MECHANISM = 33
 SASL_AUTHENTICATION_FAILED = 58
 KAFKAS_KEYS = range(93)
-"""The API keys of Kafka 3.9 and of the versions after it."""
+"""The API keys of Kafka 3.9 and later."""
 SASL_APIS: Mapping[int, tuple[int, int]] = {ApiKey.SASL_HANDSHAKE: (0, 1), ApiKey.API_VERSIONS: (0, 4)}
 SASL_AUTHENTICATE: Mapping[int, tuple[int, int]] = {ApiKey.SASL_AUTHENTICATE: (0, 2)}
 LEAST_REAUTH_INTERVAL_S = 1.0
@@ -93,7 +93,7 @@ GSSAPI = "GSSAPI"
 class SaslSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the authenticators of a listener share.
 
-    mechanisms          the enabled mechanisms (sasl.enabled.mechanisms)
+    mechanisms          sasl.enabled.mechanisms
     max_receive_size    sasl.server.max.receive.size
     max_reauth_ms       connections.max.reauth.ms by mechanism; 0: sessions have no end of their own
     clock, wall_clock   seconds; the second since 1970
@@ -123,8 +123,6 @@ class _Previous(msgspec.Struct, frozen=True):
 
 
 class SaslAuthenticator:
-    """Authenticates one connection (`security.authenticator.Authenticator`)."""
-
     guards = True
 
     def __init__(self, settings: SaslSettings, context: AuthenticationContext) -> None:
@@ -290,7 +288,7 @@ class SaslAuthenticator:
         return _closes_later(text, b"" if answer is None else _encoded(request.header, answer))
 
     def _evaluate(self, header: RequestHeader | None, token: bytes) -> Step | Awaitable[Step]:
-        """Returns the step for a token. `header` is of its SaslAuthenticate; None for a bare token."""
+        """`header` is of a SaslAuthenticate; None for a bare token."""
         assert self._server is not None
         try:
             answer = self._server.evaluate(token)
@@ -322,7 +320,7 @@ class SaslAuthenticator:
         return Step(_authenticate_answer(header, 0, "", answer, lifetime))
 
     def _session(self, server: SaslServer) -> int:
-        """Begins a session. Returns its length in ms; 0 if it has no end."""
+        """Returns the session's length in ms; 0 if it has no end."""
         reauth = self._settings.max_reauth_ms.get(self.mechanism, 0)
         lengths = [float(reauth)] if reauth > 0 else []
         if server.expires_at is not None:
@@ -349,7 +347,7 @@ class SaslAuthenticator:
 
 
 def _header_of(frame: bytes, served: Mapping[int, tuple[int, int]]) -> RequestHeader | None:
-    """Returns the header of a request of Kafka, or of this server; None if it is none."""
+    """Returns None unless it is a request of Kafka, or of this server."""
     try:
         header = peek_request_header(frame)
     except Truncated:
@@ -361,7 +359,7 @@ _NAMES = {int(key): key.name for key in ApiKey}
 
 
 def _name(key: int) -> str:
-    """Returns Kafka's name of an API, as its texts have it, such as API_VERSIONS."""
+    """Kafka's name of an API, such as API_VERSIONS."""
     return _NAMES.get(key, str(key))
 
 

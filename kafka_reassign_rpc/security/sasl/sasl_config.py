@@ -40,11 +40,11 @@ RULES = "sasl.kerberos.principal.to.local.rules"
 USER = "user_"
 INT32, INT64 = 2**31 - 1, 2**63 - 1
 
-"""The settings that are read here; each may stand behind a listener's prefix."""
+"""Each of these settings may stand behind a listener's prefix."""
 
 
 class JwksConfig(msgspec.Struct, frozen=True):
-    """Where the keys of tokens come from, and how often (seconds): sasl.oauthbearer.jwks.endpoint.*"""
+    """sasl.oauthbearer.jwks.endpoint.*: where the keys of tokens come from, and how often (seconds)."""
 
     setting: str
     url: str
@@ -54,8 +54,7 @@ class JwksConfig(msgspec.Struct, frozen=True):
 
 
 class SaslConfig(msgspec.Struct, frozen=True):
-    """SASL of one listener. PLAIN has `passwords` by user, and a `users_file` with hashed ones, with the setting that
-    names it."""
+    """PLAIN has `passwords` by user, and a `users_file` with hashed ones, with the setting that names it."""
 
     mechanisms: tuple[str, ...]
     max_receive_size: int
@@ -112,14 +111,14 @@ def _check_callbacks(mechanism: str, its: Properties) -> None:
 
 
 class _Found(NamedTuple):
-    """A login configuration; `setting` says where it stands or should stand."""
+    """`setting` says where the login configuration stands or should stand."""
 
     setting: str
     entry: JaasEntry | None
 
 
 def _entry(properties: Mapping[str, str], listener: str, mechanism: str) -> _Found:
-    """Returns the entry of the setting, else of the file. Source: JaasContext.loadServerContext."""
+    """The setting wins over the file (JaasContext.loadServerContext)."""
     module = {PLAIN: PLAIN_MODULE, GSSAPI: KRB5_MODULE}[mechanism]
     setting = f"{prefix_of(listener)}{mechanism.lower()}.{JAAS}"
     text, path = properties.get(setting), properties.get(jaas.JAAS_FILE, "").strip()

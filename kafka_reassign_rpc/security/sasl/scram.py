@@ -46,7 +46,7 @@ Credentials = Callable[[str], ScramCredential | None]
 
 
 def parse_credential(text: str) -> ScramCredential | None:
-    """Returns the credential in a user's config, or None (ScramCredentialUtils.credentialFromString)."""
+    """None: the user's config holds no credential (ScramCredentialUtils.credentialFromString)."""
     fields = fields_of(text)
     if fields is None:
         return None

@@ -24,9 +24,9 @@ from typing import NamedTuple
 from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
 
 LONGEST_MESSAGE = 8192
-"""Bytes. A name takes 3,072 with each character escaped, twice with an authorization id."""
+"""In bytes. A name takes 3,072 with each character escaped, twice with an authorization id."""
 LONGEST_NONCE = 1024
-"""Characters. Clients send 20 to 60."""
+"""In characters. Clients send 20 to 60."""
 _NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)+"
 _VALUE = r"[\x01-\x2b\x2d-\x7f]++"
 _NONCE = r"[\x21-\x2b\x2d-\x7e]++"
@@ -39,11 +39,11 @@ _CLIENT_FINAL = re.compile(rf"c=(?P<channel>{_BASE64}),r=(?P<nonce>{_NONCE}){_EX
 
 
 class BadScramMessage(ValueError):
-    """A client's message is malformed. The text has nothing of it."""
+    """The text has nothing of the client's message."""
 
 
 class ClientFirst(NamedTuple):
-    """The first message of a client. `authorization_id` ("" if none) and `sent_name` have the client's escapes."""
+    """`authorization_id` ("" if none) and `sent_name` have the client's escapes."""
 
     authorization_id: str
     sent_name: str

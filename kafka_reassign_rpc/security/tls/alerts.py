@@ -1,7 +1,7 @@
 """Alerts of TLS for peers whose handshake fails.
 
-Event loops close such a connection before they have sent OpenSSL's alert. A peer then sees only a broken connection,
-and tries again until its time is over; Java's clients give up at an alert, and say what it says
+Event loops close such a connection before they have sent OpenSSL's alert. The peer would see only a broken connection
+and try again until its time is over; Java's clients give up at an alert, and say what it says
 (SslAuthenticationException).
 """
 

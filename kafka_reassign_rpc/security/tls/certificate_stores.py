@@ -18,11 +18,10 @@ from kafka_reassign_rpc.security.tls import java_keystore
 from kafka_reassign_rpc.security.tls.java_keystore import BadKeystore, read_java_keystore
 
 LARGEST_STORE = 16 * 2**20
-"""Bytes of the largest store that is read: a bundle of all public CAs has less than one MiB."""
+"""In bytes: a bundle of all public CAs has less than one MiB."""
 _NO_KEY = "it has certificates, but no private key: is it a truststore?"
 _PEM = b"-----BEGIN "
 _BINARY = (b"\x30\x80", b"\x30\x82", b"\x30\x83", java_keystore.MAGIC, java_keystore.JCEKS_MAGIC)
-"""How PKCS12, JKS and JCEKS begin."""
 _ENTRY = r"-+BEGIN\s+[^-]*{0}[^-]*-+\s(?:\s*[^\r\n:]*:[^\r\n]*[\r\n]+)*([a-zA-Z0-9/+=\s]*)-+END\s+[^-]*{0}[^-]*-+"
 """PemParser of DefaultSslEngineFactory: blanks may stand where lines end, and headers before the content."""
 _CERTIFICATE = re.compile(_ENTRY.format("CERTIFICATE"))
@@ -30,14 +29,14 @@ _PRIVATE_KEY = re.compile(_ENTRY.format(r"PRIVATE\s+KEY"))
 
 
 class KeyAndChain(NamedTuple):
-    """A private key and its certificates (DER), its own first."""
+    """The certificates (DER) begin with the key's own."""
 
     key: PrivateKeyTypes
     chain: tuple[bytes, ...]
 
 
 def is_pem(data: bytes) -> bool:
-    """Whether a store is text with PEM entries: comments may stand before the first one."""
+    """Comments may stand before the first PEM entry."""
     return _PEM in data and not is_binary(data)
 
 
@@ -62,7 +61,7 @@ def read_key(data: bytes, store_password: str | None, key_password: str | None) 
 
 
 def read_trusted(data: bytes, store_password: str | None) -> tuple[bytes, ...]:
-    """Returns the certificates (DER) of a truststore, and the own ones of its keys. Raises BadKeystore."""
+    """Returns DER; the own certificates of its keys count too. Raises BadKeystore."""
     if not data.strip():
         raise BadKeystore("it is empty")
     if is_pem(data):
@@ -80,7 +79,7 @@ def read_trusted(data: bytes, store_password: str | None) -> tuple[bytes, ...]:
 
 
 def pem_key(key: str, chain: str, password: str | None) -> KeyAndChain:
-    """Returns a private key and its certificates from PEM, which may be one text. Raises BadKeystore."""
+    """Both PEM texts may be one. Raises BadKeystore."""
     entries = list(_PRIVATE_KEY.finditer(key))
     if not entries:
         raise BadKeystore("it has no private key in PEM")
@@ -104,7 +103,7 @@ def pem_key(key: str, chain: str, password: str | None) -> KeyAndChain:
 
 
 def pem_certificates(text: str) -> tuple[bytes, ...]:
-    """Returns the certificates (DER) of a PEM text, at least one. Raises BadKeystore."""
+    """Returns at least one, in DER. Raises BadKeystore."""
     found = tuple(_content(entry) for entry in _CERTIFICATE.finditer(text))
     if not found:
         raise BadKeystore("it has no certificate in PEM")
@@ -151,7 +150,7 @@ def _pkcs12(data: bytes, password: str | None) -> pkcs12.PKCS12KeyAndCertificate
 
 
 def _checked(key: PrivateKeyTypes, chain: tuple[bytes, ...]) -> KeyAndChain:
-    """Puts the certificates in their order: each is issued by the next. Those of no use to the key are left out."""
+    """Puts the certificates in their order: the next one issues each. Those of no use to the key are left out."""
     if not chain:
         raise BadKeystore("its key has no certificate")
     own, *others = (_parsed(one) for one in chain)

@@ -27,7 +27,7 @@ from kafka_reassign_rpc.security.tls.certificate_stores import KeyAndChain
 log = logging.getLogger(__name__)
 
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
-"""The protocol versions that are served and used, oldest first."""
+"""These versions are served and used, oldest first."""
 OLD_VERSIONS = ("SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1")
 """Java knows them, and switches them off (jdk.tls.disabledAlgorithms)."""
 ENDS_SOON = timedelta(days=14)
@@ -42,14 +42,14 @@ YdEIqUuyyOP7uWrat2DX9GgdT0Kj3jlN9K5W7edjcrsZCwenyO4KbXCeAvzhzffi
 ssbzSibBsu/6iGtCOGEoXJf//////////wIBAg==
 -----END DH PARAMETERS-----
 """
-"""The group of RFC 7919 that DHE suites use, as Java's do. Such a handshake costs a server many times what one by ECDHE
-does, so there are none unless `ssl.cipher.suites` names them."""
+"""The group of RFC 7919 that DHE suites use, as Java's do. Such a handshake costs a server many times one by ECDHE, so
+`ssl.cipher.suites` has to name them.
+"""
 _CIPHER = re.compile(r"TLS_(\w+)_WITH_(\w+)")
 
 
 class Offered(msgspec.Struct, frozen=True):
-    """The protocol versions, from the lowest to the highest, and the cipher suites of TLS 1.2 by OpenSSL's names; empty
-    takes its defaults."""
+    """`ciphers` are OpenSSL's names for TLS 1.2; empty takes its defaults."""
 
     lowest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
     highest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3
@@ -66,7 +66,7 @@ class Offered(msgspec.Struct, frozen=True):
 
 
 def offered(properties: Properties) -> Offered:
-    """Returns what `ssl.enabled.protocols`, `ssl.protocol` and `ssl.cipher.suites` allow. Raises BadSetting."""
+    """Reads `ssl.enabled.protocols`, `ssl.protocol` and `ssl.cipher.suites`. Raises BadSetting."""
     versions = _versions(properties)
     suites = properties.words("ssl.cipher.suites")
     name = properties.name("ssl.cipher.suites")
@@ -102,8 +102,7 @@ def _versions(properties: Properties) -> list[ssl.TLSVersion]:
 
 
 def _known_ciphers(suites: Sequence[str], name: str) -> list[str]:
-    """Returns OpenSSL's names of suites of TLS 1.2. Those that this OpenSSL lacks are left out, unless it lacks them
-    all."""
+    """Returns OpenSSL's names for TLS 1.2. Suites that this OpenSSL lacks are left out, unless it lacks them all."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_ciphers("ALL:COMPLEMENTOFALL")
     known = {str(cipher["name"]) for cipher in context.get_ciphers()}
@@ -117,8 +116,7 @@ def _known_ciphers(suites: Sequence[str], name: str) -> list[str]:
 
 
 def openssl_name(suite: str) -> str:
-    """Returns OpenSSL's name of a cipher suite: ECDHE-RSA-AES128-GCM-SHA256 for TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256.
-    Other names stay as they are."""
+    """ECDHE-RSA-AES128-GCM-SHA256 for TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256. Other names stay as they are."""
     found = _CIPHER.fullmatch(suite)
     if found is None:
         return suite
@@ -128,7 +126,7 @@ def openssl_name(suite: str) -> str:
 
 
 def load_key(context: ssl.SSLContext, own: KeyAndChain, source: str) -> None:
-    """Gives a context its key, which never lies on a disk in clear. Raises BadSetting."""
+    """The key never lies on a disk in clear. Raises BadSetting."""
     chain = b"".join(ssl.DER_cert_to_PEM_cert(one).encode() for one in own.chain)
     try:
         with _key_file(own.key, chain) as (path, password):
@@ -155,8 +153,9 @@ def warn_of_end(certificate: bytes, source: str) -> None:
 
 @contextmanager
 def _key_file(key: PrivateKeyTypes, chain: bytes) -> Iterator[tuple[str, str | None]]:
-    """Yields a file with key and certificates as OpenSSL reads it, and its password. It is in memory, or encrypted if
-    the system has no such files."""
+    """Yields a file as OpenSSL reads it, and its password. It is in memory, or encrypted if the system has no such
+    files.
+    """
     password = None if hasattr(os, "memfd_create") else secrets.token_urlsafe(32)
     hidden = NoEncryption() if password is None else BestAvailableEncryption(password.encode())
     with _file(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, hidden) + chain) as path:
@@ -165,7 +164,7 @@ def _key_file(key: PrivateKeyTypes, chain: bytes) -> Iterator[tuple[str, str | N
 
 @contextmanager
 def _file(data: bytes) -> Iterator[str]:
-    """Yields the path of a file with these bytes: in memory, if the system has such files."""
+    """Yields a path: in memory, if the system has such files."""
     if not hasattr(os, "memfd_create"):
         with tempfile.NamedTemporaryFile() as file:
             file.write(data)

@@ -5,8 +5,7 @@ from typing import NamedTuple
 SEQUENCE = 0x30
 
 
-class BadDer(ValueError):
-    """The bytes are no DER of the expected form."""
+class BadDer(ValueError): ...
 
 
 class Element(NamedTuple):
@@ -23,7 +22,7 @@ class Element(NamedTuple):
 
 
 def elements(data: bytes) -> list[Element]:
-    """Returns the elements that follow each other in `data`. Raises BadDer."""
+    """They follow each other in `data`. Raises BadDer."""
     found = []
     at = 0
     while at < len(data):
@@ -33,7 +32,7 @@ def elements(data: bytes) -> list[Element]:
 
 
 def single(data: bytes, tag: int) -> bytes:
-    """Requires one element of this tag, and returns its content. Raises BadDer."""
+    """Returns the content of the only element, which must have this tag. Raises BadDer."""
     element, end = _element(data, 0)
     if element.tag != tag or end != len(data):
         raise BadDer("not the expected element")

@@ -1,8 +1,8 @@
 """A certificate's subject as Java prints it: X500Principal.getName(), RFC 2253, the last part first.
 
-Source: sun.security.x509.X500Name, RDN and AVA (toRFC2253String) of JDK 17. Other libraries print other names: Java
-gives the value of every attribute without a keyword of RFC 2253 in hexadecimal DER, and so it does with values that are
-no text. ACLs and super.users are written with Java's names.
+Source: sun.security.x509.X500Name, RDN and AVA (toRFC2253String) of JDK 17. Other libraries print other names, but
+ACLs and super.users use Java's: values that are no text, or whose attribute has no keyword of RFC 2253, become
+hexadecimal DER.
 """
 
 from kafka_reassign_rpc.security.tls.der_reader import SEQUENCE, BadDer, Element, elements, single
@@ -22,7 +22,7 @@ _TEXT_TAGS = frozenset((0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E))
 """UTF8String, PrintableString, T61String, IA5String, GeneralString, BMPString."""
 _ESCAPED = frozenset(',=+<>#;"\\')
 _OF_THE_SUBJECT = 4
-"""Elements of a certificate before its subject, beside the version: serial number, algorithm, issuer, validity."""
+"""A certificate's elements before its subject, beside the version: serial number, algorithm, issuer, validity."""
 _VERSION = 0xA0
 
 
@@ -32,7 +32,7 @@ def subject_name(certificate: bytes) -> str:
 
 
 def subject(certificate: bytes) -> bytes:
-    """Returns the subject of a certificate (DER of a Name). Raises BadDer."""
+    """Returns DER of a Name. Raises BadDer."""
     parts = elements(elements(single(certificate, SEQUENCE))[0].content)
     first = 1 if parts and parts[0].tag == _VERSION else 0
     if len(parts) <= first + _OF_THE_SUBJECT:
@@ -41,7 +41,7 @@ def subject(certificate: bytes) -> bytes:
 
 
 def distinguished_name(name: bytes) -> str:
-    """Returns a Name (DER) as text. Raises BadDer."""
+    """Takes DER of a Name. Raises BadDer."""
     relative = elements(single(name, SEQUENCE))
     return ",".join("+".join(_attribute(one) for one in elements(several.content)) for several in reversed(relative))
 

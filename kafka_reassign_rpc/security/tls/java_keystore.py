@@ -29,7 +29,7 @@ class BadKeystore(ValueError):
 
 
 class KeyEntry(NamedTuple):
-    """A key, encrypted by Sun's algorithm, and its certificates (DER), its own first."""
+    """The key is encrypted by Sun's algorithm; the certificates (DER) begin with its own."""
 
     protected_key: bytes
     certificates: tuple[bytes, ...]
@@ -70,7 +70,7 @@ def read_java_keystore(data: bytes, password: str | None) -> JavaKeystore:
 
 
 def private_key(entry: KeyEntry, password: str) -> bytes:
-    """Returns the key of an entry (PKCS #8, DER). Raises BadKeystore if the password is wrong."""
+    """Returns PKCS #8 (DER). Raises BadKeystore if the password is wrong."""
     try:
         algorithm, content = elements(single(entry.protected_key, SEQUENCE))
         if elements(algorithm.content)[0].content != _SUN_KEY_PROTECTOR:
@@ -95,7 +95,7 @@ def _utf16(password: str) -> bytes:
 
 
 class _Source:
-    """Reads the parts of a keystore; no length reaches beyond its end."""
+    """No length reaches beyond the keystore's end."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

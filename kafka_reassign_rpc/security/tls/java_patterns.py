@@ -1,9 +1,8 @@
 """Java's regular expressions in Python.
 
-Both languages agree on most of what people write. What they write in two ways is translated; what Python lacks, or
-reads in another sense, is refused: a rule that gave another principal than on the brokers would be worse than none.
-
-Source: java.util.regex.Pattern and Matcher (JDK 17).
+What both languages write in two ways is translated; what Python lacks, or reads in another sense, is refused: a rule
+that gave another principal than on the brokers would be worse than none. Source: java.util.regex.Pattern and Matcher
+(JDK 17).
 """
 
 import re
@@ -13,9 +12,9 @@ _ANY = "[^\\n\\r\\u0085\\u2028\\u2029]"
 _AT_END = "(?=(?:\\r\\n|[\\n\\r\\u0085\\u2028\\u2029])?\\Z)"
 r"""Java's `$` and `\Z`: the end, or a line terminator before it."""
 _SAME_LETTERS = frozenset("dDwWsSbBAtnrfa")
-"""Letters that mean the same behind a backslash (with re.ASCII)."""
+"""These letters mean the same behind a backslash (with re.ASCII)."""
 _GROUPS = ("?:", "?=", "?!", "?<=", "?<!", "?>", "?i:")
-"""What may follow an opening bracket, beside names."""
+"""These may follow an opening bracket, beside names."""
 _POSIX = {
     "Lower": "a-z",
     "Upper": "A-Z",
@@ -29,8 +28,7 @@ _IGNORING_CASE = re.compile(r"(\^?)\(\?i\)")
 
 
 def java_pattern(text: str) -> re.Pattern[str]:
-    """Returns the Python pattern that matches as Java's Pattern.compile(text) does. Raises ValueError if there is
-    none."""
+    """Matches as Java's Pattern.compile(text) does. Raises ValueError if no Python pattern does."""
     found = _IGNORING_CASE.match(text)
     out = ["" if found is None else "(?i)" + found[1]]
     at = 0 if found is None else found.end()
@@ -123,12 +121,12 @@ def _character_class(text: str, at: int) -> tuple[str, int]:
 
 
 def java_replacement(pattern: re.Pattern[str], replacement: str, text: str) -> str:
-    """Does `text.replaceAll(pattern, replacement)` of Java. Raises ValueError where Java throws."""
+    """Java's `text.replaceAll(pattern, replacement)`. Raises ValueError where Java throws."""
     return pattern.sub(lambda match: _expanded(match, replacement), text)
 
 
 def _expanded(match: re.Match[str], replacement: str) -> str:
-    """Does Matcher.appendExpandedReplacement."""
+    """Java's Matcher.appendExpandedReplacement."""
     out: list[str] = []
     at = 0
     while at < len(replacement):

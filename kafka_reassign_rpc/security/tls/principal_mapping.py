@@ -16,23 +16,21 @@ _PARSER = re.compile(_RULE, re.ASCII)
 _BACK_REFERENCE = re.compile(r"\$(\d+)", re.ASCII)
 _CASES: dict[str, Callable[[str], str]] = {"": str, "L": str.lower, "U": str.upper}
 _BLANK = "".join(map(chr, range(33)))
-"""What Java's String.trim() removes."""
+"""Java's String.trim() removes these."""
 
 
-class NoMatchingRule(ValueError):
-    """No rule gives a principal for this name."""
+class NoMatchingRule(ValueError): ...
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """One rule. `pattern` None is DEFAULT: the name as it is. `case` is L, U or nothing."""
+    """`pattern` None is DEFAULT: the name stays as it is. `case` is L, U or nothing."""
 
     pattern: re.Pattern[str] | None = None
     replacement: str = ""
     case: str = ""
 
     def apply(self, name: str) -> str | None:
-        """Returns the principal's name, or None if the rule does not match the whole name. Raises ValueError if the
-        replacement makes no sense."""
+        """None: the rule does not match the whole name. Raises ValueError if the replacement makes no sense."""
         if self.pattern is None:
             return name
         if not self.pattern.fullmatch(name):
@@ -70,7 +68,8 @@ def principal_name(rules: tuple[Rule, ...], name: str) -> str:
 
 def _literal_references(replacement: str, groups: int) -> str:
     """Makes `$n` beyond the number of groups plain text. (Kafka's escapeLiteralBackReferences; if it escapes twice it
-    counts from the places before the first escape, and so does this.)"""
+    counts from the places before the first escape, and so does this.)
+    """
     if not groups:
         return replacement
     value = replacement

@@ -1,7 +1,7 @@
-"""A context that is made again when the files of its stores change.
+"""Renews a context when the files of its stores change.
 
-Connections that exist keep their context; new ones get the new one. A new file that cannot be used changes nothing: the
-old context stays, and the log says why, once for each state of the files.
+Existing connections keep their context. If a new file cannot be used, the old context stays, and the log says why,
+once for each state of the files.
 """
 
 import asyncio
@@ -16,14 +16,12 @@ from kafka_reassign_rpc.support.file_stamps import Stamp, stamp
 log = logging.getLogger(__name__)
 
 CHECK_S = 10.0
-"""Seconds between two checks of the files."""
+"""In seconds."""
 
 
 class ReloadedContext:
-    """`context` is the latest that could be made. The first one is made at once: raises BadSetting.
-
-    what   whose context it is, for the log
-    make   makes a context from the files
+    """`context` is the latest that could be made. The first one is made at once: raises BadSetting. `what` names it in
+    the log.
     """
 
     def __init__(self, what: str, make: Callable[[], ssl.SSLContext], files: tuple[Path, ...]) -> None:
@@ -34,7 +32,7 @@ class ReloadedContext:
         self.context = make()
 
     async def keep(self, every: float = CHECK_S) -> None:
-        """Checks the files from time to time, off the event loop. Runs until cancelled."""
+        """Checks the files from time to time, off the event loop, until cancelled."""
         while self._files:
             await asyncio.sleep(every)
             await self.check()

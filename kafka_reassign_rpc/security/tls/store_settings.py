@@ -1,5 +1,6 @@
-"""Which keystore and which truststore the settings name. Source: DefaultSslEngineFactory.createKeystore and
-createTruststore (Kafka 3.9)."""
+"""The keystore and the truststore that the settings name (DefaultSslEngineFactory.createKeystore and createTruststore,
+Kafka 3.9).
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -62,7 +63,7 @@ class TruststoreSettings(msgspec.Struct, frozen=True):
     password_name: str = "ssl.truststore.password"  # noqa: S105
 
     def load(self) -> tuple[bytes, ...]:
-        """Returns the certificates (DER). Reads the file. Raises BadSetting."""
+        """Reads the file; returns DER. Raises BadSetting."""
         if self.path is None:
             assert self.certificates is not None
             certificates = self.certificates.value

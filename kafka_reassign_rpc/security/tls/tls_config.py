@@ -29,9 +29,9 @@ class TlsConfig(msgspec.Struct, frozen=True):
 
     place        the prefix of its settings, for messages
     keystore     the own key and certificates, or None (clients without a certificate)
-    truststore   whom it trusts, or None: the certificates that the system trusts
+    truststore   whom it trusts; None: the certificates that the system trusts
     client_auth  what a server asks of its clients
-    checks_host  whether a client checks that the server's certificate has its host name
+    checks_host  a client checks that the server's certificate has its host name
     """
 
     place: str
@@ -45,7 +45,8 @@ class TlsConfig(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, properties: Mapping[str, str], prefixes: tuple[str, ...] = ("",)) -> "TlsConfig":
         """Takes `ssl.*` properties, each read under the prefixes in their order: `("listener.name.a.", "")` for a
-        listener, `("zookeeper.",)` for ZooKeeper. Reads no file. Raises BadSetting."""
+        listener, `("zookeeper.",)` for ZooKeeper. Reads no file. Raises BadSetting.
+        """
         found = Properties(properties, prefixes)
         client_auth = (found.text("ssl.client.auth") or "none").lower()
         if client_auth not in CLIENT_AUTH:
@@ -76,7 +77,7 @@ class TlsConfig(msgspec.Struct, frozen=True):
         return tuple(store.path for store in (self.keystore, self.truststore) if store is not None and store.path)
 
     def server_context(self) -> ssl.SSLContext:
-        """Returns a new context for the connections of a listener. Reads the files. Raises BadSetting."""
+        """Reads the files. Raises BadSetting."""
         if self.keystore is None:
             raise BadSetting(f"{self.place}ssl.keystore.location: TLS needs a keystore with the server's key")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -95,8 +96,7 @@ class TlsConfig(msgspec.Struct, frozen=True):
         return context
 
     def client_context(self) -> ssl.SSLContext:
-        """Returns a new context for connections to others; pass `server_hostname`. Reads the files. Raises
-        BadSetting."""
+        """Reads the files; pass `server_hostname`. Raises BadSetting."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self.offered.apply(context)
         context.check_hostname = self.checks_host
@@ -106,8 +106,7 @@ class TlsConfig(msgspec.Struct, frozen=True):
         return context
 
     def principal_of(self, certificate: bytes | None) -> str:
-        """Returns the principal of a client with this certificate (DER), such as `User:CN=alice`; ANONYMOUS without
-        one. Raises NoMatchingRule."""
+        """Returns such as `User:CN=alice`; ANONYMOUS without a certificate (DER). Raises NoMatchingRule."""
         if certificate is None:
             return ANONYMOUS
         try:
