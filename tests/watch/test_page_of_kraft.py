@@ -11,6 +11,8 @@ from tests.status_page.browser import IN_BROWSER, browser
 from tests.stock.jars import require
 from tests.stock.kraft import VERSION
 from tests.waiting import eventually
+from tests.watch.moving_nodes import TOPIC
+from tests.watch.test_unknown import hidden
 from tests.watch.watching import watching
 
 pytestmark = [*IN_BROWSER, pytest.mark.stock, pytest.mark.timeout(300)]
@@ -41,4 +43,14 @@ async def test_kr_2_the_page_shows_many_moves_of_a_cluster_in_kraft_mode_in_few_
         assert await tab.value("document.querySelectorAll('*').length") < MOST_NODES
         assert await tab.fits()
         await tab.picture("watch-kraft")
+        assert tab.problems == []
+
+
+async def test_kr_1_the_page_says_unknown_of_what_this_principal_may_not_see(tmp_path: Path) -> None:
+    async with hidden(tmp_path / "events") as (_, watch), browser(tmp_path / "profile") as tab:
+        await tab.open(f"http://{watch.served.address}/")
+        await eventually(lambda: tab.shows("#moves", f"{TOPIC}-0", "leader unknown"))
+        await eventually(lambda: tab.shows("#brokers", "unknown"))
+        assert not await tab.shows("#moves", "no leader")
+        assert not await tab.shows("#moves", "by null")
         assert tab.problems == []
