@@ -83,12 +83,10 @@ class Goal(msgspec.Struct, frozen=True):
 
     @property
     def forces_changes(self) -> bool:
-        """The goal says which partitions must change."""
         return self.racks or self.kind not in (GoalKind.EXPAND, GoalKind.REBALANCE)
 
     @property
     def mends_racks(self) -> bool:
-        """Partitions that are uneven over racks must move."""
         return self.racks or self.kind is GoalKind.RACKS
 
 

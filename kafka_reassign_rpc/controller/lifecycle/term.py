@@ -25,7 +25,7 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic
 from kafka_reassign_rpc.core.state.queue_entries import Held
-from kafka_reassign_rpc.core.writers.reload import note_put_back
+from kafka_reassign_rpc.core.writers.reload import mark_put_back
 from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.turns import Pace
@@ -94,7 +94,7 @@ class Term:
             await ensure_feature_znode(self._store)
             interpreter_tuning.leave_loaded_objects_alone()
             if not self._store.is_in_a_copy:
-                await Pace().through(note_put_back(loaded.cluster))
+                await Pace().through(mark_put_back(loaded.cluster))
             self._cluster = loaded.cluster
             held = await self._held_after_absence()
             duties = self._duties = TermDuties(self._around, self._store, self._sender, loaded, self._tasks, held)

@@ -231,7 +231,7 @@ class Refusals:
         self._others[error.name] += 1
 
     def events(self) -> Iterator[Event]:
-        """They have no requester yet."""
+        """Without a requester, which the caller adds."""
         yield from self._events
         if self._others:
             errors = ", ".join(f"{count} {name}" for name, count in self._others.most_common())

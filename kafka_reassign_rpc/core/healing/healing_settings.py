@@ -105,7 +105,9 @@ def settings_of(cluster: Cluster, started_with: HealingSettings) -> tuple[Healin
                 found[field] = APPROVAL_REQUIRED
                 problems.append(f"{name}={shown(text)} is taken for {APPROVAL_REQUIRED}: {expected} is expected")
             elif value is None:
-                problems.append(f"{name}={shown(text)} is left out: {expected} is expected")
+                problems.append(
+                    f"{name}={shown(text)} is ignored, so a weaker or the default value holds: {expected} is expected"
+                )
             else:
                 found[field] = value
     window, throttle = cluster.soft.window, found.get("throttle", started_with.throttle)

@@ -76,8 +76,7 @@ class _Limited:
 
 
 class _Unlimited:
-    def record(self, partitions: int) -> None:
-        """Accepts everything."""
+    def record(self, partitions: int) -> None: ...
 
     def throttle_time_ms(self) -> int:
         return 0

@@ -68,7 +68,6 @@ class QuotaTable:
         return self._setting.get(quota, 0) > 0
 
     def quota(self, quota: str, entity: QuotaEntity) -> float | None:
-        """The quota of this very entity."""
         return self._quotas.get(entity, {}).get(quota)
 
     def limit(self, quota: str, user: str, client_id: str) -> tuple[float, Sharers] | None:

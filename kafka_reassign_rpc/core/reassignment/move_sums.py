@@ -106,14 +106,12 @@ class GroupedSums:
         """Moves by the reason of their stall, of `MOST_REASONS` reasons at the most."""
 
     def of(self, key: GroupKey) -> tuple[Sums, ...]:
-        """The sums in which a move of this group counts."""
         group = self.groups.get(key)
         if group is None and len(self.groups) < MOST_GROUPS:
             group = self.groups[key] = Sums()
         return (self.all,) if group is None else (self.all, group)
 
     def add(self, key: GroupKey, move: MoveBytes, sign: int = 1) -> None:
-        """Like `Sums.add`."""
         for sums in self.of(key):
             sums.add(move, sign)
         if move.stalled is not None and (move.stalled in self.stalls or len(self.stalls) < MOST_REASONS):

@@ -157,7 +157,6 @@ class ProgressTracker:
             yield event if copied is None else msgspec.structs.replace(event, copied=copied)
 
     def _of_id(self, name: TopicPartition, id_: int | None) -> _TrackedMove | None:
-        """The partition's move, if it has this id."""
         for known in (self._followed, self._former):
             one = known.get(name.topic, {}).get(name.partition)
             if one is not None and one.move is not None and one.move.id == id_:
@@ -171,7 +170,6 @@ class ProgressTracker:
             self._count(leader, broker, (end.copied or 0) // len(adding))
 
     def _count_end(self, end: Event, name: TopicPartition, copied: int | None) -> None:
-        """Takes the move from the sums in flight into the sum of ended ones."""
         self._ended.add(name)
         one = self._followed.get(name.topic, {}).get(name.partition)
         # An end may be told after a sample that has seen the next move of the partition.
@@ -409,7 +407,6 @@ def _is_idle(cluster: Cluster) -> bool:
 
 
 def _adding_of_end(end: Event) -> Collection[int]:
-    """The replicas that an ended move added."""
     return [broker for broker in end.target or () if broker not in (end.original or ())]
 
 

@@ -77,7 +77,6 @@ class StallReason:
         return " and ".join(self._states(lost)) or None
 
     def _states(self, lost: Iterable[int]) -> Iterator[str]:
-        """How brokers that are gone are named."""
         fenced = [broker for broker in lost if broker in self._kraft.fenced]
         dead = [broker for broker in lost if broker not in self._kraft.fenced]
         if dead:
@@ -127,7 +126,6 @@ class StallReason:
         return f"no answer from {_brokers(silent, '')}{lost}"
 
     def _lowest_throttle(self) -> tuple[int, str, int]:
-        """The rate, its side, and the broker."""
         index = self._name.partition
         throttles = self._throttles()
         limits = [(throttles.leader(index, leader), "leader", leader) for leader in self._leaders]

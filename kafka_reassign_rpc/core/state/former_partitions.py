@@ -67,7 +67,6 @@ class FormerPartitions:
             self._appeared.setdefault(topic.name, set()).update(some)
 
     def is_put_back(self, topic: Topic, index: int) -> bool:
-        """Whether the state was restored and is still undecided."""
         return index in self._appeared.get(topic.name, ())
 
     def id_of(self, name: str) -> UUID | None:

@@ -119,7 +119,7 @@ def _find_changed(known: Cluster, fresh: Cluster, lost: set[str], changed: set[T
         yield
 
 
-def note_put_back(cluster: Cluster) -> Iterator[None]:
+def mark_put_back(cluster: Cluster) -> Iterator[None]:
     """Marks partitions of a freshly read cluster whose states somebody has restored: each leader epoch was a write of
     the state, but the znode has had fewer. Yields after each topic.
 

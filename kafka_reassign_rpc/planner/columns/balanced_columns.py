@@ -69,7 +69,6 @@ class BalancedColumns:
         return sums
 
     def accept(self, thresholds: Thresholds) -> AcceptedSums:
-        """The sums of what the thresholds accept."""
         if self._scored is not None:
             self._accepted_scored = self._scored.accepted(thresholds, self._ids)
             return self._accepted_scored.sums(self._ids)
@@ -81,7 +80,6 @@ class BalancedColumns:
         return sums
 
     def apply(self) -> None:
-        """Applies what was accepted."""
         if self._accepted_scored is not None:
             self._apply_scored(self._accepted_scored)
         elif self._accepted_single:

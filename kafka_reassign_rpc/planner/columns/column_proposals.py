@@ -45,7 +45,6 @@ class ColumnProposals(NamedTuple):
         return ColumnProposals._make(column[which] for column in self)
 
     def loads(self) -> list[Numbers]:
-        """By measure."""
         of_copies = (replica_loads(self, self.size, leads=leads) for leads in (True, False))
         leads = self.at == 0
         return [
@@ -82,7 +81,6 @@ class ColumnProposals(NamedTuple):
         return self.chosen(allowed & needed & (bucket < thresholds.total_copied))
 
     def sums(self, brokers: Sequence[int]) -> AcceptedSums:
-        """Of accepted proposals."""
         found = AcceptedSums()
         found.accepted = len(self.rows)
         loads = self.loads()

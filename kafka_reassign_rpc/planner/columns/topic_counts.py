@@ -21,7 +21,6 @@ class TopicCounts:
         return counts
 
     def by_place(self, topic: int) -> dict[int, int]:
-        """For one topic."""
         first, end = np.searchsorted(self._keys, [topic * self._brokers, (topic + 1) * self._brokers]).tolist()
         places = self._keys[first:end] - topic * self._brokers
         return dict(zip(places.tolist(), self._counts[first:end].tolist(), strict=True))

@@ -17,8 +17,8 @@ from kafka_reassign_rpc.planner.placement.searched_placement import Parts, Searc
 
 _IDLE_PASSES = 2
 """With all brokers inside, the search ends after so many passes in a row that find nothing better."""
-_LOOKED_AT = 60
-"""How many partitions a step looks at, at most, for one that fits."""
+_MOST_TRIED = 60
+"""A step tries at most so many partitions to find one that fits."""
 _ALIKE = 0.7
 """How many exchanges are of two leaders or two followers: the others change how many partitions brokers lead."""
 _SLICE = 100
@@ -116,7 +116,7 @@ class ExchangeSearch(SearchedPlacement):
         if not at or not self._may_lead(place, leader):
             return
         count = len(now)
-        for turn in range(start, start + min(count, _LOOKED_AT)):
+        for turn in range(start, start + min(count, _MOST_TRIED)):
             other = turn % count
             its = now[other]
             if its[0] != leader or former not in its:
@@ -167,7 +167,7 @@ class ExchangeSearch(SearchedPlacement):
         `start` on.
         """
         now, stood, count = self._now, self._stood, len(self._now)
-        for turn in range(place, place + min(count, _LOOKED_AT)):
+        for turn in range(place, place + min(count, _MOST_TRIED)):
             found = turn % count
             copied = [where for where, broker in enumerate(now[found]) if broker not in stood[found]]
             if copied:
@@ -177,7 +177,7 @@ class ExchangeSearch(SearchedPlacement):
         homes = [broker for broker in stood[found] if broker not in now[found]]
         where, home = copied[at % len(copied)], homes[start % len(homes)]
         broker = now[found][where]
-        for turn in range(start, start + min(count, _LOOKED_AT)):
+        for turn in range(start, start + min(count, _MOST_TRIED)):
             its = now[turn % count]
             if home in its and broker not in its:
                 self._exchange(found, where, turn % count, its.index(home))

@@ -30,7 +30,7 @@ FORCED_ROUNDS = 20
 _SAMPLE = 2_000
 """Proposals that show what partitions without a choice of the rack bring."""
 _COMMON_LEVEL_ROUNDS = 2
-"""Up to this pouring round brokers accept nothing above the level that all would have."""
+"""Up to this filling round brokers accept nothing above the level that all would have."""
 _STRICT_ROUNDS = 4
 """Up to this one they accept nothing above the level of their rack."""
 _TRIES = 2

@@ -79,7 +79,7 @@ def floored(parts: Weights) -> dict[str, float]:
 
 
 def fit(weights: Weights, demand: Demand, by_rack: Mapping[str, Sequence[FillingBroker]]) -> Iterator[dict[str, float]]:
-    """Better and better weights."""
+    """Yields better and better weights."""
     common = fill_levels.fill_level(total(demand.values()), [one for brokers in by_rack.values() for one in brokers])
     for _ in range(_ROUNDS):
         weights = adjusted(weights, arrivals_by_rack(demand, weights), by_rack, common)

@@ -147,7 +147,6 @@ def _destinations(
 
 
 def _with_leader(replicas: tuple[int, ...], place: int) -> tuple[int, ...]:
-    """The replica at `place` and the preferred leader change places."""
     swapped = list(replicas)
     swapped[0], swapped[place] = swapped[place], swapped[0]
     return tuple(swapped)

@@ -48,8 +48,6 @@ class LoadChange(NamedTuple):
 
 
 class SearchedReplicas(NamedTuple):
-    """What the search has found for a partition, and why it moves."""
-
     replicas: tuple[int, ...]
     reason: str
     rule: str
@@ -91,7 +89,6 @@ class ChangeProposal(NamedTuple):
         return self._replace(replicas=target.replicas, load_changes=changes, reason=target.reason, rule=target.rule)
 
     def with_brokers(self, chosen: tuple[int, ...]) -> "ChangeProposal":
-        """The same change with other replicas, or another first leader."""
         if self.first_leader >= 0:
             changes = [change for change in self.load_changes if change.side == OUT or change.broker == chosen[0]]
             return self._replace(first_leader=chosen[0], load_changes=changes)

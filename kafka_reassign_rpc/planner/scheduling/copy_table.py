@@ -31,7 +31,6 @@ class CopyArrays(NamedTuple):
         )
 
     def sent_and_received(self) -> tuple[Floats, Floats]:
-        """Bytes by broker."""
         count = len(self.brokers)
         copies = (self.receivers < count).sum(axis=1)
         sent = np.bincount(self.senders, self.sizes * copies, count + 1)[:count]
@@ -63,7 +62,6 @@ class CopyTable:
             self._sizes.append(each)
 
     def end_batch(self) -> None:
-        """The next move begins a batch."""
         self.batches.append(len(self._senders))
 
     def arrays(self) -> CopyArrays:

@@ -183,7 +183,6 @@ class _Packing:
 
 
 def _links(move: PlannedMove) -> dict[_Link, int]:
-    """Bytes that the brokers of a move receive and send."""
     sender, receivers, each = sender_and_receivers(move)
     found = {_Link(broker, False): each for broker in receivers}
     if receivers and sender >= 0:

@@ -24,7 +24,7 @@ WINDOW = 10_000
 """A move starts only if fewer moves than this are between it and the first one that waits."""
 _REFILLED_AT = 0.9
 """The window goes on when at most this share of it is behind the first waiting move."""
-_LOOKED_AT = 256
+_VISITED_AT_ONCE = 256
 """Waiting moves visited before the brokers with room are computed again."""
 _MOST_ENDS = 0.1
 _ENDS_PER_MOVE = 1e-6
@@ -135,7 +135,7 @@ class _Run:
             for column in range(receivers.shape[1]):
                 fits &= free[receivers[places, column]]
             places = places[fits]
-            first, places = places[:_LOOKED_AT], places[_LOOKED_AT:]
+            first, places = places[:_VISITED_AT_ONCE], places[_VISITED_AT_ONCE:]
             for place, sender, into in zip(
                 first.tolist(), senders[first].tolist(), receivers[first].tolist(), strict=True
             ):

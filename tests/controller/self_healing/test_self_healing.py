@@ -449,7 +449,8 @@ async def test_46_an_invalid_config_is_reported_once_and_the_former_value_stays_
         assert [found for found in healing.new_events() if found[0] == "heal.misconfigured"] == [
             (
                 "heal.misconfigured",
-                f"failure.interval.ms='soon' is left out: a whole number from -1 to {10**14} is expected",
+                "failure.interval.ms='soon' is ignored, so a weaker or the default value holds: "
+                f"a whole number from -1 to {10**14} is expected",
             )
         ]
         moves = [controller.partition(*name).move for name in WHERE if controller.partition(*name).is_moving]

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.core.round.changed_by_others import UNKNOWN_CHANGES
 from kafka_reassign_rpc.core.state import former_partitions
 from kafka_reassign_rpc.core.state.cluster import Partition, Topic
 from kafka_reassign_rpc.core.state.former_partitions import FormerPartitions
-from kafka_reassign_rpc.core.writers.reload import note_put_back
+from kafka_reassign_rpc.core.writers.reload import mark_put_back
 from tests.core.build import TOPIC, made, not_moving, view
 
 
@@ -69,7 +69,7 @@ def test_hm_2_a_new_term_notes_states_that_have_fewer_versions_than_leader_epoch
         replace(not_moving(1, 2), leader_epoch=4, partition_epoch=4),
         Partition((1, 2)),
     ).cluster
-    for _ in note_put_back(here):
+    for _ in mark_put_back(here):
         pass
     assert [here.soft.former.is_put_back(here.topics[TOPIC], index) for index in range(3)] == [True, False, False]
 
