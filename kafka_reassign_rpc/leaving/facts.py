@@ -1,4 +1,4 @@
-"""What ZooKeeper holds that decides what is left to be done. It is read again before each write."""
+"""What ZooKeeper holds that decides what is left to do. It is read again before each write."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -24,10 +24,7 @@ Znode = tuple[bytes, Stat]
 
 
 class Facts(NamedTuple):
-    """What ZooKeeper holds.
-
-    state       as `check` reads it
-    own         our znodes
+    """state       as `check` reads it
     epoch       the version of `/controller_epoch`, which fences every write; None: there was never a controller
     servers     servers of ours that run, by id: where they are reached
     leased      configs that leases have changed, with their former values

@@ -25,7 +25,7 @@ MAX_BYTES = 1 << 30
 
 
 class WrongFile(ValueError):
-    """The file is there and is none of ours, or of another cluster."""
+    """The file is there, but is none of ours, or of another cluster."""
 
 
 class Moves(msgspec.Struct):

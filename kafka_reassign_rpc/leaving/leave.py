@@ -1,6 +1,5 @@
-"""Reads what is left, shows it, asks, reads again, writes one step, and begins again until nothing is left.
-
-Nothing is remembered from one step to the next, nor from one run to the next: a run may be killed anywhere.
+"""Reads what is left, shows it, asks, reads again, writes one step, and begins again until nothing is left. It
+remembers nothing, so a run may be killed anywhere.
 """
 
 import asyncio
@@ -40,9 +39,7 @@ class Stopped(Exception):
 
 
 class Choices(NamedTuple):
-    """What the operator has chosen.
-
-    say        shows a line
+    """say        shows a line
     ask        asks a question; `--yes` agrees
     export     the file that keeps what a stock controller has no place for
     history    reads the history from a server at HOST:PORT, of the endpoints of the controller; None: without it
@@ -125,15 +122,16 @@ def _declined(found: Facts) -> str:
 
 
 async def _write(zk: ZooKeeper, found: Facts, step: Step) -> None:
-    """A server of ours that is elected meanwhile changes the epoch: nothing is written behind its back."""
+    """Writes nothing behind the back of a server of ours that is elected meanwhile: that changes the epoch."""
     fence = [] if found.epoch is None else [Check(znode_paths.CONTROLLER_EPOCH, found.epoch)]
     for ops in step.writes:
         await zk.multi([*fence, *ops])
 
 
 async def _keep(path: Path, found: Facts, step: Step, choices: Choices) -> None:
-    """Before anything is destroyed, and again whenever there is more to keep. A wrong file is found before moves are
-    held; what waits then may still start."""
+    """Comes before anything is destroyed, and again whenever there is more to keep. A wrong file is found before moves
+    are held; what waits then may still start.
+    """
     before = kept_file.load(path, found.state.cluster_id or "")
     if step.subject == "hold":
         return

@@ -43,7 +43,7 @@ class Act(StrEnum):
 
 
 class Step(NamedTuple):
-    """One thing that is left. Two equal steps would write the same to the same znodes.
+    """Two equal steps would write the same to the same znodes.
 
     subject   a word that stays the same from version to version
     advice    what the operator does about it, where it waits or stops
@@ -60,7 +60,7 @@ class Step(NamedTuple):
 
 
 def steps(facts: Facts, *, hand_over: bool) -> list[Step]:
-    """What is left, the next one first. `hand_over`: moves in flight need not end under a server of ours."""
+    """The next step comes first. With `hand_over`, moves in flight need not end under a server of ours."""
     left = list(_left(facts))
     if not left:
         return []
@@ -68,7 +68,7 @@ def steps(facts: Facts, *, hand_over: bool) -> list[Step]:
 
 
 def _before(facts: Facts, *, hand_over: bool) -> Iterator[Step]:
-    """What comes before the first write to what servers keep."""
+    """Comes before the first write to what servers keep."""
     cluster, owner = facts.state.cluster, facts.state.controller.owner
     controls = owner is not None and owner.id in facts.servers
     if facts.unreadable:
@@ -134,7 +134,6 @@ def _replicas(facts: Facts) -> Iterator[Step]:
 
 
 def _left(facts: Facts) -> Iterator[Step]:
-    """What servers keep in ZooKeeper."""
     kept = {parent for path in facts.own.others for parent in _parents(path)}
     queued = len(facts.state.cluster.queue) + sum(len(one.targets) for one in facts.requests.values())
     waits = [one for one in facts.own.below(*_WAITS) if one.path not in kept]
@@ -170,7 +169,7 @@ def _left(facts: Facts) -> Iterator[Step]:
 
 
 def _deletion(subject: str, text: str, znodes: Iterable[OwnZnode]) -> Step:
-    """Children before their parents; what keeps servers from starting moves goes last."""
+    """Children go before their parents; what keeps servers from starting moves goes last."""
     wanted = sorted(znodes, key=lambda one: (one.path == znode_paths.REASSIGN_CANCEL, -one.path.count("/"), one.path))
     ops = [Delete(one.path, one.version) for one in wanted]
     return Step(subject, Act.DO, text, "", _split(ops), tuple(one.created for one in wanted))

@@ -43,11 +43,11 @@ CONFIGS = (
 
 
 class BrokerAnswer(NamedTuple):
-    """What one broker has answered. `problem`: why it has not; empty: it has.
+    """`problem` says why a broker has not answered; empty: it has.
 
     versions  of each API that it serves, by key
     configs   those of CONFIGS that are set or have a default
-    obeys     whether it takes this server's principal as a controller; None: it did not say
+    obeys     it takes this server's principal as a controller; None: it did not say
     defaults  why it cannot live with the cluster-wide configs that stand; None: it can, unless `defaults_unknown` says
               why it did not tell
     certificate
@@ -76,8 +76,7 @@ async def ask_all(
     *,
     log_dirs: bool = False,
 ) -> list[BrokerAnswer]:
-    """Asks each broker, for at most so many seconds. `standing` are the cluster-wide configs; `log_dirs`: asks for them
-    too."""
+    """Each broker has so many seconds. `standing` are the cluster-wide configs."""
     room = asyncio.Semaphore(AT_ONCE)
 
     async def limited(broker: Broker) -> BrokerAnswer:
@@ -116,7 +115,7 @@ async def _ask(
 
 
 async def _defaults(client: RpcClient, broker: int, standing: Mapping[str, str]) -> tuple[Refusal | None, str]:
-    """Why the broker cannot live with these cluster-wide configs, and why it is not known."""
+    """Returns why the broker cannot live with these configs, and why that is not known."""
     try:
         return await judge_standing(client, broker, applied(standing)), ""
     except (ConfigsRefused, NoAnswer) as error:
@@ -124,9 +123,7 @@ async def _defaults(client: RpcClient, broker: int, standing: Mapping[str, str])
 
 
 async def _obeys(client: RpcClient) -> bool | None:
-    """Whether the broker authorizes a controller's requests.
-
-    It is asked by a StopReplica of nothing for a registration that it never had: KafkaApis looks for CLUSTER_ACTION
+    """A StopReplica of nothing asks it, for a registration that it never had: KafkaApis looks for CLUSTER_ACTION
     first, then at the broker's epoch, and does nothing.
     """
     try:

@@ -90,8 +90,9 @@ def _brokers_rights(
     authorizer: AclAuthorizer,
     logins: BrokerLogins,
 ) -> Iterator[Finding]:
-    """What brokers may do here. One that does not answer is judged by the settings, where they say its listener: they
-    can say that it may not act, and not that it may."""
+    """A broker that does not answer is judged by the settings that name its listener: they can show that it may not
+    act, but not that it may.
+    """
     refused, shut_out, unknown, admitted = (defaultdict[str, list[int]](list) for _ in range(4))
     for one in answers:
         name = logins.listener if one.problem else name_for_controller(one.configs)
@@ -147,7 +148,7 @@ def _principal(one: BrokerAnswer, name: str, listeners: Mapping[str, Endpoint], 
 
 
 def _slips(refused: Sequence[str], super_users: Collection[str]) -> Iterator[str]:
-    """What seems wrong with super.users, for people."""
+    """Says what seems wrong with super.users."""
     if not super_users:
         yield ". super.users is empty"
     for principal in refused:

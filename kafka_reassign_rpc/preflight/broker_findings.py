@@ -90,7 +90,7 @@ def _versions(heard: Sequence[BrokerAnswer]) -> Finding:
 
 
 def _protocol(heard: Sequence[BrokerAnswer]) -> Finding:
-    """inter.broker.protocol.version: what brokers send to their controller."""
+    """inter.broker.protocol.version decides what brokers send to their controller."""
     found = by_value(heard, lambda configs: configs.get("inter.broker.protocol.version"))
     for value, brokers in found.items():
         version = release(value)
@@ -167,7 +167,6 @@ def _other_listeners(heard: Sequence[BrokerAnswer], advertised: Sequence[Endpoin
 
 
 def _cluster_action(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
-    """CLUSTER_ACTION of this server's principal at the brokers."""
     refusing = [one.broker.id for one in heard if one.obeys is False]
     if refusing:
         yield unsafe(
@@ -185,7 +184,6 @@ def _address(endpoint: Endpoint) -> str:
 
 
 def name_for_controller(configs: Configs) -> str:
-    """The name of the listener on which a broker looks for its controller."""
     for name in ("control.plane.listener.name", "inter.broker.listener.name", "security.inter.broker.protocol"):
         if configs.get(name):
             return configs[name].upper()  # ListenerName.normalised
@@ -193,7 +191,7 @@ def name_for_controller(configs: Configs) -> str:
 
 
 def _is_only_here(host: str) -> bool:
-    """Whether other hosts cannot use it as an address."""
+    """Other hosts cannot use it as an address."""
     try:
         address = ip_address(host)
     except ValueError:

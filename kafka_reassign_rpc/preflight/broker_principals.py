@@ -34,15 +34,15 @@ from kafka_reassign_rpc.transport.broker_link_settings import (
 
 
 class UnknownPrincipal(ValueError):
-    """The settings do not say it. The text says why."""
+    """The text says why the settings do not tell it."""
 
 
 class CannotLogIn(ValueError):
-    """The server would refuse the broker: no rule gives it a principal."""
+    """No rule gives the broker a principal, so the server would refuse it."""
 
 
 class BrokerLogins(msgspec.Struct, frozen=True):
-    """What is known of the logins of brokers. It holds secrets, and does not show them.
+    """It holds secrets, and does not show them.
 
     own           the settings of security of this server: its own login among them is not the brokers'
     file          those of a broker: what its server.properties says
@@ -62,7 +62,7 @@ class BrokerLogins(msgspec.Struct, frozen=True):
 
     @property
     def listener(self) -> str | None:
-        """The name of the listener of brokers for their controller; None: the settings do not say it."""
+        """Brokers look for their controller there; None: the settings do not say it."""
         names = (self._of_brokers(name) for name in (CONTROL_PLANE, LISTENER, PROTOCOL))
         return next((name.upper() for name in names if name), None)
 
@@ -71,12 +71,12 @@ class BrokerLogins(msgspec.Struct, frozen=True):
         return self._of_brokers(MECHANISM) or DEFAULT_MECHANISM
 
     def _of_brokers(self, name: str) -> str:
-        """A setting that this server has about brokers, and that a broker says itself in its file."""
+        """The broker's file goes before this server's settings."""
         return self.file.get(name, "").strip() or self.own.get(name, "").strip()
 
 
 def gather(own: Mapping[str, str], file: Mapping[str, str], listeners: Iterable[Endpoint]) -> BrokerLogins:
-    """With what the files hold that these settings name. What cannot be read stays unknown.
+    """Reads also the files that these settings name. What cannot be read stays unknown.
 
     own        the settings of security of this server, and inter.broker.listener.name
     file       what a broker's server.properties says

@@ -46,16 +46,15 @@ class NoChroot(Exception):
 
 
 async def check(config: ServerConfig, seconds: float, logins: BrokerLogins = _NOTHING_KNOWN) -> list[Finding]:
-    """Look whether a server with this configuration could control the cluster.
+    """Could a server with this configuration control the cluster?
 
     seconds   the limit for a ZooKeeper session, for all reads from ZooKeeper, and for each broker
-    logins    what is known of the logins of brokers
     """
     return await with_zookeeper(config, seconds, lambda zk, found: _check(zk, found, config, seconds, logins))
 
 
 async def check_for_kraft(config: ServerConfig, seconds: float, flags: str = "") -> list[Finding]:
-    """Look whether the cluster could begin its migration to KRaft. Arguments as in `check`.
+    """Could the cluster begin its migration to KRaft? Arguments are those of `check`.
 
     flags   those with which our other commands reach ZooKeeper as this check does
     """
@@ -63,7 +62,7 @@ async def check_for_kraft(config: ServerConfig, seconds: float, flags: str = "")
 
 
 async def with_zookeeper(config: ServerConfig, seconds: float, look: Look) -> list[Finding]:
-    """What `look` adds to the findings, as far as ZooKeeper lets it, and whether ZooKeeper answers at all."""
+    """Adds whether ZooKeeper answers at all to what `look` finds."""
     zk = ZooKeeper(
         config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms, access=config.zookeeper_access
     )
@@ -157,7 +156,7 @@ async def _check(
 
 
 async def _authorizer(zk: ZooKeeper, config: ServerConfig, seconds: float) -> AclAuthorizer | None:
-    """The authorizer that the server would have, with the ACLs that can be read in time."""
+    """Has the ACLs that can be read in time."""
     if config.authorizer is None:
         return None
     authorizer = AclAuthorizer(

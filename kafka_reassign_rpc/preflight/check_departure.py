@@ -21,7 +21,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 async def check_departure(
     config: ServerConfig, seconds: float, away: Collection[int]
 ) -> tuple[list[Finding], Departure | None]:
-    """What is found, and the answer itself; None: it could not be asked for. Arguments as in `check`."""
+    """Returns what is found, and the answer; None: it could not be asked for. Arguments are those of `check`."""
     answered: list[Departure] = []
 
     async def look(zk: ZooKeeper, found: list[Finding]) -> None:
@@ -52,6 +52,6 @@ async def _departure(
 
 
 def default_min_isr(answers: Collection[ask_brokers.BrokerAnswer]) -> int:
-    """The highest one that a broker has: each partition is judged by that of its leader, and any broker may lead it."""
+    """The highest of all brokers: a partition's leader decides, and any broker may lead it."""
     told = (number(one.configs.get(MIN_INSYNC_REPLICAS, ""), 1, INT32) for one in answers)
     return max((one for one in told if one is not None), default=1)

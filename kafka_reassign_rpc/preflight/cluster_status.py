@@ -24,7 +24,7 @@ be told."""
 
 
 class ControllerStatus(NamedTuple):
-    """The controller. `epoch` and `since_ms` (ms since 1970) are None where they cannot be found out."""
+    """`epoch` and `since_ms` (ms since 1970) are None where they cannot be found out."""
 
     id: int
     kind: str
@@ -42,8 +42,7 @@ class LostBroker(NamedTuple):
 
 
 class HealingCounts(NamedTuple):
-    """Moves of repairs, and whether self-healing is on; None where that cannot be found out. `unapproved` counts those
-    of `waiting` that need approval."""
+    """None where it cannot be found out. `unapproved` counts those of `waiting` that need approval."""
 
     moving: int
     waiting: int
@@ -53,8 +52,6 @@ class HealingCounts(NamedTuple):
 
 
 class StatusParts(NamedTuple):
-    """The status document and the parts that it has of its own."""
-
     status: Status
     moves: Sequence[Move]
     brokers: Sequence[BrokerStatus]
@@ -99,7 +96,7 @@ def without_controller(named: Mapping[int, Broker], cluster_id: str, at: int, la
 
 
 def with_document(status: ClusterStatus, seen: StatusParts) -> ClusterStatus:
-    """The counts of the document take the place of those that were read a moment before it."""
+    """The document's counts replace those that were read a moment before it."""
     totals, moving = seen.status.totals, Counter[str]()
     if totals is None:
         return status._replace(seen=seen)
@@ -114,7 +111,6 @@ def utc(milliseconds: int) -> str:
 
 
 def around(status: ClusterStatus) -> list[str]:
-    """The lines below the document: what it does not have, or has as sums."""
     found = []
     brokers = None if status.brokers is None else ", ".join(map(str, status.brokers)) or "none is registered"
     found.append(f"brokers: {brokers or UNKNOWN}")
@@ -156,7 +152,7 @@ def _healing_text(healing: HealingCounts | None) -> str:
 
 
 def document(status: ClusterStatus) -> dict[str, Any]:
-    """For programs. Times are in ms since 1970; null is what cannot be found out."""
+    """Times are in ms since 1970; null is what cannot be found out."""
     controller = status.controller
     return {
         "controller": None

@@ -52,7 +52,7 @@ class Cures(NamedTuple):
         return self.shell(*(("deleteall" if below else "delete", one) for one in paths))
 
     def elect(self, deleted: Iterable[str] = ()) -> Commands:
-        """Has another controller elected, which reads everything again, without these znodes."""
+        """The new controller reads everything again, without these znodes."""
         return self.delete((*deleted, znode_paths.CONTROLLER))
 
     def leave(self) -> Commands:
@@ -81,13 +81,12 @@ class Cures(NamedTuple):
         return self._asks("kafka-reassign", "--cancel")
 
     def without_configs(self, kind: str, name: str, configs: Iterable[str]) -> Commands:
-        """Deletes dynamic configs of a broker, of all brokers, or of a topic."""
         entity = ("--entity-default",) if name == DEFAULT else ("--entity-name", name)
         delete = ("--delete-config", ",".join(configs))
         return self._asks("kafka-configs.sh", "--alter", "--entity-type", kind, *entity, *delete)
 
     def delete_topics(self, names: Iterable[str]) -> Commands:
-        """By the controller, also of topics that brokers do not know."""
+        """The controller deletes them, even if brokers do not know them."""
         return self.shell(*(("create", znode_paths.delete_topic(one)) for one in names))
 
     def _asks(self, tool: str, *words: str) -> Commands:
@@ -96,13 +95,11 @@ class Cures(NamedTuple):
 
 
 def without_lines(names: Iterable[str]) -> Commands:
-    """Takes settings out of the brokers' properties."""
     pattern = "|".join(re.escape(name) for name in names)
     return (f"sed -i -E '/^({pattern})=/d' {PROPERTIES}",)
 
 
 def with_line(name: str, value: str) -> Commands:
-    """Puts another value into the brokers' properties."""
     return (f"sed -i 's/^{re.escape(name)}=.*/{name}={value}/' {PROPERTIES}",)
 
 
@@ -116,7 +113,7 @@ def _can_be_typed(word: str) -> bool:
 
 
 def _as_typed(word: str) -> str:
-    """As the shell of ZooKeeper reads it from its input."""
+    """The shell of ZooKeeper reads it so from its input."""
     if not any(map(str.isspace, word)):
         return word
     return f"'{word}'" if '"' in word else f'"{word}"'

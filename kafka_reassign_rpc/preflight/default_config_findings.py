@@ -12,7 +12,6 @@ REMOVE = "kafka-configs --entity-type brokers --entity-default --alter --delete-
 
 
 def findings(standing: Mapping[str, str], answers: Sequence[BrokerAnswer]) -> Iterator[Finding]:
-    """What is wrong with the cluster-wide configs `standing`, by what brokers say to them."""
     heard = [one for one in answers if not one.problem]
     ignored = {name: why for name, value in standing.items() if (why := ignored_default(name, value)) is not None}
     if ignored:

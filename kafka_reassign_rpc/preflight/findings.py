@@ -13,7 +13,8 @@ SHOWN = 5
 
 class Level(StrEnum):
     """UNSAFE: what the check asks about must not be done with the cluster as it is. WARNING: an operator should know
-    before."""
+    before.
+    """
 
     OK = "OK"
     WARNING = "WARNING"
@@ -21,9 +22,8 @@ class Level(StrEnum):
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at. `subject` is a word that stays the same from version to version.
-
-    commands   what does as the advice says, as it can be run; none: no command can
+    """`subject` is a word that stays the same from version to version. `commands` do as the advice says; none: no
+    command can.
     """
 
     level: Level
@@ -34,7 +34,7 @@ class Finding(NamedTuple):
 
 
 def filled(found: Sequence[Finding], brokers: Connection | None) -> list[Finding]:
-    """With the connection to the brokers in the commands of the advice, where it is known."""
+    """Puts the connection to the brokers into the commands of the advice, if it is known."""
     return [*found] if brokers is None else [one._replace(advice=brokers.filled(one.advice)) for one in found]
 
 
@@ -55,12 +55,11 @@ def is_safe(findings: Iterable[Finding]) -> bool:
 
 
 def some(names: Iterable[object]) -> str:
-    """The first few names, and how many more there are."""
     return first_of([*names], SHOWN)
 
 
 class Question(NamedTuple):
-    """What a check answers: `verdict` follows "It is safe" or "It is NOT safe"; `key` is its name in JSON."""
+    """`verdict` follows "It is safe" or "It is NOT safe"; `key` is its name in JSON."""
 
     key: str
     verdict: str
@@ -72,12 +71,11 @@ TO_MIGRATE = Question("ready", "to begin the migration of this cluster to KRaft"
 
 
 def every(names: Iterable[str]) -> str:
-    """All names, where each has to be mended."""
+    """All are named where each has to be corrected."""
     return ", ".join(names)
 
 
 def lines(findings: Sequence[Finding], question: Question = TO_CONTROL) -> list[str]:
-    """One line for each finding, one for each of its commands, and the verdict."""
     width = max(len(level) for level in Level)
     shown = []
     for one in findings:

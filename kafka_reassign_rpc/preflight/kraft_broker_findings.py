@@ -80,7 +80,6 @@ def _versions(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
 
 
 def _older(heard: Sequence[BrokerAnswer]) -> list[int]:
-    """Brokers of releases before 3.9."""
     return [one.broker.id for one in heard if one.configs and NEW_IN_3_9 not in one.configs]
 
 

@@ -193,7 +193,7 @@ def _clients(more: MigrationState, cures: Cures) -> Iterator[Finding]:
 
 
 def _refused(path: str, name: str, value: str) -> str:
-    """Why KRaft refuses it; empty: it does not."""
+    """Empty: KRaft does not refuse it."""
     if name in _SCRAM and path.count("/") < 2:
         return "" if is_credential(value) else "is no credential"
     return "is no number" if double(value) is None else ""
@@ -208,7 +208,7 @@ _SCRAM = frozenset(one.name for one in MECHANISMS.values())
 
 
 def is_credential(text: str) -> bool:
-    """Whether ScramCredentialUtils.credentialFromString can read it."""
+    """As ScramCredentialUtils.credentialFromString reads it."""
     fields = fields_of(text)
     return fields is not None and all(
         _BASE64.fullmatch(one) is not None for one in (fields.salt, fields.stored_key, fields.server_key)

@@ -34,11 +34,8 @@ _WRITTEN: Mapping[str, int] = {
 
 
 class MigrationState(NamedTuple):
-    """What a KRaft controller would read besides topics and configs.
-
-    quotas          dynamic configs of users, clients and addresses, by the path under `/config`
+    """quotas          dynamic configs of users, clients and addresses, by the path under `/config`
     unreadable      such znodes that cannot be decoded, with the reason
-    own             znodes of this product
     tokens          delegation tokens
     acls            those that cannot be decoded, by the path, with the reason
     owners          who may write a znode, by its path; None: anybody; empty: nobody, or not even its ACL may be read
@@ -86,7 +83,6 @@ async def _quotas(zk: ZooKeeper) -> tuple[dict[str, Mapping[str, str]], dict[str
 
 
 async def _owners(zk: ZooKeeper, state: FoundState) -> dict[str, frozenset[str] | None]:
-    """Of znodes that migrating controllers write."""
     needed = dict(_WRITTEN)
     for topic in islice(state.cluster.topics.values(), znode_rights.TOPICS):
         needed |= dict.fromkeys((znode_paths.topic(topic.name), znode_paths.config_topic(topic.name)), _WRITE)
@@ -96,7 +92,7 @@ async def _owners(zk: ZooKeeper, state: FoundState) -> dict[str, frozenset[str] 
 
 
 def writers(entries: Sequence[AclEntry], needed: int) -> frozenset[str] | None:
-    """Those that have all these rights on a znode with this ACL; None: anybody. Pure."""
+    """None: anybody has all these rights. Pure."""
     rights: Counter[tuple[str, str]] = Counter()
     for one in entries:
         rights[one.scheme, one.id] |= one.permissions

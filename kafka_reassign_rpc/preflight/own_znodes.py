@@ -48,7 +48,6 @@ class OwnZnodes(NamedTuple):
     others: list[str]
 
     def below(self, *roots: str) -> list[OwnZnode]:
-        """Those with one of these roots, which are among them."""
         return [one for one in self.ours if root_of(one.path) in roots]
 
 

@@ -76,7 +76,7 @@ class FirstDecisions(NamedTuple):
 
 
 async def children(zk: ZooKeeper, path: str) -> list[str]:
-    """The names of the children; none where there is no such znode."""
+    """Empty where there is no such znode."""
     with suppress(NoNode):
         return await zk.children(path)
     return []
@@ -125,14 +125,13 @@ async def read(zk: ZooKeeper) -> FoundState:
 
 
 def unreadable_requests(state: FoundState) -> list[str]:
-    """The znodes of the queue and of the batch that cannot be understood."""
     cluster = state.cluster
     found = [part.path for part in cluster.queue.parts.values() if part.unreadable]
     return found if cluster.batch is None or not cluster.batch.unreadable else [*found, znode_paths.REASSIGN_PARTITIONS]
 
 
 async def first_decisions(cluster: Cluster, own_id: int, settings: ReassignmentSettings) -> FirstDecisions:
-    """Decide as a new controller does, and commit nothing."""
+    """Decides as a new controller does, and commits nothing."""
     cluster = replace(cluster, servers=cluster.servers | {own_id})
     work = Round(RoundView(cluster), {}, settings)
     await Pace().through(ControllerFailover(own_id, lambda: None).decide(work))

@@ -80,7 +80,7 @@ async def from_zookeeper(connect: str, seconds: float, access: Access = PLAIN) -
 
 
 def _parts(cluster: Cluster, now: ControllerNow, cluster_id: str | None) -> StatusParts:
-    """The status document of what is stored: nobody was asked what is copied, or how healing is."""
+    """Nobody was asked what is copied, or how healing is."""
     health, counts, at = PartitionHealth(), no_counts(), now_ms()
     run_through(health.update(cluster))
     run_through(count_replicas(cluster, counts))
@@ -98,7 +98,7 @@ def _parts(cluster: Cluster, now: ControllerNow, cluster_id: str | None) -> Stat
 
 
 def _route(cluster: Cluster, topic: str, index: int) -> str:
-    """How a move came; a move without a record is one of a stock controller."""
+    """A move without a record is one of a stock controller."""
     partition = cluster.get(topic, index)
     return RPC if partition is None or partition.move is None else partition.move.route
 
@@ -180,9 +180,8 @@ async def _healing(client: AsyncReassignmentClient) -> HealingStatus | None:
 
 
 async def _elected(client: AsyncReassignmentClient, controller: int) -> tuple[int, int | None] | None:
-    """Epoch of the controller, and when it was elected, by its events; None where it keeps none.
-
-    The epochs of a server's events rise, so bisection finds the first event of the last epoch: the election.
+    """Epoch of the controller, and when it was elected, by its events; None where it keeps none. The epochs of a
+    server's events rise, so bisection finds the first event of the last epoch: the election.
     """
     try:
         page = await client.event_page(FROM_NOW_ON, server=controller)

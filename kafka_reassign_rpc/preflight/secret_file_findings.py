@@ -10,7 +10,7 @@ SUBJECT = "secret-files"
 
 
 def findings(files: Iterable[SecretFile]) -> Iterator[Finding]:
-    """A warning for each file that others may read. Says nothing where the settings name no file with a secret."""
+    """Says nothing where the settings name no file with a secret."""
     all_files = list(files)
     found = readable(all_files)
     for one in found:

@@ -25,7 +25,7 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 
 
 def findings(cluster: Cluster) -> Iterator[Finding]:
-    """While the settings cannot be read, that alone."""
+    """Settings that cannot be read are the only finding."""
     yield _settings(cluster)
     if not cluster.settings_problem:
         yield _cordon(cluster)

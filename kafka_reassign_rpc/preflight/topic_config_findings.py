@@ -13,8 +13,7 @@ CORRECT = "kafka-configs --entity-type topics --entity-name TOPIC --alter"
 
 
 def findings(of_topics: Mapping[str, Mapping[str, str]], answers: Sequence[BrokerAnswer]) -> Iterator[Finding]:
-    """What is wrong with the configs that topics set, by topic. A broker reads all of them when it starts, whether it
-    has a replica of the topic or not."""
+    """A broker reads the configs of all topics when it starts, whether it has a replica or not."""
     tiered = _tiered_storage(answers)
     ending = {
         topic: reason
@@ -40,7 +39,7 @@ def findings(of_topics: Mapping[str, Mapping[str, str]], answers: Sequence[Broke
 
 
 def _tiered_storage(answers: Sequence[BrokerAnswer]) -> bool | None:
-    """Whether every broker has tiered storage; None while that is not known."""
+    """None while it is not known of every broker."""
     told = [one.configs.get(TIERED_STORAGE, "false") == "true" for one in answers if not one.problem]
     if False in told:
         return False

@@ -48,7 +48,6 @@ def _cluster(state: FoundState) -> Finding:
 
 
 def registrations(state: FoundState) -> Iterator[Finding]:
-    """Of brokers, as far as they cannot be understood."""
     known = {str(broker) for broker in state.cluster.brokers}
     unreadable = sorted(set(state.registered) - known)
     if unreadable:
@@ -186,7 +185,7 @@ def _deletions(state: FoundState) -> Iterator[Finding]:
 
 
 def _leftovers(state: FoundState) -> Iterator[Finding]:
-    """Znodes in which somebody has asked for something, and that still stand."""
+    """Somebody has asked for something in these znodes, and they still stand."""
     cluster = state.cluster
     found: list[tuple[str, str]] = []
     if cluster.batch is not None:

@@ -72,7 +72,7 @@ def _cancel_everything(context: ActionContext) -> None:
 def _clear(
     context: ActionContext, cancelled: Collection[TopicPartition], brokers: Iterable[int], topics: Iterable[str]
 ) -> None:
-    """Clear the throttles, except those that other moves in flight need. Say which could not be cleared."""
+    """Keeps the throttles that other moves in flight need, and says which could not be cleared."""
     if context.options.has("preserve-throttles"):
         return
     try:
@@ -91,8 +91,7 @@ def _clear(
 
 
 class _Cancel(NamedTuple):
-    """What a cancel did: partitions whose moves are cancelled, and those that could not be, with the reasons. A move
-    that has ended meanwhile is in neither."""
+    """A move that has ended meanwhile is in neither field."""
 
     done: list[TopicPartition]
     failed: Mapping[TopicPartition, KafkaError]
@@ -112,7 +111,7 @@ def _cancel(context: ActionContext, partitions: list[TopicPartition]) -> _Cancel
 
 
 def _report(context: ActionContext, cancel: _Cancel) -> None:
-    """Print what was cancelled. Raises TerseFailure with what could not be."""
+    """Raises TerseFailure with what could not be cancelled."""
     done, failed = cancel
     context.output.collect(cancelled=[partition_fields(partition) for partition in done])
     if failed:

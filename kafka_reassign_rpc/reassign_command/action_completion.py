@@ -21,7 +21,7 @@ SUBCOMMANDS = {
 
 
 def script(shell: str) -> str:
-    """The script for a shell. Raises CommandFailed for a shell other than bash and zsh."""
+    """Raises CommandFailed for a shell other than bash and zsh."""
     if shell == "bash":
         return _bash()
     if shell == "zsh":
@@ -100,7 +100,6 @@ def _zsh() -> str:
 
 
 def _zsh_options(specs: list[str], options: Sequence[Option]) -> list[str]:
-    """The lines of a call of zsh's _arguments."""
     for option in options:
         about = option.help.split(". ")[0].split("\n")[0].rstrip(".")
         spec = f"--{option.name}[{_quoted(about)}]"
@@ -113,7 +112,7 @@ def _zsh_options(specs: list[str], options: Sequence[Option]) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    """Text inside a single-quoted spec of _arguments."""
+    """Escapes for a single-quoted spec of zsh's _arguments."""
     for special in "\\[]:":
         text = text.replace(special, "\\" + special)
     return text.replace("'", "'\\''")

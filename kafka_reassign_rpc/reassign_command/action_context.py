@@ -55,7 +55,7 @@ class ActionContext:
         return self._client
 
     def client_of(self, address: str) -> ReassignmentClient:
-        """A client of the server at HOST:PORT, with the same configs. The caller closes it."""
+        """Makes a client of the server at HOST:PORT, with the same configs. The caller closes it."""
         return ReassignmentClient(**configs_of_another(self._configs, address))
 
     def __enter__(self) -> Self:
@@ -66,11 +66,10 @@ class ActionContext:
             self._client.close()
 
     def brokers(self) -> list[int]:
-        """The ids of the cluster's nodes."""
         return [node.id for node in self.client.describe_cluster()]
 
     def topics(self, names: Iterable[str]) -> dict[str, dict[int, PartitionInfo]]:
-        """The partitions of topics. Raises CommandFailed if a topic does not exist."""
+        """Raises CommandFailed if a topic does not exist."""
         order = set_order(names)
         described = self.client.describe_topics(order)
         found = {}
@@ -84,7 +83,7 @@ class ActionContext:
         return found
 
     def partitions(self, names: Iterable[str]) -> dict[TopicPartition, PartitionInfo]:
-        """All partitions of topics. Raises CommandFailed if a topic does not exist."""
+        """Raises CommandFailed if a topic does not exist."""
         return {
             TopicPartition(topic, index): one
             for topic, found in self.topics(names).items()
@@ -92,7 +91,7 @@ class ActionContext:
         }
 
     def assignment_of(self, partitions: Sequence[TopicPartition]) -> Assignment:
-        """The replicas of partitions. Raises CommandFailed if a partition does not exist."""
+        """Raises CommandFailed if a partition does not exist."""
         known = self.partitions(partition.topic for partition in partitions)
         found = {partition: known[partition].replicas for partition in partitions if partition in known}
         missing = set_order(partition for partition in partitions if partition not in found)
@@ -104,7 +103,7 @@ class ActionContext:
         return found
 
     def configure(self, changes: Changes) -> None:
-        """Change configs. Tries all changes, then raises CommandFailed for the first one that was refused."""
+        """Tries all changes, then raises CommandFailed for the first one that was refused."""
         for error in self.client.change_configs(changes).values():
             if error is not None:
                 raise from_server(error)

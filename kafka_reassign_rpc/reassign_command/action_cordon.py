@@ -31,7 +31,6 @@ def _parser() -> Parser:
 
 
 def options() -> list[Option]:
-    """The options of `kafka-reassign cordon`, for completion."""
     return _parser().options()
 
 
@@ -60,7 +59,7 @@ class CordonCommand:
 
 
 def _not_registered(client: ReassignmentClient, brokers: Collection[int]) -> set[int]:
-    """One that is down may be cordoned. So may a slip of the pen, and then the broker that was meant stays open."""
+    """A broker that is down may be cordoned. So may a misspelt id, and then the broker that was meant stays open."""
     if not brokers:
         return set()
     nodes = {node.id for node in client.describe_cluster()}

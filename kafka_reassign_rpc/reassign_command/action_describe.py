@@ -74,7 +74,7 @@ def _is_in_flight(one: ReassignmentDescription, listed: Listed) -> bool:
 
 
 def grouped(found: Sequence[ReassignmentDescription]) -> list[list[ReassignmentDescription]]:
-    """The moves of each request together, the oldest request first, its partitions in their order."""
+    """The oldest request comes first, its partitions in their order."""
     groups: list[list[ReassignmentDescription]] = []
     for one in sorted(found, key=lambda one: (one.route, one.reason, one.start_time)):
         last = groups[-1][-1] if groups else None
@@ -138,7 +138,7 @@ def _waiting_lines(waiting: Listed) -> Iterator[str]:
 
 
 def _wrapped(text: str, indent: str, *, breaks: bool = False) -> list[str]:
-    """Lines of `WIDTH` columns. Words stay whole, such as names of topics, unless longer ones may break."""
+    """Words stay whole, such as names of topics, unless `breaks`."""
     return wrapped(printable(text), WIDTH, first=indent, following=f"{indent}  ", breaks=breaks)
 
 

@@ -50,7 +50,6 @@ def brokers(ids: tuple[int, ...]) -> str:
 
 
 def comes_and_goes(move: PartitionReassignment) -> str:
-    """Which replicas a move adds and removes."""
     parts = [
         *([f"adds {brokers(move.adding_replicas)}"] if move.adding_replicas else []),
         *([f"removes {brokers(move.removing_replicas)}"] if move.removing_replicas else []),

@@ -79,7 +79,7 @@ def event_filter(options: ParsedOptions) -> Filter:
 
 
 def _is_about(event: Event, broker: int) -> bool:
-    """Whether the event is about this broker, or about a move to, from or with it."""
+    """A move may be to, from or with this broker."""
     return event.get("broker") == broker or any(broker in (event.get(name) or ()) for name in _BROKER_LISTS)
 
 
@@ -99,7 +99,7 @@ def _since(text: str, now_s: float) -> int:
 
 
 def line(event: Event) -> str:
-    """An event as one line of text: time, name, topic and partition, then its other fields."""
+    """Time, name, topic and partition come first, then other fields."""
     of = f" {word(event['topic'], LONGEST_TOPIC)}" if "topic" in event else ""
     if "partition" in event:
         of += f"-{event['partition']}"

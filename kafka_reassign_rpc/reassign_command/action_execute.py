@@ -65,11 +65,10 @@ def of_file(context: ActionContext) -> ReassignmentFile:
 class Terms(NamedTuple):
     """What the controller is asked for beside the targets.
 
-    may_change   whether a replication factor may change
+    may_change   a replication factor may change
     expected     the replicas that partitions must have
-    queue        put the moves into the controller's queue
     lease        bytes/s of a throttle that the controller keeps; None: none
-    lifts        it takes the place of a stricter rate that stands
+    lifts        the lease replaces a stricter rate that stands
     """
 
     may_change: bool
@@ -81,7 +80,6 @@ class Terms(NamedTuple):
 
 
 def execute(context: ActionContext, reassignment: ReassignmentFile, *, queue: bool) -> None:
-    """`queue`: put the moves into the controller's queue."""
     options = context.options
     if queue and reassignment.log_dirs:
         raise CommandFailed(NO_LOG_DIRS)
@@ -158,7 +156,7 @@ def _terms(context: ActionContext, reassignment: ReassignmentFile, *, queue: boo
 def _start(
     context: ActionContext, targets: Assignment, brokers: Collection[int], terms: Terms
 ) -> dict[TopicPartition, str]:
-    """Start or queue the moves. Returns why partitions were refused. `brokers`: those that the moves concern."""
+    """Returns why partitions were refused. `brokers`: those that the moves concern."""
     output = context.output
     standing_before = standing_rates(context.client, brokers) if terms.lease else None
     refused = _refusals(start(context, targets, terms))
@@ -191,7 +189,7 @@ def _throttle(
     rate: int,
     log_dir_rate: int,
 ) -> None:
-    """Set the throttles that stay until --verify clears them. A rate below 0: no throttle."""
+    """These throttles stay until --verify clears them. A rate below 0: no throttle."""
     if rate < 0 and log_dir_rate < 0:
         return
     context.output.line(set_and_clear_throttles.VERIFY_LATER)
@@ -206,7 +204,7 @@ def _throttle(
 
 
 def _unsupported_option(client: ReassignmentClient, terms: Terms) -> str | None:
-    """Why the controller cannot do what the options ask for; None if it can."""
+    """None if the controller can do what the options ask for."""
     if not terms.may_change and not client.can_forbid_replication_factor_change():
         return NO_REPLICATION_FACTOR_GUARD
     if terms.expected and not client.can_compare_replicas():
@@ -219,7 +217,7 @@ def _unsupported_option(client: ReassignmentClient, terms: Terms) -> str | None:
 
 
 def start(context: ActionContext, targets: Assignment, terms: Terms) -> Results:
-    """The result of each partition. An error of the whole request counts for every partition, as in Java."""
+    """An error of the whole request counts for every partition, as in Java."""
     try:
         return context.client.alter_partition_reassignments(
             targets,
@@ -235,7 +233,7 @@ def start(context: ActionContext, targets: Assignment, terms: Terms) -> Results:
 
 
 def expected_replicas(reassignment: ReassignmentFile, path: str | None) -> Assignment:
-    """The replicas that --expect-current expects of every partition. Raises CommandFailed if a partition has none."""
+    """Raises CommandFailed if --expect-current says nothing of a partition."""
     source = f"the entries of {path}" if path else '"expected_replicas"'
     found = parse_reassignment(read_file(path)).targets if path else dict(reassignment.expected)
     missing = [partition for partition, _ in reassignment.entries if partition not in found]

@@ -56,7 +56,7 @@ def generate(context: ActionContext, coming: Assignment) -> None:
 
 
 def _brokers(client: ReassignmentClient, wanted: Collection[int]) -> list[ClusterNode]:
-    """The nodes of the list. Servers, which are nodes too, are left out: they hold no replicas."""
+    """Leaves out our servers, which are nodes too but hold no replicas."""
     nodes = [node for node in client.describe_cluster() if node.id in wanted]
     servers = client.servers_among(node.id for node in nodes)
     if servers:
@@ -74,7 +74,7 @@ def propose(
     rack_aware: bool,
     below: RandomBelow = random.randrange,
 ) -> Assignment:
-    """Spread each topic over the nodes, with the replication factor of its first partition. Raises CommandFailed."""
+    """Each topic keeps the replication factor of its first partition. Raises CommandFailed."""
     racks = {node.id: node.rack if rack_aware else None for node in nodes}
     if len({rack is None for rack in racks.values()}) > 1:
         raise CommandFailed(SOME_BROKERS_WITHOUT_RACK)

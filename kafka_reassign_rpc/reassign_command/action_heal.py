@@ -80,15 +80,11 @@ def _broker_id(text: str) -> int:
 
 
 def options() -> list[Option]:
-    """The options of `kafka-reassign heal`, for completion."""
     return _parser().options()
 
 
 class HealCommand:
-    """The parsed command line. `options` are the connection options, in the form of the other actions.
-
-    Raises UnreadableCommandLine.
-    """
+    """`options` are the connection options, in the form of the other actions. Raises UnreadableCommandLine."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         found = _parser().parse(arguments)
@@ -148,7 +144,6 @@ def _status(context: ActionContext) -> None:
 
 
 def status_document(status: HealingStatus) -> dict[str, Any]:
-    """Failed brokers and self-healing, for programs."""
     return {
         "intervalMs": status.interval_ms,
         "paused": status.paused,
@@ -193,7 +188,6 @@ def status_document(status: HealingStatus) -> dict[str, Any]:
 
 
 def status_lines(status: HealingStatus) -> list[str]:
-    """Failed brokers and self-healing, for people."""
     if status.interval_ms is None:
         lines = ["Healing is off (failure.interval.ms=-1)."]
     else:
@@ -287,7 +281,7 @@ def _summary(repair: Repair) -> str:
 
 
 def cost_text(cost: RepairCost | None) -> str:
-    """What a repair would cost, for people; empty where its size is not known."""
+    """Empty if the size is not known."""
     if cost is None or cost.bytes is None:
         return ""
     time = "" if not cost.copy_ms else f" in about {text_format.duration(cost.copy_ms / 1000)}"
@@ -295,7 +289,7 @@ def cost_text(cost: RepairCost | None) -> str:
 
 
 def _cost_document(cost: RepairCost | None) -> dict[str, int | None]:
-    """For programs; null is what is not known."""
+    """null is what is not known."""
     return {"bytes": None, "copyMs": None} if cost is None else {"bytes": cost.bytes, "copyMs": cost.copy_ms}
 
 

@@ -94,5 +94,4 @@ class ReleaseCommand(_Command):
 
 
 def options(command: str) -> list[Option]:
-    """The options of both, for completion."""
     return _parser(command).options()

@@ -22,8 +22,7 @@ def run(context: ActionContext) -> None:
 
 
 def rows(listed: Listed, beside: Listed) -> list[tuple[TopicPartition, PartitionReassignment]]:
-    """All moves by partition. `beside`: moves that wait while another one of their partition is in flight: they follow
-    that one."""
+    """Moves of `beside` wait while another one of their partition is in flight: they follow that one."""
     return sorted([*listed.items(), *beside.items()], key=lambda row: row[0])
 
 

@@ -62,7 +62,6 @@ def _parser() -> Parser:
 
 
 def options() -> list[Option]:
-    """The options of `kafka-reassign move`, for completion."""
     return _parser().options()
 
 
@@ -85,7 +84,7 @@ class MoveCommand:
 
 
 def _targets(topic: str, given: Sequence[str]) -> Assignment:
-    """The replicas of each -p. Raises UnreadableCommandLine, which names the wrong one."""
+    """Raises UnreadableCommandLine, which names the wrong -p."""
     targets: Assignment = {}
     for text in given:
         partition, separator, brokers = text.partition(":")

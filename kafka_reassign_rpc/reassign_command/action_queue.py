@@ -25,7 +25,7 @@ EXIT_NOT_AS_PLANNED, EXIT_NOT_DONE = 1, 2
 
 
 class QueueVerification(NamedTuple):
-    """The state of one entry: its word, its sentence, and the replicas that the partition has now."""
+    """The state of one entry, and the replicas that the partition has now."""
 
     word: str
     text: str
@@ -89,7 +89,6 @@ def find_states(
 
 
 def under_way(partition: TopicPartition, move: PartitionReassignment, target: tuple[int, ...]) -> QueueVerification:
-    """The state of an entry whose partition moves or waits."""
     # The list does not give the order of a waiting move's target.
     as_planned = sorted(move.target) == sorted(target) if move.is_waiting else move.target == target
     doing = "waiting in the queue" if move.is_waiting else "still in progress"

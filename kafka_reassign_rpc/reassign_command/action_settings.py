@@ -48,7 +48,6 @@ def _parser() -> Parser:
 
 
 def options() -> list[Option]:
-    """The options of `kafka-reassign settings`, for completion."""
     return _parser().options()
 
 
@@ -83,7 +82,7 @@ class SettingsCommand:
 
 
 def _plain(name: str, value: str) -> str:
-    """The value without the unit that a duration or a size may have."""
+    """Takes away the unit that a duration or a size may have."""
     number = parse_duration_ms(value) if name.endswith(".ms") else None
     if name.endswith(".bytes.in.flight"):
         number = parse_size(value)

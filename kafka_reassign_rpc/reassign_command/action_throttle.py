@@ -70,7 +70,6 @@ def _partitions(text: str) -> list[TopicPartition]:
 
 
 def options() -> list[Option]:
-    """The options of `kafka-reassign throttle`, for completion."""
     return _parser().options()
 
 
@@ -114,14 +113,14 @@ class ThrottleCommand:
 
     @staticmethod
     def _former(client: ReassignmentClient) -> Mapping[int, int]:
-        """The rates of leases until now. A client that may not see them may change them all the same."""
+        """A client that may not see the leases' rates may change them all the same."""
         try:
             return leased_rates(client)
         except KafkaError:
             return {}
 
     def _stricter(self, client: ReassignmentClient, former: Mapping[int, int]) -> list[str]:
-        """The limits of others that go on below the new rate."""
+        """Limits of others below the new rate stay."""
         standing = rates_after(client, self._brokers(client), former, self._rate)
         held = {
             broker: {name: rate for name, rate in sides.items() if rate.by != "lease"}

@@ -16,7 +16,7 @@ UNKNOWN_TOPIC_OR_PARTITION = 3
 
 @dataclass(frozen=True)
 class MoveState:
-    """The state of one entry. `current` is empty if the partition does not exist."""
+    """`current` is empty if the partition does not exist."""
 
     current: tuple[int, ...]
     target: tuple[int, ...]

@@ -49,7 +49,7 @@ def follow(
     clock: Clock = time.monotonic,
     sleep: Sleep = time.sleep,
 ) -> None:
-    """Watch until none of these partitions moves or waits. `partitions` of None: all of the cluster."""
+    """Watches until none of these partitions moves or waits. None: all of the cluster."""
     tracker = LogDirProgressTracker()
     began = clock()
     with ProgressReporter(context.output, clock) as reporter:
@@ -72,8 +72,6 @@ def follow(
 
 
 class ProgressReporter:
-    """Shows snapshots as they come: as JSON documents, on a terminal's screen, or as lines of text."""
-
     def __init__(self, output: Output, clock: Clock) -> None:
         self._output = output
         self._clock = clock
@@ -111,7 +109,7 @@ class ProgressReporter:
                 self._output.line(summary(snapshot))
 
     def print_line(self, text: str) -> None:
-        """A line that stays."""
+        """The line stays above the bars."""
         if self._output.as_json:
             self._output.document({"note": text})
         elif self._screen is not None:
@@ -120,7 +118,7 @@ class ProgressReporter:
             self._output.line(text)
 
     def end(self, snapshot: ProgressSnapshot, seconds: float) -> None:
-        """The last snapshot: no move is left. `seconds`: how long this took."""
+        """No move is left. `seconds`: how long this took."""
         if self._output.as_json:
             self._output.document(document(snapshot))
             return
@@ -138,7 +136,6 @@ class ProgressReporter:
 
 
 def summary(snapshot: ProgressSnapshot) -> str:
-    """The progress of all moves in one line."""
     unknown = "".join(f"; broker {broker} does not answer" for broker in snapshot.unknown_brokers)
     if snapshot.status is not None:
         return headline(snapshot.status) + unknown
@@ -147,7 +144,6 @@ def summary(snapshot: ProgressSnapshot) -> str:
 
 
 def headline(status: Status) -> str:
-    """The progress of all moves in one line, as the controller has it."""
     work, totals = status.work, status.totals
     if work is None or totals is None:
         who = "there is no controller" if status.controller.id is None else f"ask broker {status.controller.id}"

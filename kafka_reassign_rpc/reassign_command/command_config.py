@@ -13,7 +13,7 @@ CLIENT_ID = "reassign-partitions-tool"
 
 
 def client_configs(bootstrap: str, properties: Mapping[str, str], warn: Warn) -> dict[str, Any]:
-    """The arguments of ReassignmentClient. Raises CommandFailed for a property that this client cannot apply."""
+    """Raises CommandFailed for a property that this client cannot apply."""
     try:
         return {"client_id": CLIENT_ID, **client_properties.client_configs(bootstrap, properties, warn)}
     except BadSetting as error:
@@ -21,7 +21,6 @@ def client_configs(bootstrap: str, properties: Mapping[str, str], warn: Warn) ->
 
 
 def load(path: str, warn: Warn = lambda _: None) -> dict[str, str]:
-    """Read a properties file. Raises CommandFailed."""
     try:
         return client_properties.load_properties(path, warn)
     except BadSetting as error:
@@ -29,7 +28,7 @@ def load(path: str, warn: Warn = lambda _: None) -> dict[str, str]:
 
 
 def parse(text: str) -> dict[str, str]:
-    """Parse text as java.util.Properties does. Raises CommandFailed for a malformed \\uXXXX, with Java's message."""
+    r"""Parses as java.util.Properties does. Raises CommandFailed for a malformed \uXXXX, with Java's message."""
     try:
         return parse_properties(text)
     except BadSetting as error:

@@ -17,23 +17,23 @@ _JAVA_NAMES = {
 
 
 class MisusedOptions(Exception):
-    """Options that do not go together. The command prints the message, then the help, on standard error."""
+    """Options do not go together. The command prints the message, then the help, on standard error."""
 
 
 class UnreadableCommandLine(Exception):
-    """A command line that cannot be parsed. The command prints the message on standard error."""
+    """The command prints the message on standard error."""
 
 
 class TerseFailure(Exception):
-    """A failure. The command prints the message alone (TerseReassignmentFailureException of the stock tool)."""
+    """The command prints the message alone (TerseReassignmentFailureException of the stock tool)."""
 
 
 class CommandFailed(Exception):
-    """A failure. The command prints "Error: " and the message."""
+    """The command prints "Error: " and the message."""
 
 
 def from_server(error: KafkaError) -> CommandFailed:
-    """The failure for a server's error, printed as Java prints it: the class of the error, then its message."""
+    """Prints as Java does: the class of the error, then its message."""
     return CommandFailed(f"org.apache.kafka.common.errors.{java_name(error)}: {error.message}")
 
 

@@ -9,7 +9,6 @@ from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment
 
 
 def show(context: ActionContext, targets: Assignment, current: Assignment) -> None:
-    """What each move would change, and how much it would copy."""
     leaders = {name: one.leader for name, one in context.partitions({name.topic for name in targets}).items()}
     sizes = leader_sizes(context.client, {name: leaders[name] for name in targets})
     documents = []
@@ -40,7 +39,7 @@ def show(context: ActionContext, targets: Assignment, current: Assignment) -> No
 def refused(
     targets: Assignment, before: Assignment, current: Assignment, expected: Assignment, *, may_change: bool
 ) -> dict[TopicPartition, str]:
-    """What the options of this command line make the controller refuse.
+    """Says what the options of this command line make the controller refuse.
 
     before     replicas without those that a move in flight adds: the replication factor is theirs
     current    all replicas: the controller compares these with the expected ones

@@ -1,8 +1,9 @@
-"""What --execute and --execute-queue warn of on standard error, and never refuse: the stock tool starts such moves too.
+"""What --execute and --execute-queue warn of on standard error, and never refuse: the stock tool starts such moves
+too.
 
-moves that leave their partitions on fewer racks, or less even over them
-moves to fewer replicas than min.insync.replicas, and a throttle that stands and holds them
-a throttle below what producers write to the partitions that move: those moves never end
+moves that leave their partitions on fewer racks, or less even over them moves to fewer replicas than
+min.insync.replicas, and a throttle that stands and holds them a throttle below what producers write to the partitions
+that move: those moves never end
 """
 
 import sys
@@ -32,7 +33,7 @@ InFlight = Mapping[TopicPartition, PartitionReassignment]
 def warn_of_racks(
     targets: Assignment, current: Assignment, in_flight: InFlight, racks: Mapping[int, str | None]
 ) -> None:
-    """`current`: the replicas now. Those that a move in flight adds do not count: they may not be in sync yet."""
+    """Replicas that a move in flight adds do not count: they may not be in sync yet."""
     losing = [
         name
         for name, target in targets.items()
@@ -52,7 +53,7 @@ def warn_of_targets(
 
 
 def standing(replicas: Iterable[int], move: PartitionReassignment | None) -> list[int]:
-    """The replicas of a partition without those that a move is just adding."""
+    """Leaves out replicas that a move is adding."""
     adding = () if move is None else move.adding_replicas
     return [broker for broker in replicas if broker not in adding]
 
@@ -64,7 +65,7 @@ class ProduceRateCheck:
     """
 
     def __init__(self, client: ReassignmentClient, targets: Assignment, in_flight: InFlight, throttle: int) -> None:
-        """throttle    bytes/s of each broker and direction; 0 or less: none"""
+        """`throttle`: bytes/s of each broker and direction; 0 or less: none."""
         self._client = client
         self._throttle = throttle
         self._began = time.monotonic()
@@ -97,7 +98,7 @@ class ProduceRateCheck:
             self._leaders[name], self._added[name] = found.leader, added
 
     def warn(self) -> None:
-        """Look again, and say which brokers cannot keep up."""
+        """Says which brokers cannot keep up."""
         if not self._before:
             return
         time.sleep(max(0.0, self._began + SAMPLE_S - time.monotonic()))
@@ -121,7 +122,7 @@ def too_slow(
     leaders: Mapping[TopicPartition, int],
     added: Mapping[TopicPartition, Iterable[int]],
 ) -> str | None:
-    """The warning about the brokers that would have to copy more than the throttle allows; None: there are none.
+    """None: no broker would have to copy more than the throttle allows.
 
     written   bytes/s that producers write to partitions, where it is known
     added     the brokers that get a replica: the leader sends to each

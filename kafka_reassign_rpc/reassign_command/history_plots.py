@@ -23,7 +23,7 @@ Value = Callable[[Point], int | None]
 
 
 class Figure(NamedTuple):
-    """One plot: what it shows, its value at a point (None: not known), and how that is written."""
+    """`value` gives None where it is not known."""
 
     name: str
     value: Value
@@ -45,7 +45,7 @@ FIGURES = (
 
 
 def lines(history: Sequence[PastFigures], blocks: str = BLOCKS) -> Iterator[str]:
-    """The plots of each span, with its range of time by the server's clock."""
+    """The times are by the server's clock."""
     name_width = max(len(figure.name) for figure in FIGURES)
     for past in history:
         begin = past.at - past.span_ms
@@ -69,8 +69,9 @@ def columns(past: PastFigures, value: Value, width: int) -> list[int | None]:
 
 
 def sparkline(values: Sequence[int | None], blocks: str) -> str:
-    """A character for each value, a blank where there is none. The lowest block is 0, and nothing else is; the highest
-    is the greatest value."""
+    """A blank stands where there is no value. The lowest block is 0, and nothing else is; the highest is the greatest
+    value.
+    """
     most = max((value for value in values if value is not None), default=0)
     return "".join(
         " " if value is None else blocks[ceil(value / most * (len(blocks) - 1)) if most else 0] for value in values
@@ -78,7 +79,7 @@ def sparkline(values: Sequence[int | None], blocks: str) -> str:
 
 
 def document(past: PastFigures) -> dict[str, Any]:
-    """For programs, as the API of the status page."""
+    """The form is that of the status page's API."""
     return {
         "at": past.at,
         "step_ms": past.step_ms,

@@ -11,7 +11,7 @@ _LOAD_FACTOR = 0.75
 
 
 def set_order(values: Iterable[T]) -> list[T]:
-    """Numbers, strings or partitions, each once, in the order of a java.util.HashSet to which they were added."""
+    """The order of a java.util.HashSet to which these values were added."""
     distinct = list(dict.fromkeys(values))
     buckets = 16
     while len(distinct) > _LOAD_FACTOR * buckets:

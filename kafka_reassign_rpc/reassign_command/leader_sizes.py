@@ -9,7 +9,7 @@ ANSWER_MS = 2_000
 
 
 def leader_sizes(client: ReassignmentClient, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """The bytes of the leader's replica of each partition, where the leader tells them."""
+    """In bytes, where the leader tells them."""
     asked: dict[int, list[TopicPartition]] = {}
     for name, leader in leaders.items():
         if leader >= 0:

@@ -18,7 +18,7 @@ RETRY_S = 0.1
 
 @dataclass(frozen=True)
 class LogDirState:
-    """The present log dir of a replica, and the one that the file asks for."""
+    """`target` is what the file asks for."""
 
     target: str
     found: ReplicaLogDir
@@ -29,7 +29,6 @@ class LogDirState:
 
     @property
     def is_done(self) -> bool:
-        """Whether the replica was found and does not move between log dirs."""
         return self.found.current is not None and self.found.future is None
 
 
@@ -77,7 +76,7 @@ def start(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Start the moves. A broker that gets its replica only by the reassignment is asked until it has the replica.
+    """A broker that gets its replica only by the reassignment is asked until it has the replica.
 
     Raises CommandFailed if a broker refuses for another reason, TerseFailure after the timeout.
     """

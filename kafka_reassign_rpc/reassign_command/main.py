@@ -90,7 +90,7 @@ COMMANDS: dict[
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command with these arguments, by default those of the process. Returns the exit code."""
+    """Returns the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
     return written_out("kafka-reassign", lambda: _run(arguments))
 

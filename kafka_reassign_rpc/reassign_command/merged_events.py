@@ -1,8 +1,7 @@
 """The events of all running servers as one stream, by time.
 
-Each server records what it decides, so after a failover the history is in two places. The controller names the servers
-that run; each is asked for its own events. The events of one server come in the order of its log, whatever its clock
-did meanwhile: see `core.events.log_clock`.
+Each server records what it decides, so after a failover the history lies on two. The events of one server come in the
+order of its log, whatever its clock did: see `core.events.log_clock`.
 """
 
 import heapq
@@ -21,9 +20,8 @@ Recorded = tuple[int, Event]
 
 
 class MergedEvents:
-    """Reads all running servers. Each call of `new` gives what they have recorded since the call before.
-
-    A server that does not answer is named once, and asked again in the next call.
+    """Each call of `new` gives what running servers have recorded since the call before. A server that does not answer
+    is named once, and asked again in the next call.
 
     since  ms since 1970: older events are left out. What a server records after its log was read to its end is new,
            whatever its clock says
@@ -52,7 +50,7 @@ class MergedEvents:
         self._silent: set[int] = set()
 
     def new(self) -> Iterator[Event]:
-        """New events, by time. Raises the errors of `event_page`; an answer that does not come raises nothing."""
+        """Events come by time. Raises the errors of `event_page`, but nothing for a server that does not answer."""
         controller, nodes = running_servers(self._client)
         now = self._clock()
         logs = (self._wanted(server, self._events(server, nodes[server], controller), now) for server in nodes)
@@ -69,8 +67,8 @@ class MergedEvents:
                 yield recorded, event
 
     def _events(self, server: int, node: ClusterNode | None, controller: int) -> Iterator[Event]:
-        """The events of a server after those that were read. `node`: where it is; None: the controller does not tell
-        where it is itself.
+        """Events after those that were read. `node`: None for the controller, which does not tell where it is
+        itself.
         """
         cursor = self._cursors.setdefault(server, EventCursor(0))
         try:
@@ -94,8 +92,9 @@ def _missing(server: int, node: ClusterNode | None, error: KafkaError) -> str:
 
 
 def newest_events(client: ReassignmentClient, connect: Connect, say: Say, most: int) -> list[Event]:
-    """The newest events of all running servers that answer, at most so many of each, by time. Others are named. Raises
-    KafkaError where the controller does not tell."""
+    """Of all running servers that answer, at most so many of each, by time. Others are named. Raises KafkaError where
+    the controller does not tell.
+    """
     controller, nodes = running_servers(client)
     found: list[list[Event]] = []
     with closing(ServerClients(client, connect)) as clients:
@@ -124,7 +123,7 @@ def _last(client: ReassignmentClient, server: int, most: int) -> list[Event]:
 
 
 def _recorded(clock: LogClock, log: Iterable[Event], now: int) -> Iterator[Recorded]:
-    """The events of a log with the times at which they were recorded; of such that nothing tells, the earliest time."""
+    """The earliest time stands for one that nothing tells."""
     for event in log:
         yield clock.recorded_at(event["at"], now) or 0, event
 

@@ -71,7 +71,7 @@ _WITH_WATCH = ("execute", "execute-queue")
 
 
 def chosen_action(options: ParsedOptions) -> str:
-    """The action of a command line. Raises MisusedOptions, in the stock tool's order and words."""
+    """Raises MisusedOptions, in the stock tool's order and words."""
     asked = [name for name in ACTIONS if options.has(name)]
     if len(asked) == 2 and asked[0] in _WITH_WATCH and asked[1] == "watch":
         asked.pop()

@@ -20,7 +20,7 @@ _THROTTLE_HELP = (
 
 @dataclass(frozen=True)
 class Option:
-    """One option. `value` describes its value; None: it takes none. `ours`: the stock tool has no such option."""
+    """`value` describes the option's value; None: it takes none. `ours`: the stock tool has no such option."""
 
     name: str
     help: str
@@ -255,15 +255,13 @@ BY_NAME = {option.name: option for option in OPTIONS}
 
 @dataclass
 class ParsedOptions:
-    """The options of a command line, in order, with their values."""
-
     values: dict[str, list[str]] = field(default_factory=dict)
 
     def has(self, name: str) -> bool:
         return name in self.values
 
     def value(self, name: str) -> str | None:
-        """The value, or the default. Raises CommandFailed if the option stands there twice."""
+        """Falls back to the default. Raises CommandFailed if the option stands there twice."""
         found = self.values.get(name)
         if not found:
             return BY_NAME[name].default
@@ -290,7 +288,7 @@ class ParsedOptions:
 
 
 def parse(arguments: Sequence[str]) -> ParsedOptions:
-    """Parse a command line. Raises UnreadableCommandLine."""
+    """Raises UnreadableCommandLine."""
     parsed = ParsedOptions()
     words = list(arguments)
     while words:

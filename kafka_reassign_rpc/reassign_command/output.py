@@ -10,11 +10,10 @@ from kafka_reassign_rpc.support.typed_commands import ANY, Connection
 
 
 class Output:
-    """Prints each line at once, and collects the values of the JSON document.
+    """Prints each line at once, and collects the values of the JSON document. `connection` goes into the commands that
+    a text names.
 
     What prints raises OutputFailed, and BrokenPipeError where the reader has gone.
-
-    connection   goes into the commands that a text names
     """
 
     def __init__(self, stream: TextIO, *, as_json: bool, connection: Connection = ANY) -> None:
@@ -25,11 +24,11 @@ class Output:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a drawing can be changed in place."""
+        """A drawing can be changed in place."""
         return self.stream.isatty() and not self.as_json and os.environ.get("TERM") != "dumb"
 
     def can_write(self, text: str) -> bool:
-        """Whether the stream's encoding has all of these characters."""
+        """The stream's encoding has all of these characters."""
         try:
             text.encode(self.stream.encoding or "ascii")
         except UnicodeEncodeError:
@@ -44,21 +43,19 @@ class Output:
             write_out(self.stream, self._connection.filled(text))
 
     def collect(self, **values: Any) -> None:
-        """Add values to the document, by their names."""
         self._document |= values
 
     def document(self, document: Any) -> None:
-        """Print a whole document now, as one line."""
+        """Prints a whole document now, as one line."""
         if self.as_json:
             write_out(self.stream, compact(document) + "\n")
 
     def finish(self) -> None:
-        """Print the document that was collected."""
+        """Prints the document that was collected."""
         if self._document:
             self.document(self._document)
         self._document = {}
 
 
 def partition_fields(partition: TopicPartition) -> dict[str, Any]:
-    """The fields of a document that name a partition."""
     return {"topic": partition[0], "partition": partition[1]}

@@ -27,9 +27,8 @@ Assignment = dict[TopicPartition, tuple[int, ...]]
 class ReassignmentFile:
     """The content of --reassignment-json-file, possibly with duplicates.
 
-    entries     each partition and its target
-    log_dirs    replica -> the log dir that the file asks for
-    expected    partition -> its `expected_replicas`, where the entry has them
+    log_dirs    by replica: the log dir that the file asks for
+    expected    by partition: its `expected_replicas`, where the entry has them
     """
 
     entries: Sequence[tuple[TopicPartition, tuple[int, ...]]]
@@ -59,7 +58,7 @@ def read_file(path: str) -> str:
 
 
 def parse_reassignment(text: str) -> ReassignmentFile:
-    """Parse a reassignment file. Raises CommandFailed."""
+    """Raises CommandFailed."""
     if not text:
         raise CommandFailed("The input string shouldn't be empty")
     try:
@@ -94,7 +93,7 @@ def parse_reassignment(text: str) -> ReassignmentFile:
 
 
 def parse_executable_reassignment(text: str) -> ReassignmentFile:
-    """Parse a reassignment file for --execute: not empty, no duplicates. Raises CommandFailed."""
+    """For --execute a file is not empty and has no duplicates. Raises CommandFailed."""
     reassignment = parse_reassignment(text)
     if not reassignment.entries:
         raise CommandFailed("Partition reassignment list cannot be empty")
@@ -150,7 +149,7 @@ def parse_brokers(text: str) -> list[int]:
 def format_assignment(
     assignment: Mapping[TopicPartition, Sequence[int]], log_dirs: Mapping[Replica, str] | None = None
 ) -> str:
-    """The assignment as one line of JSON, in the form of --reassignment-json-file."""
+    """One line in the form of --reassignment-json-file."""
     return compact(assignment_document(assignment, log_dirs))
 
 
@@ -178,7 +177,7 @@ def compact(document: Any) -> str:
 
 
 def _decode(text: str) -> Any:
-    """The first JSON value of the text. Text after it is ignored, as in the stock tool."""
+    """Ignores text after the first JSON value, as the stock tool does."""
     document, _ = json.JSONDecoder(parse_constant=_no_constant).raw_decode(text.lstrip(" \t\r\n\ufeff"))
     return document
 

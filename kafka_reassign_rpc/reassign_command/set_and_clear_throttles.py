@@ -39,8 +39,6 @@ def throttle_log_dirs(context: ActionContext, brokers: Iterable[int], bytes_per_
 
 
 class NotCleared(NamedTuple):
-    """Throttles that could not be cleared: of brokers and of topics, with the reasons."""
-
     brokers: Mapping[int, KafkaError]
     topics: Mapping[str, KafkaError]
 
@@ -48,7 +46,9 @@ class NotCleared(NamedTuple):
         return bool(self.brokers or self.topics)
 
     def raise_first(self) -> None:
-        """For a command that is done only when they are gone. Of topics it raises one error, as the stock tool."""
+        """Serves commands that are done only when the throttles are gone. Of topics it raises one error, as the stock
+        tool.
+        """
         if self.brokers:
             raise TerseFailure("\n".join(self.lines()))
         for error in self.topics.values():
@@ -70,11 +70,10 @@ def clear(
     topics: Iterable[str],
     others: Mapping[TopicPartition, PartitionReassignment] | None = None,
 ) -> NotCleared:
-    """Delete all throttles of these topics, of all brokers of the cluster, and of the target's brokers.
+    """Deletes all throttles of these topics, of all brokers of the cluster (not our servers), and of the target's
+    brokers. A failure does not stop the rest.
 
-    Servers of this product are no brokers: they have no throttles. A failure does not stop the rest.
-
-    others   other moves in flight: the throttles that hold them back stay (the stock tool deletes those, too)
+    others   moves in flight: they keep the throttles that hold them back (the stock tool deletes those, too)
     """
     in_use = throttle_configs.throttles_in_use(others or {}, _configs(context, {topic for topic, _ in others or {}}))
     nodes = context.brokers()
@@ -119,7 +118,7 @@ def clear(
 
 
 def _configs(context: ActionContext, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The configs that are set for topics. Raises CommandFailed."""
+    """Raises CommandFailed."""
     found = {}
     for (_, topic), configs in context.client.describe_configs([(TOPIC, topic) for topic in topics]).items():
         if isinstance(configs, KafkaError):

@@ -155,7 +155,7 @@ def _health(status: Status) -> str:
 
 
 def _group_lines(groups: Sequence[Group]) -> Iterator[str]:
-    """Where there are several requests or plans, each of them."""
+    """Only where there are several requests or plans."""
     for one in groups[:GROUPS_SHOWN] if len(groups) > 1 else ():
         share = UNKNOWN if one.share is None else f"{int(100 * one.share)} %"
         counts = f"{one.in_flight} in flight, {one.waiting} waiting, {one.ended} done"
@@ -164,7 +164,6 @@ def _group_lines(groups: Sequence[Group]) -> Iterator[str]:
 
 
 def _move_lines(seen: Seen) -> Iterator[str]:
-    """Each move: where it goes, how far it is, and who has asked for it and why."""
     for one in seen.moves[:MOVES_SHOWN]:
         no_leader = "no leader" if one.leader_known else f"leader {UNKNOWN}"
         leader = no_leader if one.leader is None else f"leader {one.leader}"
@@ -184,7 +183,7 @@ def _move_lines(seen: Seen) -> Iterator[str]:
 
 
 def comes_and_goes(one: Move) -> str:
-    """Which replicas come and which go: `3 and 4 come, 1 goes`."""
+    """For example `3 and 4 come, 1 goes`."""
     told = [
         f"{' and '.join(map(str, brokers))} {agreeing(len(brokers), verb)}"
         for brokers, verb in ((one.adding, "come"), (one.removing, "go"))
@@ -239,12 +238,12 @@ def _broker_lines(seen: Seen) -> Iterator[str]:
 
 
 def _plain(text: str, limit: int = LONGEST) -> str:
-    """What others have written as one short line of visible characters."""
+    """Makes one short line of visible characters of what others have written."""
     return abridged(printable(text), limit)
 
 
 def _words(text: str, limit: int) -> str:
-    """The same; a longer text ends after a word, so that no number of a ticket is cut."""
+    """A longer text ends after a word, so that no number of a ticket is cut."""
     plain = printable(text)
     if len(plain) <= limit:
         return plain

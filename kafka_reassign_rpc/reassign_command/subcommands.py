@@ -1,4 +1,4 @@
-"""What the commands of `kafka-reassign` that are words and no options have in common: move, throttle, heal and more."""
+"""What the commands of `kafka-reassign` that are words have in common: move, throttle, heal and more."""
 
 import argparse
 from collections.abc import Collection, Sequence
@@ -14,7 +14,7 @@ class _ArgumentError(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """The parser of `kafka-reassign COMMAND`, with the options of every action that connects."""
+    """Has the options of every action that connects."""
 
     def __init__(self, command: str, description: str, epilog: str) -> None:
         super().__init__(prog=f"kafka-reassign {command}", description=description, epilog=epilog)
@@ -37,7 +37,6 @@ class Parser(argparse.ArgumentParser):
             raise UnreadableCommandLine(f"{self.prog}: {error}\n{self.format_usage().rstrip()}") from None
 
     def options(self) -> list[Option]:
-        """The options, for completion."""
         return [
             Option(action.option_strings[-1].removeprefix("--"), action.help or "", _value(action), ours=True)
             for action in self._actions
@@ -52,7 +51,7 @@ def _value(action: argparse.Action) -> str | None:
 
 
 def broker_ids(text: str) -> frozenset[int]:
-    """The type of an argument that names brokers, at least one: `3,7`."""
+    """Needs at least one: `3,7`."""
     found = cordon.parse_brokers(text)
     if not found:
         raise argparse.ArgumentTypeError(f"expected {cordon.EXPECTED}, got {shown(text)}")
@@ -60,7 +59,6 @@ def broker_ids(text: str) -> frozenset[int]:
 
 
 def connection_options(found: argparse.Namespace) -> ParsedOptions:
-    """The options of `Parser`, in the form of the other actions."""
     values = {"bootstrap-server": [found.bootstrap_server]}
     if found.command_config is not None:
         values["command-config"] = [found.command_config]

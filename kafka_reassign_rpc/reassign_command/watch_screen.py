@@ -37,18 +37,17 @@ class WatchScreen:
         self._live: Live | None = None
 
     def show(self, summary: str, snapshot: ProgressSnapshot) -> None:
-        """Draw a snapshot in place of the one before."""
         if self._live is None:
             self._live = Live(console=self._console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
             self._live.start()
         self._live.update(self._drawing(summary, snapshot), refresh=True)
 
     def print_line(self, line: str) -> None:
-        """Print a line that stays, above the drawing."""
+        """The line stays, above the drawing."""
         self._console.print(Text(line), soft_wrap=True)
 
     def close(self, *, erase: bool) -> None:
-        """Stop drawing. `erase`: take the last drawing away."""
+        """`erase` takes the last drawing away."""
         if self._live is not None:
             self._live.transient = erase
             self._live.stop()
@@ -65,7 +64,7 @@ class WatchScreen:
 
 
 def rows_that_fit(snapshot: ProgressSnapshot, height: int) -> list[Row]:
-    """As many moves as a screen of this height has room for: those furthest from their end, in order of partition."""
+    """Moves furthest from their end, in order of partition."""
     moves = sorted(snapshot.moves.items(), key=lambda item: (_share(item[1]), item[0]))
     return sorted(moves[: max(1, height - _OTHER_LINES)], key=lambda item: item[0])
 
@@ -87,19 +86,18 @@ def _table(rows: Sequence[Row], width: int) -> Table:
 
 
 def names_that_fit(rows: Sequence[Row], width: int) -> list[str]:
-    """The partitions' names; the start and the end of those for which words and the shortest bar leave no room."""
+    """Cuts names in the middle where words and the shortest bar leave no room."""
     room = max(LEAST_NAME, width - _words(rows) - LEAST_BAR_WIDTH - 2 * _GAP - 1)
     return [abridged(str(partition), room) for partition, _ in rows]
 
 
 def bar_width(names: Sequence[str], rows: Sequence[Row], width: int) -> int:
-    """What names and words leave of the screen."""
     longest = max(len(_PARTITION), *map(len, names))
     return min(BAR_WIDTH, max(LEAST_BAR_WIDTH, width - longest - _words(rows) - 2 * _GAP - 1))
 
 
 def _words(rows: Sequence[Row]) -> int:
-    """The width of the words. The reason of a stall may be long: it is cut off."""
+    """The reason of a stall may be long and is cut off, so it does not count."""
     return max(len(text_format.amounts(replace(progress, stalled=None, waits_for=None))) for _, progress in rows)
 
 
@@ -110,5 +108,5 @@ def _bar(progress: Progress, width: int) -> ProgressBar | Text:
 
 
 def _line(text: str) -> Text:
-    """One line, cut off at the width of the screen."""
+    """The width of the screen cuts it off."""
     return Text(text, no_wrap=True, overflow="ellipsis")

@@ -451,7 +451,7 @@ class Watcher:
         """Something cannot be seen, or can by now."""
         if not text:
             if self._unseen.pop(what, None) is not None:
-                self._log.info("what could not be seen can be by now: %s", what.name.lower())
+                self._log.info("%s can be seen again: the status and the metrics show them", what.name.lower())
             return
         if self._unseen.get(what) != text:
             self._log.warning("%s", text)
