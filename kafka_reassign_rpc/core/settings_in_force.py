@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 SETTINGS_ZNODE = "/admin/reassignment_settings"
 IN_DEFAULTS = "the brokers' default configs"
-HOW_TO_MOVE = f"move them with `{command('kafka-reassign settings', '--move')}`"
+MOVE_SETTINGS = f"move them with `{command('kafka-reassign settings', '--move')}`"
 
 
 def layers(cluster: Cluster) -> tuple[Mapping[str, str], Mapping[str, str]]:

@@ -18,7 +18,7 @@ from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory, broker_after, topic_after
 from kafka_reassign_rpc.leaving.facts import Facts
-from kafka_reassign_rpc.preflight.cures import HOW_TO_MOVE
+from kafka_reassign_rpc.preflight.cures import MOVE_REPLICAS
 from kafka_reassign_rpc.preflight.findings import every, some
 from kafka_reassign_rpc.preflight.own_znodes import OwnZnode, root_of
 from kafka_reassign_rpc.support.counted import agreeing, counted
@@ -130,7 +130,7 @@ def _replicas(facts: Facts) -> Iterator[Step]:
     ]
     if held:
         text = f"replicas are on ids of servers, where no broker has them: {every(sorted(held))}"
-        yield Step("replicas", Act.STOP, text, HOW_TO_MOVE)
+        yield Step("replicas", Act.STOP, text, MOVE_REPLICAS)
 
 
 def _left(facts: Facts) -> Iterator[Step]:
@@ -150,8 +150,8 @@ def _left(facts: Facts) -> Iterator[Step]:
             Act.STOP,
             f"KRaft has taken over, and what ZooKeeper says of configs does not hold any more: "
             f"{'; '.join(one.text for one in configs)}",
-            "take them back with the commands that `kafka-reassign-rpc check --for-kraft` prints; or go back to"
-            " ZooKeeper first",
+            "`kafka-reassign-rpc check --for-kraft`, with the same --zookeeper-connect, prints the commands that take"
+            " them back; or go back to ZooKeeper first",
         )
     else:
         yield from configs

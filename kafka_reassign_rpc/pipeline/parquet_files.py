@@ -23,6 +23,7 @@ from kafka_reassign_rpc.pipeline.store_paths import (
     rename,
     store_error,
 )
+from kafka_reassign_rpc.support.bounded_text import printable
 from kafka_reassign_rpc.support.product_version import product_version
 
 if TYPE_CHECKING:
@@ -156,8 +157,15 @@ def _stamp(at: int | None) -> dict[bytes, bytes]:
 def _require_known_format(file: StorePath, metadata: Mapping[bytes, bytes]) -> None:
     """Tables from before 0.2.0 name no format: they have the first."""
     found = metadata.get(_STAMP_FORMAT, b"1")
-    if not found.isdigit() or int(found[:9]) > FORMAT:
-        told, release = (one.decode(errors="replace")[:50] for one in (found, metadata.get(_STAMP_VERSION, b"?")))
+    told, release = (
+        printable(one.decode(errors="replace"))[:50] for one in (found, metadata.get(_STAMP_VERSION, b"?"))
+    )
+    if not found.isdigit() or not int(found[:9]):
+        raise BadInput(
+            f"{file}: its format is no number ({told!r}): kafka-reassign-rpc does not write that, another program"
+            " has, or the file is damaged"
+        )
+    if int(found[:9]) > FORMAT:
         raise BadInput(
             f"{file}: its format is {told}, this release reads {FORMAT}: kafka-reassign-rpc {release} has written it, "
             "and can read it"

@@ -19,7 +19,7 @@ SNAPSHOT, PLAN, LEFT = "snapshot", "plan-heal", "left.json"
 """What the commands write into the folder in which they run."""
 PROPERTIES = "server.properties"
 LEAVE = "`kafka-reassign-rpc leave` takes away what is ours, step by step"
-HOW_TO_MOVE = "`kafka-reassign-rpc export`, `plan heal` and `submit` move them to live brokers"
+MOVE_REPLICAS = "`kafka-reassign-rpc export`, `plan heal` and `submit` move them to live brokers"
 
 
 class Cures(NamedTuple):

@@ -10,20 +10,22 @@ from itertools import chain
 
 from kafka_reassign_rpc.controller import odd_znodes
 from kafka_reassign_rpc.core.server_settings import divided
-from kafka_reassign_rpc.core.settings_in_force import HOW_TO_MOVE
+from kafka_reassign_rpc.core.settings_in_force import MOVE_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.throttling import replication_throttles
 from kafka_reassign_rpc.preflight import kraft_broker_findings, kraft_metadata_findings, own_znodes
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.cures import LEAVE, Commands, Cures
-from kafka_reassign_rpc.preflight.findings import SHOWN, Finding, every, fine, some, unsafe, warning
+from kafka_reassign_rpc.preflight.findings import Finding, every, fine, some, unsafe, warning
 from kafka_reassign_rpc.preflight.migration_state import MigrationState
 from kafka_reassign_rpc.preflight.read_state import FoundState, unreadable_requests
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.typed_commands import command
 from kafka_reassign_rpc.zookeeper import znode_paths
 
+_MOST_AT_ONCE = 20
+"""Throttled topics and brokers of which a finding has commands."""
 _THROTTLES = (
     replication_throttles.LEADER_RATE,
     replication_throttles.FOLLOWER_RATE,
@@ -140,7 +142,7 @@ def _throttles(state: FoundState, more: MigrationState, cures: Cures) -> Iterato
             f"throttles of leases have stayed on {_entities(leased)}: nobody takes them back under KRaft, and they hold"
             " forever",
             f"when their moves have ended, delete them, so or by `{verify}` with the file of the moves;"
-            f" what stood there before is in {znode_paths.THROTTLES}",
+            f" what stood there before is in {znode_paths.THROTTLES}{_rest(leased)}",
             _deleted(leased, cures),
         )
     elif kept and not state.is_krafts:
@@ -156,8 +158,8 @@ def _throttles(state: FoundState, more: MigrationState, cures: Cures) -> Iterato
         yield warning(
             "throttles",
             f"replication throttles stand on {_entities(others)}, and go on to hold after the migration",
-            "delete them, if no move needs them",
-            _deleted(others[:SHOWN], cures),
+            f"delete them, if no move needs them{_rest(others)}",
+            _deleted(others, cures),
         )
     if not standing and (state.is_krafts or not kept):
         yield fine("throttles", "no replication throttle stands")
@@ -172,7 +174,13 @@ def _entities(throttled: Sequence[_Throttled]) -> str:
 
 
 def _deleted(throttled: Sequence[_Throttled], cures: Cures) -> Commands:
-    return tuple(chain.from_iterable(cures.without_configs(*one) for one in throttled))
+    return tuple(chain.from_iterable(cures.without_configs(*one) for one in throttled[:_MOST_AT_ONCE]))
+
+
+def _rest(throttled: Sequence[_Throttled]) -> str:
+    """What the advice says where there are more than the commands name: a cluster may have thousands of topics."""
+    more = len(throttled) - _MOST_AT_ONCE
+    return f"; these commands are for {_MOST_AT_ONCE}, and {more} more wait: run this check again" if more > 0 else ""
 
 
 def _settings(cluster: Cluster, cures: Cures) -> Iterator[Finding]:
@@ -182,7 +190,7 @@ def _settings(cluster: Cluster, cures: Cures) -> Iterator[Finding]:
             "settings",
             f"settings of servers stand among the brokers' defaults ({some(sorted(own))}): KRaft keeps them there as"
             " configs that no broker knows",
-            f"{HOW_TO_MOVE}, with a server as the controller; {LEAVE}",
+            f"{MOVE_SETTINGS}, with a server as the controller; {LEAVE}",
             cures.leave(),
         )
     if cluster.settings or cluster.settings_problem:

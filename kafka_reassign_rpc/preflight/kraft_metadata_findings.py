@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.configs.java_values import double
 from kafka_reassign_rpc.core.scram_credentials import MECHANISMS, fields_of
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
-from kafka_reassign_rpc.preflight.cures import HOW_TO_MOVE, Command, Cures
+from kafka_reassign_rpc.preflight.cures import MOVE_REPLICAS, Command, Cures
 from kafka_reassign_rpc.preflight.findings import Finding, every, fine, some, unsafe, warning
 from kafka_reassign_rpc.preflight.migration_state import MigrationState
 from kafka_reassign_rpc.preflight.read_state import FoundState
@@ -112,7 +112,7 @@ def _replicas(state: FoundState, cures: Cures) -> Iterator[Finding]:
             f"{counted(len(partitions), 'replica')} {agreeing(len(partitions), 'are')} on {broker}, which is"
             f"{' the id of a server of kafka-reassign-rpc and' if ours else ''} no registered broker: the migration"
             f" waits for it forever. {every(_named(partitions))}",
-            HOW_TO_MOVE if ours else f"bring broker {broker} back, or {HOW_TO_MOVE}",
+            MOVE_REPLICAS if ours else f"bring broker {broker} back, or {MOVE_REPLICAS}",
             commands,
         )
         commands = ()  # they move those of all

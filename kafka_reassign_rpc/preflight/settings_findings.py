@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.cordon import (
 )
 from kafka_reassign_rpc.core.healing.healing_settings import INTERVAL, short_interval
 from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS, divided
-from kafka_reassign_rpc.core.settings_in_force import HOW_TO_MOVE, IN_DEFAULTS, notices
+from kafka_reassign_rpc.core.settings_in_force import IN_DEFAULTS, MOVE_SETTINGS, notices
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.window_now import text_of
 from kafka_reassign_rpc.core.windows.grammar import WINDOWS, parse_windows
@@ -55,7 +55,7 @@ def _settings(cluster: Cluster) -> Finding:
             "settings",
             f"settings of servers stand among {IN_DEFAULTS}, where stock tools take them for secrets and refuse every"
             f" other change: {'; '.join(notices(cluster.settings, own))}",
-            f"{HOW_TO_MOVE}, with a server as the controller; or set them on a server (kafka-configs.sh) and delete"
+            f"{MOVE_SETTINGS}, with a server as the controller; or set them on a server (kafka-configs.sh) and delete"
             f" them all at once from the defaults: `{_delete_config('--entity-default', names=','.join(sorted(own)))}`",
         )
     unknown = sorted(cluster.settings.keys() - SERVER_SETTINGS.keys())

@@ -384,6 +384,22 @@ def test_mg_1_throttles_that_stand_are_deleted_by_name() -> None:
     )
 
 
+@pytest.mark.parametrize("subject", ["throttles", "leases"])
+def test_mg_1_of_many_throttled_topics_the_first_have_commands_and_the_advice_counts_the_rest(subject: str) -> None:
+    def many(state: State) -> None:
+        here, rest, more, _ = state
+        here.topic_configs = {f"t{number}": {"leader.replication.throttled.replicas": "*"} for number in range(232)}
+        if subject == "leases":
+            rest["controller"] = ControllerNow(ControllerOwner(3000, (), 0, 0, kraft_epoch=7), 3, 0, None)
+            own = [OwnZnode(f"/admin/reassignment_throttles/topics/t{number}", 5, 0, 0) for number in range(232)]
+            more["own"] = OwnZnodes(own, [])
+
+    [one] = [one for one in found(many) if one.subject == subject]
+    assert len(one.commands) == 20
+    assert all(command.startswith("kafka-configs.sh --bootstrap-server b1:9092") for command in one.commands)
+    assert one.advice.endswith("; these commands are for 20, and 212 more wait: run this check again")
+
+
 def test_mg_1_a_lease_that_stayed_under_kraft_is_deleted_by_name_and_one_that_was_cleared_is_none() -> None:
     """`leave` would stop: ZooKeeper does not decide any more. The znode of the former values stays in any case."""
 

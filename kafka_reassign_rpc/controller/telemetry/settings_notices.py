@@ -5,7 +5,7 @@ import logging
 
 from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS, EXPECTED, parse_brokers
 from kafka_reassign_rpc.core.server_settings import divided
-from kafka_reassign_rpc.core.settings_in_force import HOW_TO_MOVE, notices
+from kafka_reassign_rpc.core.settings_in_force import MOVE_SETTINGS, notices
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.support.bounded_text import shown
 
@@ -27,7 +27,7 @@ class SettingsNotices:
         self._seen = seen
         own, _ = divided(cluster.default_configs)
         problem = cluster.settings_problem
-        found = [f"{one}; {HOW_TO_MOVE}" for one in notices(cluster.settings, own)]
+        found = [f"{one}; {MOVE_SETTINGS}" for one in notices(cluster.settings, own)]
         if problem:
             found.append(
                 f"{problem}: no new move and no repair starts until the znode is repaired or deleted, and new topics"

@@ -18,7 +18,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_concerned import SnapshotRows
 from kafka_reassign_rpc.pipeline.planning.verify_figures import SnapshotSums
 from kafka_reassign_rpc.pipeline.planning.verify_files import read_files
 from kafka_reassign_rpc.pipeline.planning.verify_plain_moves import FileColumns, MoveColumns, keep_rules, sums_of_moves
-from kafka_reassign_rpc.pipeline.planning.verify_rows import CheckedRows, check_room, check_rows
+from kafka_reassign_rpc.pipeline.planning.verify_rows import CheckedRows, PlannedPartition, check_room, check_rows
 from kafka_reassign_rpc.pipeline.planning.verify_rules import ListedBroker, PlanFacts, RuleViolation
 from kafka_reassign_rpc.pipeline.planning.verify_topics import PIECE, TopicHeld
 from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
@@ -32,6 +32,8 @@ _OF_LEFT_OUT = ("replicas", "reason")
 OBJECTS = 20_000
 """So many partitions are objects at a time, each of some 4 kB."""
 _COLUMNS = {"moves": _OF_MOVE, "forward": _OF_ENTRY, "back": _OF_ENTRY, "left_out": _OF_LEFT_OUT}
+_NOTHING: dict[str, Any] = dict.fromkeys(PlannedPartition._fields)
+"""What is said of a partition that neither the plan nor the snapshot names."""
 
 
 class _Keyed(NamedTuple):
@@ -176,14 +178,12 @@ class TablesHere:
             back=in_back,
         )
 
-    def _planned(self, keys: Ints) -> Iterator[list[tuple[Any, ...]]]:
-        """Values of `PlannedPartition`, some thousand at a time: beside a snapshot of which it knows nothing, a plan
-        has as many as moves.
-        """
+    def _planned(self, keys: Ints) -> Iterator[list[PlannedPartition]]:
+        """Some thousand at a time: beside a snapshot that knows none of them, a plan has as many as moves."""
         for first in range(0, len(keys), OBJECTS):
             yield list(self._some_planned(keys[first : first + OBJECTS]))
 
-    def _some_planned(self, keys: Ints) -> Iterator[tuple[Any, ...]]:
+    def _some_planned(self, keys: Ints) -> Iterator[PlannedPartition]:
         says: dict[int, dict[str, list[tuple[Any, ...]]]] = {key: {} for key in keys.tolist()}
         for name, named in self._named.items():
             rows, there = named.those_of(keys)
@@ -195,22 +195,36 @@ class TablesHere:
         topics = self._topics.to_pylist()
         for key, of_plan in says.items():
             partition = (key & 0xFFFFFFFF) - (key & 0x80000000) * 2
-            lists_of_plan = [of_plan.get(name, []) for name in _COLUMNS]
-            for values in known.get(key, [(None,) * 12]):
-                yield topics[key >> 32], partition, *lists_of_plan, *values
+            lists_of_plan = {name: of_plan.get(name, []) for name in _COLUMNS}
+            for stood in known.get(key, [{}]):
+                fields = {"topic": topics[key >> 32], "partition": partition, **lists_of_plan, **stood}
+                yield PlannedPartition(**_NOTHING | fields)
 
-    def _stood(self, keys: Ints) -> dict[int, list[tuple[Any, ...]]]:
-        """By key: what the snapshot says, in the order of `PlannedPartition`."""
+    def _stood(self, keys: Ints) -> dict[int, list[dict[str, Any]]]:
+        """By key: fields of `PlannedPartition`, as the snapshot says them."""
         stood, (rows, there) = self._snapshot, self._known.those_of(keys)
         columns = (stood.in_flight, *stood.rates, self._concerned)
         of_rows = zip(stood.table.take(rows).to_pylist(), *(column[rows].tolist() for column in columns), strict=True)
-        found: dict[int, list[tuple[Any, ...]]] = {}
+        found: dict[int, list[dict[str, Any]]] = {}
         for key, (row, in_flight, *rates, is_concerned) in zip(there.tolist(), of_rows, strict=True):
             produce, fetch, messages, cpu = rates
             union = dict.fromkeys((*row["replicas"], *row["adding"]))
             destination = [broker for broker in union if broker not in row["removing"]]
-            says = (row["replicas"], row["leader"], row["isr"], in_flight, row["bytes"], destination, produce, fetch)
-            found.setdefault(key, []).append((is_concerned, *says, self._ids.get(row["topic"]), messages, cpu))
+            says = {
+                "concerned": is_concerned,
+                "replicas": row["replicas"],
+                "leader": row["leader"],
+                "isr": row["isr"],
+                "in_flight": in_flight,
+                "size": row["bytes"],
+                "destination": destination,
+                "produce": produce,
+                "fetch": fetch,
+                "topic_id": self._ids.get(row["topic"]),
+                "messages": messages,
+                "cpu": cpu,
+            }
+            found.setdefault(key, []).append(says)
         return found
 
     def _id_codes(self, ids: pa.Array | pa.ChunkedArray) -> Ints:
