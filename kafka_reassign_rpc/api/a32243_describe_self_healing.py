@@ -68,6 +68,16 @@ def handle(node: Node, _request: DescribeSelfHealingRequest, _ctx: RequestContex
             DescribeSelfHealingResponse.FailedLogDirCost(version=0, broker_id=one.broker, **_cost(one.cost))
             for one in found.log_dirs
         ],
+        gone_brokers=[
+            DescribeSelfHealingResponse.GoneBroker(
+                version=0,
+                broker_id=one.broker,
+                since=UNKNOWN if one.since is None else one.since,
+                repaired=one.repaired,
+                awaited=one.awaited,
+            )
+            for one in found.gone
+        ],
     )
 
 

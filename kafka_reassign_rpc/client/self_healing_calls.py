@@ -14,6 +14,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
     ApprovalOutcome,
     BrokerRepair,
     FailedBroker,
+    GoneBroker,
     HealingStatus,
     LogDirFailure,
     Repair,
@@ -66,6 +67,9 @@ async def healing_status(router: RequestRouter) -> HealingStatus:
                 costs.get(one.broker_id),
             )
             for one in answer.failed_log_dirs
+        ),
+        gone=tuple(
+            GoneBroker(one.broker_id, known(one.since), one.repaired, one.awaited) for one in answer.gone_brokers
         ),
     )
 

@@ -34,10 +34,12 @@ class ControllerStatus(NamedTuple):
 
 
 class LostBroker(NamedTuple):
-    """A broker that holds replicas and is gone. `heal_at_ms` None: it is not healed, or that cannot be found out."""
+    """A broker that is gone and that partitions or moves name. `since_ms` None: not known; `heal_at_ms` None: it is not
+    healed, or that cannot be found out.
+    """
 
     broker: int
-    since_ms: int
+    since_ms: int | None
     heal_at_ms: int | None
 
 

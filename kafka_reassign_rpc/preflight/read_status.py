@@ -6,7 +6,7 @@ tells its epoch: by its events.
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -14,6 +14,7 @@ from kafka_reassign_rpc.client import MOVING, AsyncReassignmentClient, KafkaErro
 from kafka_reassign_rpc.client.event_calls import FROM_NOW_ON
 from kafka_reassign_rpc.controller.loading import load_cluster
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
@@ -59,6 +60,7 @@ async def from_zookeeper(connect: str, seconds: float, access: Access = PLAIN) -
             cluster_id = await read_state.cluster_id(zk)
     finally:
         await zk.close()
+    run_through(_note_all_that_are_gone(cluster))
     moving = Counter(_route(cluster, topic, index) for topic, indexes in cluster.moving.items() for index in indexes)
     waiting = Counter(cluster.queue.routes)
     if cluster.batch is not None:
@@ -74,9 +76,23 @@ async def from_zookeeper(connect: str, seconds: float, access: Access = PLAIN) -
         waiting=+waiting,
         deleting=len(marks),
         healing=HealingCounts(moving[HEAL], waiting[HEAL], None, None, cluster.queue.unapproved),
-        lost=[LostBroker(broker, since, None) for broker, since in sorted(lost_brokers(cluster).items())],
+        lost=[
+            LostBroker(broker, None if since < 0 else since, None)
+            for broker, since in sorted(lost_brokers(cluster, None).items())
+        ],
         hint=None if cluster.brokers or cluster.topics else EMPTY_PLACE,
     )
+
+
+def _note_all_that_are_gone(cluster: Cluster) -> Iterator[None]:
+    """Nobody knows since when those are gone that have no failure (any more)."""
+    losses = LostReplicas(cluster)
+    for topic, index, partition in cluster.all_partitions():
+        place = cluster.queue.place(topic, index)
+        losses.count(partition, None if place is None else place.move)
+        yield
+    for broker in losses.repaired.keys() | losses.awaited.keys() | losses.replicas.keys():
+        cluster.failed.setdefault(broker, UNKNOWN_ID)
 
 
 def _parts(cluster: Cluster, now: ControllerNow, cluster_id: str | None) -> StatusParts:
@@ -166,7 +182,12 @@ async def from_nodes(configs: Mapping[str, Any], seconds: float) -> ClusterStatu
             healing.paused,
             healing.unapproved,
         ),
-        lost=None if healing is None else [LostBroker(one.broker, one.since, one.heal_at) for one in healing.failed],
+        lost=None
+        if healing is None
+        else [
+            *(LostBroker(one.broker, one.since, one.heal_at) for one in healing.failed),
+            *(LostBroker(one.broker, one.since, None) for one in healing.gone),
+        ],
         hint=None if brokers or moves else EMPTY_PLACE,
     )
 

@@ -2533,6 +2533,21 @@ class DescribeSelfHealingResponse(Message):
             version: int | None = ...,
         ) -> None: ...
 
+    class GoneBroker(Structure):
+        broker_id: int
+        since: int
+        repaired: int
+        awaited: int
+        def __init__(
+            self,
+            *,
+            broker_id: int = ...,
+            since: int = ...,
+            repaired: int = ...,
+            awaited: int = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
     throttle_time_ms: int
     error_code: int
     error_message: str | None
@@ -2550,6 +2565,7 @@ class DescribeSelfHealingResponse(Message):
     failed_log_dirs: list[BrokerWithFailedLogDirs]
     repair_details: list[RepairDetail]
     failed_log_dir_costs: list[FailedLogDirCost]
+    gone_brokers: list[GoneBroker]
     def __init__(
         self,
         *,
@@ -2570,6 +2586,7 @@ class DescribeSelfHealingResponse(Message):
         failed_log_dirs: Sequence[BrokerWithFailedLogDirs | tuple[object, ...]] = ...,
         repair_details: Sequence[RepairDetail | tuple[object, ...]] = ...,
         failed_log_dir_costs: Sequence[FailedLogDirCost | tuple[object, ...]] = ...,
+        gone_brokers: Sequence[GoneBroker | tuple[object, ...]] = ...,
         version: int | None = ...,
     ) -> None: ...
 

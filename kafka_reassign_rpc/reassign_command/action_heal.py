@@ -15,6 +15,7 @@ from kafka_reassign_rpc.client import (
     text_format,
 )
 from kafka_reassign_rpc.core.config_values import INT32
+from kafka_reassign_rpc.core.healing.self_healing_status import awaited_text, replicas_text
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.options import Option
@@ -27,7 +28,6 @@ from kafka_reassign_rpc.support.typed_commands import command
 COMMAND = "heal"
 MOVES_SHOWN = 20
 """The number of moves that a dry run lists as text."""
-_NOTHING_LEFT = "moves in flight take all of its replicas away"
 
 
 def _parser() -> Parser:
@@ -172,6 +172,10 @@ def status_document(status: HealingStatus) -> dict[str, Any]:
             }
             for one in status.log_dirs
         ],
+        "goneBrokers": [
+            {"broker": one.broker, "since": one.since, "repaired": one.repaired, "awaited": one.awaited}
+            for one in status.gone
+        ],
         "problems": list(status.problems),
         "repairs": [
             {
@@ -197,13 +201,14 @@ def status_lines(status: HealingStatus) -> list[str]:
     if status.paused:
         lines.append("Healing is paused.")
     for one in status.failed:
-        replicas = counted(one.replicas, "replica") if one.replicas else _NOTHING_LEFT
-        line = f"Broker {one.broker}: gone since {utc_time(one.since)} UTC, {replicas}{cost_text(one.cost)}"
-        if one.heal_at is not None:
-            line += f", {status.due(one.heal_at)}"
-        elif status.paused:
-            line += ", not healed before --resume"
-        lines.append(line)
+        since = f"gone since {utc_time(one.since)} UTC"
+        line = f"Broker {one.broker}: {since}, {replicas_text(one)}{cost_text(one.cost)}"
+        lines.append(line + _fate(one, status))
+    for gone in status.gone:
+        since = "" if gone.since is None else f" since {utc_time(gone.since)} UTC"
+        repaired = f"its repair takes {counted(gone.repaired, 'replica')} away" if gone.repaired else ""
+        fate = "; ".join(filter(None, (repaired, awaited_text(gone.awaited))))
+        lines.append(f"Broker {gone.broker}: gone{since}, {fate}")
     lines += [
         f"Broker {one.broker}: {'it is back, its repair goes on' if one.is_back else 'its repair is under way'}:"
         f" {counted(one.moving, 'move')} in flight,"
@@ -211,7 +216,7 @@ def status_lines(status: HealingStatus) -> list[str]:
         for one in status.repairs
     ]
     lines += [_log_dirs_line(one, status) for one in status.log_dirs]
-    if not status.failed and not status.log_dirs and not status.repairs:
+    if not status.failed and not status.log_dirs and not status.repairs and not status.gone:
         lines.append("No broker that holds replicas is lost.")
     if status.held_back is not None:
         lines.append(f"Held back: {status.held_back}.")
@@ -236,12 +241,16 @@ def _lost(status: HealingStatus) -> list[FailedBroker | LogDirFailure]:
 def _log_dirs_line(one: LogDirFailure, status: HealingStatus) -> str:
     paths = ", ".join(one.paths)
     what = f"log dir{plural(len(one.paths))} {paths}" if paths else "a log dir, which it does not name,"
-    replicas = "offline replicas not known yet" if one.replicas is None else counted(one.replicas, "replica")
+    replicas = replicas_text(one)
     replicas += cost_text(one.cost)
     line = f"Broker {one.broker}: {what} failed since {utc_time(one.since)} UTC, {replicas}"
-    if one.heal_at is not None:
-        return f"{line}, {status.due(one.heal_at)}"
-    return f"{line}, not healed before --resume" if status.paused else line
+    return line + _fate(one, status)
+
+
+def _fate(one: FailedBroker | LogDirFailure, status: HealingStatus) -> str:
+    """Where nothing is left to repair, the line says so already, and so does that of its repair."""
+    fate = status.fate(one)
+    return f", {fate}" if fate and one.replicas != 0 else ""
 
 
 def _dry_run(context: ActionContext, broker: int | None) -> None:
@@ -255,7 +264,7 @@ def _dry_run(context: ActionContext, broker: int | None) -> None:
         context.output.line("No broker that holds replicas is lost.")
     for failed in lost:
         if not failed.replicas:
-            context.output.line(f"Broker {failed.broker}: {_NOTHING_LEFT}")
+            context.output.line(f"Broker {failed.broker}: {replicas_text(failed)}")
     for one, repair in repairs.items():
         context.output.line(f"Broker {one}: {_summary(repair)}")
         for move in repair.moves[:MOVES_SHOWN]:

@@ -9,6 +9,7 @@ from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     BrokerRepair,
     FailedBroker,
+    GoneBroker,
     HealingStatus,
     LogDirFailure,
     Repair,
@@ -30,8 +31,9 @@ async def test_46_6_lost_brokers_are_shown_with_their_times_and_with_what_holds_
     repairs = (BrokerRepair(8, waiting=5, moving=6, is_back=True, unapproved=4, cost=RepairCost(900, None)),)
     disks = [LogDirFailure(9, ("/d",), 1000, None, 2, RepairCost(70, 8)), LogDirFailure(10, (), 1000, None, None)]
     node.controller.health = HealingStatus(
-        60_000, True, "healing is paused", failed, 5, 6, ["no rack"], repairs, log_dirs=disks
-    )
+        60_000, True, "healing is paused", failed, 5, 6, ["no rack"], repairs, log_dirs=disks,
+        gone=[GoneBroker(11, None, 7, 8), GoneBroker(12, 900, 0, 1)],
+    )  # fmt: skip
     answer = await ask(node, DescribeSelfHealingRequest(version=0), 0)
     assert (answer.error_code, answer.interval_ms, answer.paused, answer.held_back) == (
         0,
@@ -51,6 +53,8 @@ async def test_46_6_lost_brokers_are_shown_with_their_times_and_with_what_holds_
         (9, 70, 8),
         (10, -1, -1),
     ]
+    gone = [(one.broker_id, one.since, one.repaired, one.awaited) for one in answer.gone_brokers]
+    assert gone == [(11, -1, 7, 8), (12, 900, 0, 1)]
     assert (answer.waiting_moves, answer.moving_moves, list(answer.problems)) == (5, 6, ["no rack"])
 
 

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.client import (
     ApprovalOutcome,
     BrokerRepair,
     FailedBroker,
+    GoneBroker,
     HealingStatus,
     LogDirFailure,
     Repair,
@@ -154,8 +155,8 @@ def test_46_1_and_46_6_the_status_says_who_is_lost_since_when_and_what_holds_rep
     assert printed_lines(capsys, Client(LOST), "--status") == [
         "A broker that is gone for 90 s is healed (failure.interval.ms).",
         "Healing is paused.",
-        "Broker 3: gone since 2026-01-01 00:00:00 UTC, 7 replicas, not healed before --resume",
-        "Broker 4: gone since 2026-01-01 00:00:01 UTC, 1 replica, not healed before --resume",
+        "Broker 3: gone since 2026-01-01 00:00:00 UTC, 7 replicas, not healed before self-healing is resumed",
+        "Broker 4: gone since 2026-01-01 00:00:01 UTC, 1 replica, not healed before self-healing is resumed",
         "Held back: healing is paused.",
         "Problem: 2 partitions stay as they are: replication factor 5 is larger than the 4 brokers.",
         "Repairs: 2 moves in flight, 5 waiting.",
@@ -166,6 +167,7 @@ def test_46_1_and_46_6_the_status_says_who_is_lost_since_when_and_what_holds_rep
         "paused": True,
         "approvalRequired": False,
         "heldBack": "healing is paused",
+        "goneBrokers": [],
         "problems": ["2 partitions stay as they are: replication factor 5 is larger than the 4 brokers"],
         "waitingMoves": 5,
         "activeMoves": 2,
@@ -220,6 +222,29 @@ def test_dh_8_nobody_is_promised_when_a_repair_begins_that_waits_for_approval(
     ] * 2
 
 
+def test_dh_1_and_dh_3_the_status_names_all_that_is_lost_whatever_waits(capsys: pytest.CaptureFixture[str]) -> None:
+    at = 1_767_225_600_000
+    gone = (GoneBroker(7, at, 0, 29), GoneBroker(8, None, 3, 0))
+    disks = (LogDirFailure(9, ("/d",), at, None, 0),)
+    repairs = (BrokerRepair(8, 3, 0, unapproved=3), BrokerRepair(9, 2, 0))
+    client = Client(HealingStatus(60_000, False, None, (), 5, 0, repairs=repairs, log_dirs=disks, gone=gone))
+    awaited = "and nothing repairs that: cancel them, give them another target, or bring the broker back"
+    approve = "kafka-reassign heal --bootstrap-server HOST:PORT --approve --brokers 8"
+    assert printed_lines(capsys, client)[1:-1] == [
+        f"Broker 7: gone since 2026-01-01 00:00:00 UTC, 29 moves wait for it, {awaited}",
+        "Broker 8: gone, its repair takes 3 replicas away",
+        f"Broker 8: its repair is under way: 0 moves in flight, 3 waiting; all of them for approval: {approve}",
+        "Broker 9: its repair is under way: 0 moves in flight, 2 waiting",
+        "Broker 9: log dir /d failed since 2026-01-01 00:00:00 UTC, moves take all of its replicas away, or would only"
+        " bring it some",
+    ]
+    [document] = map(json.loads, printed_lines(capsys, client, "--json"))
+    assert document["goneBrokers"] == [
+        {"broker": 7, "since": at, "repaired": 0, "awaited": 29},
+        {"broker": 8, "since": None, "repaired": 3, "awaited": 0},
+    ]
+
+
 def test_dh_8_the_status_and_a_dry_run_say_what_a_repair_costs(capsys: pytest.CaptureFixture[str]) -> None:
     cost = RepairCost(2_000_000, 90_000)
     failed = (FailedBroker(3, 1_767_225_600_000, None, 7, cost),)
@@ -228,9 +253,11 @@ def test_dh_8_the_status_and_a_dry_run_say_what_a_repair_costs(capsys: pytest.Ca
     status = HealingStatus(None, False, None, failed, 2, 1, repairs=repairs, log_dirs=disks)
     client = Client(status, Repair((MOVE,), {}, *cost))
     assert printed_lines(capsys, client)[1:4] == [
-        "Broker 3: gone since 2026-01-01 00:00:00 UTC, 7 replicas, 2.0 MB to copy in about 1 min 30 s",
+        "Broker 3: gone since 2026-01-01 00:00:00 UTC, 7 replicas, 2.0 MB to copy in about 1 min 30 s,"
+        " never healed: failure.interval.ms=-1",
         "Broker 5: its repair is under way: 1 move in flight, 2 waiting, 2.0 MB to copy in about 1 min 30 s",
-        "Broker 9: log dir /d failed since 2026-01-01 00:00:00 UTC, 4 replicas, 2.0 MB to copy in about 1 min 30 s",
+        "Broker 9: log dir /d failed since 2026-01-01 00:00:00 UTC, 4 replicas, 2.0 MB to copy in about 1 min 30 s,"
+        " never healed: failure.interval.ms=-1",
     ]
     assert printed_lines(capsys, client, "--dry-run")[0] == "Broker 3: 1 move, 2.0 MB to copy in about 1 min 30 s"
     [document] = map(json.loads, printed_lines(capsys, client, "--json"))

@@ -139,7 +139,7 @@ def compare_metrics(status: Json, metrics: Samples) -> None:
         "brokers_live": status["brokers_live"],
         "reassignments_enabled": int(status["enabled"]),
         "healing_paused": int(healing["paused"]),
-        "brokers_failed": len(healing["failed"]),
+        "brokers_failed": len(healing["failed"]) + len(healing["gone"]),
         "brokers_with_failed_log_dirs": len(healing["failed_log_dirs"]),
         "controller_epoch": status["controller"]["epoch"],
     }

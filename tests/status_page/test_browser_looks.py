@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus
+from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, GoneBroker, HealingStatus
 from kafka_reassign_rpc.core.reassignment.figure_history import Point
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.status.views import TermView
@@ -54,7 +54,8 @@ async def page() -> AsyncIterator[str]:
         told = {"payments": {0: 10_000, 1: 10_000}}
         sample(tracker, cluster, turn * STEP_S, {1: told, 3: {"payments": {0: 1000 * turn}}, 4: {"payments": {0: 0}}})
     failed = [FailedBroker(9, NOW_MS, 0, 1), FailedBroker(8, NOW_MS, None, 2)]
-    healing = HealingStatus(1000, False, "too many brokers are gone", failed, 3, 1, ["rack r9 is unknown"])
+    gone = [GoneBroker(7, None, 0, 2)]
+    healing = HealingStatus(1000, False, "too many brokers are gone", failed, 3, 1, ["rack r9 is unknown"], gone=gone)
     view = server_of(TermView(*term_of(cluster, tracker)[:4], healing))
     async with served(lambda: view) as (at, history):
         for ago in (20.0, 10.0, 0.0):
@@ -67,7 +68,7 @@ async def ready(tab: Tab) -> None:
     await eventually(lambda: tab.shows("#moves", "stalled: broker 9 is dead"))
     await tab.unfold()
     await eventually(lambda: tab.shows("#brokers", "dead"))
-    await eventually(lambda: tab.shows("#failed", "now", "never"))
+    await eventually(lambda: tab.shows("#failed", "now", "never", "2 moves wait for it, and nothing repairs that"))
     await eventually(lambda: tab.shows("#notices", "Reassignments are disabled"))
     await eventually(lambda: tab.shows("#events", "No event."))
     await eventually(lambda: tab.value("document.querySelectorAll('#plots .line').length >= 5"))

@@ -57,7 +57,7 @@ class QueuedRepair(NamedTuple):
 
 
 class QueueRepairs(Command[QueuedRepair]):
-    """Queues the moves of a planned repair, and forgets the failures of brokers that the repair empties.
+    """Queues the moves of a planned repair, and forgets the failures of absent brokers that the repair empties.
 
     Sampling and planning take time. If pause or brake hold by now, nothing joins the queue, and the answer says why.
 
@@ -83,6 +83,8 @@ class QueueRepairs(Command[QueuedRepair]):
         self._started_with = started_with
         self._fastest = fastest
         self._emptied: set[int] = set()
+        self._since: dict[int, int] = {}
+        """Of brokers whose failure ends since their repair is queued."""
         self._now_ms = now_ms
         self._memory = memory
 
@@ -198,9 +200,8 @@ class QueueRepairs(Command[QueuedRepair]):
         self._unhealed = self._moves.keys() & {broker for left in self._left.values() for broker in left.brokers}
         for broker, count in self._moves.items():
             if broker not in self._unhealed and broker not in self._leaving and not self._rest[broker]:
-                if broker in work.view.cluster.brokers:
-                    work.view.forget_log_dirs(broker)
-                else:
+                if broker not in work.view.cluster.brokers:  # failed log dirs are shown until they hold nothing
+                    self._since.setdefault(broker, work.view.failures().get(broker, self._now_ms))
                     work.view.forget_failure(broker)
                 self._emptied.add(broker)
             if count:
@@ -226,6 +227,7 @@ class QueueRepairs(Command[QueuedRepair]):
             memory.tried[broker] = (self._now_ms + failed_brokers.RETRY_MS, live)
         memory.repairs |= self._repairs
         memory.left = self._left
+        memory.gone |= self._since
 
 
 def _lost(cluster: Cluster, partition: Partition, move: PlannedMove, gone: Collection[int]) -> list[int]:

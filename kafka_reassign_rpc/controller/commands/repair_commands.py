@@ -16,11 +16,11 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import failed_brokers, healing_settings, repair_targets
-from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis, FailureWatch, diagnose
+from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis, FailureWatch, LostReplicas, diagnose
 from kafka_reassign_rpc.core.healing.failed_log_dirs import ToldLogDirs, is_another, recorded, told_now
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
-from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
+from kafka_reassign_rpc.core.healing.self_healing_status import LEFT_TO_MOVES, BrokerRepair, GoneBroker
 from kafka_reassign_rpc.core.healing.unrepaired_partitions import UnrepairedPartition, impossible_texts
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.round_view import PartitionChange
@@ -45,6 +45,7 @@ class RepairMemory:
     left        partitions that a repair could not move
     braked_ms   when too many brokers were last gone, ms
     throttle    what repairs follow since the last diagnosis; None: before the first one
+    gone        since when brokers are gone that have no failure (any more), ms; -1: before this controller's term
     """
 
     def __init__(self) -> None:
@@ -57,6 +58,7 @@ class RepairMemory:
         self.left: Mapping[TopicPartition, UnrepairedPartition] = {}
         self.braked_ms: int | None = None
         self.throttle: HealingThrottle | None = None
+        self.gone: dict[int, int] = {}
 
     @property
     def impossible(self) -> list[str]:
@@ -69,6 +71,7 @@ class FailedBrokersReport(msgspec.Struct, frozen=True):
 
     damaged     registered brokers with offline replicas, or with log dirs that are known to have failed
     unjudged    those of them that have to be asked about their log dirs
+    gone        brokers that are gone besides the failed ones, of which `gone_alerted` for the alert interval
     """
 
     settings: HealingSettings
@@ -80,6 +83,8 @@ class FailedBrokersReport(msgspec.Struct, frozen=True):
     unapproved: int = 0
     damaged: frozenset[int] = frozenset()
     unjudged: frozenset[int] = frozenset()
+    gone: Sequence[GoneBroker] = ()
+    gone_alerted: int = 0
 
 
 class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
@@ -140,7 +145,12 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         unjudged = damaged - told.keys()
         working = {broker for broker, paths in told.items() if paths == ()}
         lost = {broker: n for broker, n in counted_lost.items() if broker not in unjudged and broker not in working}
-        same = {broker: one for broker, one in in_part.items() if not is_another(one, told.get(broker))}
+        repaired = {broker for broker in self._waiting_for | self._moving_from if lost.get(broker)}
+        same = {
+            broker: one
+            for broker, one in in_part.items()
+            if not is_another(one, told.get(broker), is_repaired=broker in repaired)
+        }
         # A broker that this controller has missed, and that has not failed by now, was back meanwhile.
         known = failed.keys() - cluster.brokers.keys() | same.keys() & cluster.brokers.keys()
         new = damaged - in_part.keys()
@@ -187,6 +197,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         self._paths = {broker: one.paths for broker, one in work.view.log_dir_failures().items()}
         self._diagnosis = diagnosis
         self._report(work, diagnosis, lost, settings)
+        self._gone = self._gone_besides(work, losses, failed)
         repairs = [
             BrokerRepair(
                 broker,
@@ -208,6 +219,11 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                 self._unapproved,
                 damaged,
                 unjudged,
+                [
+                    GoneBroker(one, None if since < 0 else since, losses.repaired[one], losses.awaited[one])
+                    for one, since in self._gone.items()
+                ],
+                sum(failed_brokers.is_alerted(since, now_ms, settings) for since in self._gone.values()),
             )
         )
 
@@ -220,7 +236,18 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         memory.repairs = memory.repairs - self._ended | self._waiting.keys() | self._moving.keys()
         memory.left = {name: left for name, left in memory.left.items() if not left.brokers.isdisjoint(memory.tried)}
         memory.throttle = self._throttle
+        memory.gone = self._gone
         super().durable()
+
+    def _gone_besides(self, work: Round, losses: LostReplicas, failed: Mapping[int, int]) -> dict[int, int]:
+        """Since when brokers are gone that have no failure: their repair is queued, or moves alone name them."""
+        memory, brokers = self._memory, sorted(losses.repaired.keys() | losses.awaited.keys())
+        unknown = -1 if memory.throttle is None else self._now_ms
+        return {
+            broker: memory.gone.get(broker, failed.get(broker, unknown if losses.repaired[broker] else self._now_ms))
+            for broker in brokers
+            if broker not in work.view.failures() and broker not in work.view.cluster.brokers
+        }
 
     def _rate(self, present: int) -> int:
         return self._throttle.now_of(present, self._fastest, self._memory.throttle)
@@ -283,18 +310,21 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
     def _report(self, work: Round, found: Diagnosis, lost: Mapping[int, int], settings: HealingSettings) -> None:
         memory, report = self._memory, work.view.report
         for broker in found.record:
-            reason = f"{self._what(broker) or 'it is gone'}{_replicas(lost[broker])}"
+            reason = f"{self._what(broker) or 'it is gone'}{_replicas(lost[broker], is_in_part=broker in self._live)}"
             report(Event(catalogue.HEAL_NOTICED, broker=broker, reason=reason))
         for broker in sorted(found.forget):
             report(Event(catalogue.HEAL_OVER, broker=broker, reason=self._why_over(work, broker)))
         for broker in sorted(found.mended):
-            report(Event(catalogue.HEAL_OVER, broker=broker, reason=f"failed log dirs: {self._why_mended(broker)}"))
+            over = "failed log dirs: they are good again, or hold nothing any more"
+            report(Event(catalogue.HEAL_OVER, broker=broker, reason=over))
         heal_at = failed_brokers.promised_times(found, settings, restrictions.disabled_by(work.view.cluster))
         for broker in found.alerts:
             if broker not in memory.alerted:
                 what = self._what(broker) or "it is still gone"
+                if broker in lost:
+                    what += _replicas(lost[broker], is_in_part=broker in self._live)
                 approval = settings.approval != healing_settings.NO_APPROVAL
-                reason = _alert(what, heal_at.get(broker), self._now_ms, lost.get(broker), approval=approval)
+                reason = _alert(what, heal_at.get(broker), self._now_ms, approval=approval)
                 report(Event(catalogue.HEAL_ALERT, broker=broker, reason=reason))
         if found.held_back is not None and found.held_back != memory.held_back:
             report(Event(catalogue.HEAL_HELD_BACK, reason=found.held_back))
@@ -314,10 +344,6 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         is_repaired = self._waiting_for[broker] or self._moving_from[broker]
         return "its repair takes its last replicas away" if is_repaired else "it holds no replica any more"
 
-    def _why_mended(self, broker: int) -> str:
-        is_repaired = self._waiting_for[broker] or self._moving_from[broker]
-        return "the repair takes their replicas away" if is_repaired else "no replica is offline any more"
-
     def _what(self, broker: int) -> str:
         """What a registered broker has lost; empty for one that is gone."""
         if broker not in self._paths or broker not in self._live:
@@ -335,12 +361,12 @@ def _heals(work: Round) -> Iterator[tuple[TopicPartition, WaitingMove]]:
                     yield name, place.move
 
 
-def _alert(what: str, heal_at: int | None, now_ms: int, replicas: int | None, *, approval: bool) -> str:
+def _alert(what: str, heal_at: int | None, now_ms: int, *, approval: bool) -> str:
     begins = "is ready for approval" if approval else "begins"
     seconds = 0 if heal_at is None else max(0, heal_at - now_ms) // 1000
     when = "" if heal_at is None else f"; its repair {begins} in {seconds} s unless they come back"
-    return f"{what}{'' if replicas is None else _replicas(replicas)}{when}"
+    return f"{what}{when}"
 
 
-def _replicas(count: int) -> str:
-    return f", with {counted(count, 'replica')}" if count else "; moves in flight take all of its replicas away"
+def _replicas(count: int, *, is_in_part: bool) -> str:
+    return f", with {counted(count, 'replica')}" if count else f"; {LEFT_TO_MOVES[is_in_part]}"

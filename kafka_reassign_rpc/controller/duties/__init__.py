@@ -12,6 +12,7 @@ topic_removals      removes a topic's znodes after the last one; marks and recor
 progress_sampling   asks brokers how far moves are
 disk_survey         asks brokers how full their disks are, while somebody looks
 repair_costs        what repairs of lost brokers would cost
+healing_answers     what self-healing answers operators
 self_healing        diagnoses failed brokers, plans and queues their repairs (KIP-46)
 leader_balance      preferred leader elections from time to time
 config_changes      purges old announcements of config changes

@@ -16,7 +16,6 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import NamedTuple
 
 import msgspec
@@ -29,23 +28,19 @@ from kafka_reassign_rpc.controller.commands.repair_commands import (
     RepairMemory,
 )
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
-from kafka_reassign_rpc.controller.duties import repair_costs
+from kafka_reassign_rpc.controller.duties import healing_answers, repair_costs
 from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
-from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.cordon import cordoned
 from kafka_reassign_rpc.core.healing import repair_targets
 from kafka_reassign_rpc.core.healing.brake import listed
-from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, RepairCounts, promised_times
+from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, RepairCounts
 from kafka_reassign_rpc.core.healing.failed_log_dirs import ToldLogDirs
-from kafka_reassign_rpc.core.healing.healing_settings import NO_APPROVAL, HealingSettings
-from kafka_reassign_rpc.core.healing.repair_cost import CostSum, Rate, rates_of
+from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.healing.repair_cost import CostSum, rates_of
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     ApprovalOutcome,
-    FailedBroker,
     HealingStatus,
-    LogDirFailure,
     Repair,
-    RepairMove,
 )
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.reassignment_algebra import min_insync_replicas
@@ -55,7 +50,7 @@ from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThrou
 from kafka_reassign_rpc.core.topics import own_replicas
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner
-from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
+from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import (
     UNKNOWN,
     PlannerBroker,
@@ -64,12 +59,14 @@ from kafka_reassign_rpc.planner.planner_cluster import (
     PlannerTopic,
 )
 from kafka_reassign_rpc.support.turns import Pace, in_turns
-from kafka_reassign_rpc.support.typed_commands import command
 
 log = logging.getLogger(__name__)
 
 DIAGNOSE_EVERY_S = 10.0
 """So often to diagnose while a broker is gone: moves by hand can end a failure too."""
+
+DIAGNOSE_MOVES_EVERY_S = 60.0
+"""So often while nothing is known to be lost, and there are moves: a new one may name a broker that is gone."""
 
 PLANNING = PlanOptions(lead_first=False, weights=GoalWeights(time=0.0))
 """Nobody balances the cluster after a repair: the emptiest brokers get most, and no leader changes for it."""
@@ -183,33 +180,10 @@ class Healer:
         return None if self._last_report is None else self._status_of(self._last_report)
 
     def _status_of(self, found: FailedBrokersReport) -> HealingStatus:
-        failed = self._loop.cluster.failed
-        settings = found.settings
-        cluster, fastest = self._loop.cluster, self._throughput.fastest
-        costs = repair_costs.costs_of(cluster, self._sums, settings.throttle, fastest)
-        heal_at = promised_times(found.diagnosis, settings, restrictions.disabled_by(self._loop.cluster))
-        brokers = [
-            FailedBroker(broker, since, heal_at.get(broker), found.lost.get(broker, 0), costs.get(broker))
-            for broker, since in sorted(failed.items())
-        ]
-        return HealingStatus(
-            None if settings.interval_ms < 0 else settings.interval_ms,
-            settings.paused,
-            found.diagnosis.held_back,
-            brokers,
-            found.waiting,
-            found.moving,
-            problems=[*self._memory.problems, *self._memory.impossible],
-            repairs=[replace(one, cost=costs.get(one.broker)) for one in found.repairs],
-            approval=settings.approval != NO_APPROVAL,
-            unapproved=found.unapproved,
-            log_dirs=[
-                LogDirFailure(
-                    broker, one.paths, one.since, heal_at.get(broker), found.lost.get(broker), costs.get(broker)
-                )
-                for broker, one in sorted(self._loop.cluster.failed_log_dirs.items())
-            ],
-        )
+        cluster = self._loop.cluster
+        costs = repair_costs.costs_of(cluster, self._sums, found.settings.throttle, self._throughput.fastest)
+        problems = [*self._memory.problems, *self._memory.impossible]
+        return healing_answers.status_of(cluster, found, costs, problems)
 
     async def heal(self, broker: int, by: Requester, *, dry_run: bool, as_known: bool = False) -> Repair:
         """Heals a failed broker now, as an operator wants, or shows the plan for it.
@@ -226,9 +200,9 @@ class Healer:
         known = self._last_report if dry_run and as_known else None
         found = known or await self._diagnose(() if dry_run else (broker,))
         if not found.lost.get(broker):
-            raise InvalidRequest(_nothing_left(broker, found))
+            raise InvalidRequest(healing_answers.nothing_left(broker, found))
         if found.diagnosis.held_back is not None and not dry_run:
-            raise _nothing_is_healed(found.diagnosis.held_back)
+            raise healing_answers.nothing_is_healed(found.diagnosis.held_back)
         try:
             if dry_run:
                 prepared = await self._prepare((broker,))
@@ -238,7 +212,7 @@ class Healer:
         except PlanError as error:
             raise PolicyViolation(f"Nothing can be healed: {error}.") from error
         rate = rates_of(self._loop.cluster, found.settings.throttle, self._throughput.fastest)
-        return await in_turns(_shown(queued.moves, queued.left_out, prepared.sizes, rate))
+        return await in_turns(healing_answers.shown(queued.moves, queued.left_out, prepared.sizes, rate))
 
     async def approve(self, brokers: Collection[int] | None, by: Requester) -> ApprovalOutcome:
         """Lets the repairs of these brokers start that wait for approval. None: all.
@@ -247,14 +221,14 @@ class Healer:
         """
         found = await self._loop.submit(ApproveRepairs(brokers, self._started_with, by))
         if found.held_back is not None:
-            raise _nothing_is_healed(found.held_back)
+            raise healing_answers.nothing_is_healed(found.held_back)
         self._wake.set()
         return found.outcome
 
     def _pause(self, found: FailedBrokersReport) -> float | None:
         """Returns the seconds until the next diagnosis if nothing happens; None waits without end."""
-        if not found.lost and not found.damaged and not found.waiting and not found.moving:
-            return None
+        if not any((found.lost, found.damaged, found.waiting, found.moving, found.gone)):
+            return DIAGNOSE_MOVES_EVERY_S if self._loop.cluster.moving or self._loop.cluster.queue.names else None
         due = found.diagnosis.due_ms
         return DIAGNOSE_EVERY_S if due is None else min(DIAGNOSE_EVERY_S, max(0.0, (due - self._now_ms()) / 1000))
 
@@ -271,9 +245,9 @@ class Healer:
         )
         self._last_report = found
         self.last_diagnosed = RepairCounts(
-            failed=len(self._loop.cluster.failed),
+            failed=len(self._loop.cluster.failed) + len(found.gone),
             log_dirs=len(self._loop.cluster.failed_log_dirs),
-            alerted=len(found.diagnosis.alerts),
+            alerted=len(found.diagnosis.alerts) + found.gone_alerted,
             waiting=found.waiting,
             moving=found.moving,
             impossible=len(self._memory.left),
@@ -295,7 +269,7 @@ class Healer:
             queueing = QueueRepairs(prepared, self._started_with, fastest, self._memory, now_ms, by)
             queued = await self._loop.submit(queueing)
             if queued.held_back is not None:
-                raise _nothing_is_healed(queued.held_back)
+                raise healing_answers.nothing_is_healed(queued.held_back)
             return prepared, queued
 
     def _prepared_for(self, brokers: tuple[int, ...]) -> PreparedRepair | None:
@@ -424,14 +398,6 @@ def _topics(
         found.append(PlannerTopic(topic.name, partitions))
 
 
-def _nothing_left(broker: int, found: FailedBrokersReport) -> str:
-    nothing = f"There is nothing to heal of broker {broker}"
-    if any(one.broker == broker and one.unapproved for one in found.repairs):
-        approve = command("kafka-reassign heal", "--approve", "--brokers", broker)
-        return f"{nothing}: its repair waits for approval: {approve}"
-    return f"{nothing}: it holds no replicas, or its repair or moves in flight take all of them away."
-
-
 def _stand_in(broker: int) -> int:
     """An id that no broker has. It is its own inverse, so that the plan can be read back."""
     return -2 - broker
@@ -454,23 +420,3 @@ def _real(replicas: tuple[int, ...]) -> tuple[int, ...]:
     return (
         replicas if min(replicas, default=0) >= 0 else tuple([one if one >= 0 else _stand_in(one) for one in replicas])
     )
-
-
-def _nothing_is_healed(held_back: str) -> KafkaError:
-    return PolicyViolation(f"Nothing is healed: {held_back}.")
-
-
-def _shown(
-    moves: Sequence[PlannedMove], left_out: Sequence[LeftOut], sizes: repair_costs.Sizes, rate: Rate
-) -> Generator[None, None, Repair]:
-    found: list[RepairMove] = []
-    reasons: dict[TopicPartition, str] = {}
-    copied = CostSum()
-    for move in moves:
-        found.append(RepairMove(TopicPartition(move.topic, move.partition), move.original, move.target))
-        repair_costs.add_planned(copied, move, sizes)
-        yield
-    for one in left_out:
-        reasons[TopicPartition(one.topic, one.partition)] = one.reason
-        yield
-    return Repair(found, reasons, *copied.cost((), rate))

@@ -127,18 +127,22 @@ BROKERS_REFUSING = _gauge(
     "Brokers that do not take this server: its login, its TLS or its right to CLUSTER_ACTION fails there, or they know"
     " a newer controller.",
 )
-BROKERS_FAILED = _gauge("brokers_failed", "Failed brokers whose replicas have not been moved yet.")
-FAILED_LOG_DIRS = _gauge(
-    "brokers_with_failed_log_dirs", "Registered brokers that have lost log dirs whose replicas have not been moved yet."
+BROKERS_FAILED = _gauge(
+    "brokers_failed", "Brokers that are gone and that replicas, or moves in flight or waiting, name."
 )
+FAILED_LOG_DIRS = _gauge("brokers_with_failed_log_dirs", "Registered brokers that have lost log dirs with replicas.")
 LOG_DIR_OFFLINE = _gauge(
     "log_directory_offline",
-    "1 for each log dir that a registered broker has lost and whose replicas have not been moved yet; the log directory"
-    " is empty where the broker has not named it.",
+    "1 for each log dir that a registered broker has lost, until it is good again or holds no replica any more,"
+    " whatever its repair waits for; the log directory is empty where the broker has not named it.",
     "broker",
     "log_directory",
 )
-BROKERS_ALERTED = _gauge("brokers_alerted", "Failed brokers that are gone for longer than the alert interval.")
+BROKERS_ALERTED = _gauge(
+    "brokers_alerted",
+    "Brokers of brokers_failed and of brokers_with_failed_log_dirs that have been so for longer than the alert"
+    " interval.",
+)
 REPAIRS_WAITING = _gauge("repairs_waiting", "Moves of repairs that wait in the queue.")
 REPAIRS_UNAPPROVED = _gauge(
     "repairs_unapproved",

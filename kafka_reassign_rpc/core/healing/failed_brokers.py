@@ -3,6 +3,7 @@
 A broker has failed if it is gone and holds replicas; it has failed in part if it is registered and has lost log dirs
 with replicas (`failed_log_dirs.py`). An adding replica counts only if its move is a repair, which is planned again.
 What a move in flight takes away is not repaired; what a waiting one would take away is, since that may wait for hours.
+A failed log dir stays recorded, and an absent broker is still shown (`GoneBroker`), for as long as partitions name it.
 ZooKeeper stores when a controller first noticed the failure, so the time survives that controller.
 
 gone for                              the controller
@@ -20,7 +21,8 @@ that the fault is not a broker's, and while brokers get time to come back: after
 controller's election, and after too many were gone. An operator's order to repair now skips only the interval.
 """
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -29,7 +31,7 @@ import msgspec
 from kafka_reassign_rpc.core.healing.brake import brake, listed, too_many_gone
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.repair_targets import leaving, wanted_replicas
-from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
+from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 
 PREPARE_MS = 30_000
@@ -42,9 +44,10 @@ NAMED = 20
 
 
 class RepairCounts(NamedTuple):
-    """`alerted` of the `failed` brokers have been gone for longer than the alert interval. `waiting`, of which
-    `unapproved` lack approval, and `moving` are moves of repairs; `impossible` are partitions that repairs had to
-    leave; `log_dirs` are registered brokers that have lost log dirs. `held_back`: something holds all repairs back.
+    """`failed` brokers are gone and named by replicas or moves; `alerted` of them, and of the registered ones that have
+    lost log dirs, for longer than the alert interval. `waiting`, of which `unapproved` lack approval, and `moving` are
+    moves of repairs; `impossible` are partitions that repairs had to leave; `log_dirs` are registered brokers that have
+    lost log dirs. `held_back`: something holds all repairs back.
     """
 
     failed: int = 0
@@ -72,9 +75,12 @@ def rack_problems(cluster: Cluster, settings: HealingSettings) -> list[str]:
 class LostReplicas:
     """Counts the replicas on absent brokers and on failed log dirs, in slices of the caller.
 
-    replicas    by broker: those that no move in flight and no repair takes away (`wanted_replicas`)
+    replicas    by broker: those that no move in flight and no repair takes away (`wanted_replicas`); 0 for a registered
+                broker of which moves alone name a failed log dir
     leaving     brokers with others, which a move in flight takes away
     unapproved  brokers with others, which only an unapproved repair would take away
+    repaired    by absent broker: those that a repair takes away
+    awaited     by absent broker: moves, in flight or waiting, that would bring a replica there
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -83,6 +89,8 @@ class LostReplicas:
         self.replicas: dict[int, int] = {}
         self.leaving: set[int] = set()
         self.unapproved: set[int] = set()
+        self.repaired: Counter[int] = Counter()
+        self.awaited: Counter[int] = Counter()
 
     @property
     def brokers(self) -> frozenset[int]:
@@ -93,15 +101,29 @@ class LostReplicas:
         if queued is None and not partition.offline and self._live.issuperset(partition.replicas):
             return
         wanted = wanted_replicas(self._cluster, partition, queued)
-        for replica in leaving(self._cluster, partition, queued, wanted):
+        leaves = leaving(self._cluster, partition, queued, wanted)
+        for replica in leaves:
             self.leaving.add(replica)
             self.replicas.setdefault(replica, 0)
-        if queued is not None and queued.unapproved is not None:
-            self.unapproved.update(held for held in partition.replicas if held not in wanted)
-            self.unapproved -= self._live
         for replica in wanted:
             if self._cluster.is_lost(replica, partition):
                 self.replicas[replica] = self.replicas.get(replica, 0) + 1
+        others = [one for one in partition.replicas if one not in wanted and self._cluster.is_lost(one, partition)]
+        if queued is not None and queued.unapproved is not None:
+            self.unapproved.update(others)
+        is_repair = queued is not None and queued.route == HEAL
+        for replica in others:
+            if replica in self._live:
+                self.replicas.setdefault(replica, 0)
+            elif replica in partition.adding and not is_repair:
+                self.awaited[replica] += 1
+            elif replica not in leaves:
+                self.repaired[replica] += 1
+        if queued is not None and not is_repair:
+            self.awaited.update(self._absent(queued, partition))
+
+    def _absent(self, queued: WaitingMove, partition: Partition) -> Iterator[int]:
+        return (one for one in queued.target if one not in self._live and one not in partition.replicas)
 
 
 class FailureWatch(msgspec.Struct, frozen=True):
@@ -216,6 +238,14 @@ def _times(
     if lifted_ms is not None:
         due = max(due, lifted_ms + settings.grace_ms)
     return alert, due if ordered is None else ordered
+
+
+def is_alerted(since: int, now_ms: int, settings: HealingSettings) -> bool:
+    """Whether a broker that is gone without a failure of its own has been gone for the alert interval. `since` -1: from
+    before this controller's term, so for long.
+    """
+    after = settings.alert_after_ms
+    return after is not None and (since < 0 or since + after <= now_ms)
 
 
 def promised_times(found: Diagnosis, settings: HealingSettings, disabled: str | None) -> Mapping[int, int | None]:

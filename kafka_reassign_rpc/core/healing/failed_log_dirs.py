@@ -3,7 +3,7 @@
 KAFKA_STORAGE_ERROR to LeaderAndIsr says which replicas are offline, and decides. DescribeLogDirs names the failed log
 dirs, and can contradict: a broker whose log dirs all work has lost none, and its replica is offline for another reason.
 No answer says nothing. The clock of a broker runs from its first failed log dir, and begins again if all that it now
-names are others than the recorded ones.
+names are others than the recorded ones, or if one more fails after the repair of the recorded ones is queued.
 
 A new replica never goes to another log dir of the same broker: a broker does not start with two logs of one partition,
 once its disk is back. Nor does a repair give other replicas to a broker with a failed log dir.
@@ -28,9 +28,13 @@ def told_now(told: Mapping[int, ToldLogDirs], live: Mapping[int, Broker]) -> dic
     return {id_: one.failed for id_, one in told.items() if id_ in live and live[id_].epoch == one.epoch}
 
 
-def is_another(failure: FailedLogDirs, failed: tuple[str, ...] | None) -> bool:
-    """Whether none of the recorded log dirs is among those that have failed now."""
-    return bool(failure.paths and failed) and set(failure.paths).isdisjoint(failed or ())
+def is_another(failure: FailedLogDirs, failed: tuple[str, ...] | None, *, is_repaired: bool = False) -> bool:
+    """Whether none of the recorded log dirs is among those that have failed now, or, where `is_repaired`, one is not
+    recorded: the repair of the recorded ones is queued, and replicas are lost that it does not take away.
+    """
+    if not failure.paths or not failed:
+        return False
+    return set(failure.paths).isdisjoint(failed) or (is_repaired and not set(failed) <= set(failure.paths))
 
 
 def recorded(since: int, failed: tuple[str, ...] | None, known: FailedLogDirs | None) -> FailedLogDirs:

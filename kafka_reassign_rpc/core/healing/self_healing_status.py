@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.human_units import utc_time
 
 
@@ -45,6 +46,21 @@ class LogDirFailure:
 
 
 @dataclass(frozen=True)
+class GoneBroker:
+    """A broker that is gone, and holds nothing that has yet to be repaired: it is shown until nothing names it.
+
+    since     when the controller first missed it, ms since 1970; None: before its term
+    repaired  how many replicas its repair, waiting or in flight, takes away
+    awaited   how many moves, waiting or in flight, would bring a replica there: they wait for it
+    """
+
+    broker: int
+    since: int | None
+    repaired: int
+    awaited: int
+
+
+@dataclass(frozen=True)
 class BrokerRepair:
     """The repair of a broker that is under way: how many of its moves wait and are in flight.
 
@@ -73,7 +89,8 @@ class HealingStatus:
     repairs          repairs under way, by broker
     approval         whether new repairs need approval
     unapproved       those of `waiting` that do
-    log_dirs         registered brokers that have lost log dirs
+    log_dirs         registered brokers that have lost log dirs, until these are good again or hold nothing
+    gone             brokers that are gone besides the failed ones
     """
 
     interval_ms: int | None
@@ -87,10 +104,55 @@ class HealingStatus:
     approval: bool = False
     unapproved: int = 0
     log_dirs: Sequence[LogDirFailure] = ()
+    gone: Sequence[GoneBroker] = ()
+
+    def fate(self, one: FailedBroker | LogDirFailure | GoneBroker) -> str:
+        """What will happen to it, and when, for people; empty where nobody can say."""
+        if isinstance(one, GoneBroker):
+            return "; ".join(filter(None, (self._repair(one.broker), awaited_text(one.awaited))))
+        if one.heal_at is not None:
+            return self.due(one.heal_at)
+        if one.replicas == 0:
+            return self._repair(one.broker) or replicas_text(one)
+        if self.paused:
+            return "not healed before self-healing is resumed"
+        return "never healed: failure.interval.ms=-1" if self.interval_ms is None and one.replicas else ""
+
+    def _repair(self, broker: int) -> str:
+        found = next((repair for repair in self.repairs if repair.broker == broker), None)
+        if found is None:
+            return ""
+        which = "" if not found.unapproved else f" ({found.unapproved} for approval)"
+        return f"its repair is under way: {counted(found.moving, 'move')} in flight, {found.waiting} waiting{which}"
 
     def due(self, at: int) -> str:
         """What happens to a lost broker at its `heal_at`; nobody knows when somebody approves its repair."""
         return f"{'ready for approval' if self.approval else 'healed'} at {utc_time(at)} UTC"
+
+
+LEFT_TO_MOVES = (
+    "moves in flight take all of its replicas away",
+    "moves take all of its replicas away, or would only bring it some",
+)
+"""Why there is nothing to repair of a lost broker, and of a registered one with a failed log dir."""
+
+
+def replicas_text(one: FailedBroker | LogDirFailure) -> str:
+    """What has to be repaired."""
+    if one.replicas is None:
+        return "offline replicas not known yet"
+    if one.replicas:
+        return counted(one.replicas, "replica")
+    return LEFT_TO_MOVES[isinstance(one, LogDirFailure)]
+
+
+def awaited_text(moves: int) -> str:
+    """Of moves to a broker that is gone; empty if there are none."""
+    if not moves:
+        return ""
+    them = "it" if moves == 1 else "them"
+    wait = f"{counted(moves, 'move')} {agreeing(moves, 'wait')} for it"
+    return f"{wait}, and nothing repairs that: cancel {them}, give {them} another target, or bring the broker back"
 
 
 class ApprovalOutcome(NamedTuple):

@@ -146,6 +146,17 @@ class FailedBroker(msgspec.Struct, frozen=True):
     copy_ms: Annotated[
         int | None, about("how long the busiest broker copies that at the present rates; null: not known")
     ] = None
+    fate: Annotated[str, about("what will happen to it, in words; empty: nobody can say")] = ""
+
+
+class GoneBroker(msgspec.Struct, frozen=True):
+    """A broker that is gone, and holds nothing that has yet to be repaired."""
+
+    broker: int
+    since: Annotated[int | None, about("when this controller first missed it; null: before its term")]
+    repaired: Annotated[int, about("how many replicas its repair, waiting or in flight, takes away")]
+    awaited: Annotated[int, about("how many moves, waiting or in flight, would bring a replica there")]
+    fate: Annotated[str, about("what will happen to it, in words")]
 
 
 class FailedLogDirs(msgspec.Struct, frozen=True):
@@ -171,6 +182,7 @@ class FailedLogDirs(msgspec.Struct, frozen=True):
     copy_ms: Annotated[
         int | None, about("how long the busiest broker copies that at the present rates; null: not known")
     ] = None
+    fate: Annotated[str, about("what will happen to it, in words; empty: nobody can say")] = ""
 
 
 class Repair(msgspec.Struct, frozen=True):
@@ -202,6 +214,9 @@ class Healing(msgspec.Struct, frozen=True):
     in_flight: Annotated[int, about("moves of repairs in flight")]
     problems: Annotated[Sequence[str] | None, about("what an operator has to look at; null with `counts` alone")]
     approval: Annotated[bool, about("whether new repairs wait until somebody has approved them")] = False
+    gone: Annotated[
+        Sequence[GoneBroker], about("brokers that are gone besides those of `failed`: repairs or moves still name them")
+    ] = ()
 
 
 class StatusProblem(msgspec.Struct, frozen=True):

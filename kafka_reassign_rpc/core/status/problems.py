@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.healing import healing_settings
-from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus, LogDirFailure
+from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, GoneBroker, HealingStatus, LogDirFailure
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.documents import ROLES, StatusProblem, Totals
 from kafka_reassign_rpc.core.status.views import ServerView, TermView
@@ -39,9 +39,13 @@ def reason_of(view: ServerView, *, full: bool) -> str:
     return UNSEEN_CLUSTER if view.reason and view.server < 0 and not full else view.reason
 
 
-def lost_brokers(cluster: Cluster) -> Mapping[int, int]:
-    """Brokers that hold replicas and are not registered, with the time when a controller first missed each."""
-    return {broker: since for broker, since in cluster.failed.items() if broker not in cluster.brokers}
+def lost_brokers(cluster: Cluster, healing: HealingStatus | None) -> Mapping[int, int]:
+    """Brokers that are not registered, and that hold replicas or that moves name, with the time when a controller first
+    missed each; -1 is not known.
+    """
+    gone = () if healing is None else healing.gone
+    found = {one.broker: -1 if one.since is None else one.since for one in gone} | cluster.failed
+    return {broker: since for broker, since in found.items() if broker not in cluster.brokers}
 
 
 def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterator[StatusProblem]:
@@ -53,7 +57,7 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
         yield _no_broker(term)
     if term is None or totals is None:
         return
-    if lost := lost_brokers(term.cluster):
+    if lost := lost_brokers(term.cluster, term.healing):
         yield _lost(term, lost)
     if term.cluster.failed_log_dirs:
         yield _failed_log_dirs(term, full=full)
@@ -115,33 +119,33 @@ def _no_broker(term: TermView | None) -> StatusProblem:
 
 def _lost(term: TermView, lost: Mapping[int, int]) -> StatusProblem:
     registered = len(term.cluster.brokers)
-    due = _due(term.healing, () if term.healing is None else term.healing.failed)
+    fates = _fates(term.healing, () if term.healing is None else (*term.healing.failed, *term.healing.gone))
     told = []
     for broker in sorted(lost)[:NAMED]:
         since = "" if lost[broker] < 0 else f" since {utc_time(lost[broker])} UTC"
         fenced = ", fenced" if broker in term.cluster.soft.kraft.fenced else ""
-        told.append(f"{broker}{since}{fenced}{due.get(broker, '')}")
+        told.append(f"{broker}{since}{fenced}{fates.get(broker, '')}")
     lost_ones = first_of(told, NAMED, of=len(lost), between="; ")
     text = f"{registered} of {registered + len(lost)} brokers live; lost: {lost_ones}"
     return StatusProblem("lost_brokers", "wrong", text, min((one for one in lost.values() if one >= 0), default=None))
 
 
-def _due(healing: HealingStatus | None, lost: Iterable[FailedBroker | LogDirFailure]) -> dict[int, str]:
-    return (
-        {}
-        if healing is None
-        else {one.broker: f", {healing.due(one.heal_at)}" for one in lost if one.heal_at is not None}
-    )
+def _fates(healing: HealingStatus | None, lost: Iterable[FailedBroker | LogDirFailure | GoneBroker]) -> dict[int, str]:
+    """What happens to each, and when."""
+    if healing is None:
+        return {}
+    fates = {one.broker: healing.fate(one) for one in lost}
+    return {broker: f", {fate}" for broker, fate in fates.items() if fate}
 
 
 def _failed_log_dirs(term: TermView, *, full: bool) -> StatusProblem:
     failures = term.cluster.failed_log_dirs
-    due = _due(term.healing, () if term.healing is None else term.healing.log_dirs)
+    fates = _fates(term.healing, () if term.healing is None else term.healing.log_dirs)
     told = []
     for broker in sorted(failures)[:NAMED]:
         paths = failures[broker].paths
         named = f" ({first_of(paths, NAMED)})" if full and paths else ""
-        told.append(f"{broker}{named} since {utc_time(failures[broker].since)} UTC{due.get(broker, '')}")
+        told.append(f"{broker}{named} since {utc_time(failures[broker].since)} UTC{fates.get(broker, '')}")
     brokers = first_of(told, NAMED, of=len(failures), between="; ")
     text = f"{counted(len(failures), 'broker', 'have')} lost log dirs: {brokers}"
     return StatusProblem("failed_log_dirs", "wrong", text, min(one.since for one in failures.values()))

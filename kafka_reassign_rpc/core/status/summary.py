@@ -13,6 +13,7 @@ from kafka_reassign_rpc.core.status.documents import (
     Controller,
     FailedBroker,
     FailedLogDirs,
+    GoneBroker,
     Healing,
     Repair,
     StartWindow,
@@ -52,7 +53,7 @@ def status_of(view: ServerView, *, at: int, version: str, full: bool) -> Status:
         ),
         problems=problems_of(view, totals, full=full),
         brokers_live=None if term is None and view.server < 0 and not view.brokers else len(view.brokers),
-        brokers_lost=None if term is None else len(lost_brokers(term.cluster)),
+        brokers_lost=None if term is None else len(lost_brokers(term.cluster, term.healing)),
         enabled=None if rules is None else disabled is None,
         disabled_by=disabled,
         disabled_who=None if rules is None or not full else restrictions.disabled_who(rules.cluster),
@@ -110,7 +111,7 @@ def _healing(term: TermView, *, full: bool) -> Healing | None:
         paused_who=healing_settings.paused_who(term.cluster) if full and found.paused else None,
         held_back=found.held_back,
         failed=[
-            FailedBroker(one.broker, one.since, one.heal_at, one.replicas, *(one.cost or UNKNOWN_COST))
+            FailedBroker(one.broker, one.since, one.heal_at, one.replicas, *(one.cost or UNKNOWN_COST), found.fate(one))
             for one in found.failed[:MOST_LISTED]
         ],
         failed_log_dirs=[
@@ -121,6 +122,7 @@ def _healing(term: TermView, *, full: bool) -> Healing | None:
                 one.heal_at,
                 one.replicas,
                 *(one.cost or UNKNOWN_COST),
+                found.fate(one),
             )
             for one in found.log_dirs[:MOST_LISTED]
         ],
@@ -132,4 +134,8 @@ def _healing(term: TermView, *, full: bool) -> Healing | None:
         in_flight=found.moving,
         problems=list(found.problems[:MOST_LISTED]) if full else None,
         approval=found.approval,
+        gone=[
+            GoneBroker(one.broker, one.since, one.repaired, one.awaited, found.fate(one))
+            for one in found.gone[:MOST_LISTED]
+        ],
     )

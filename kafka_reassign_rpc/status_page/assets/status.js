@@ -205,7 +205,8 @@ function showHealing() {
   const healing = shown.healing;
   const table = byId("failed");
   const disks = healing?.failed_log_dirs ?? [];
-  table.hidden = !healing || healing.failed.length + disks.length === 0;
+  const gone = healing?.gone ?? [];
+  table.hidden = !healing || healing.failed.length + disks.length + gone.length === 0;
   byId("problems").replaceChildren(...(healing?.problems ?? []).map((text) => Object.assign(document.createElement("li"), { textContent: visible(text) })));
   if (!healing) {
     byId("healing").textContent = status.role === "controller" ? "Not diagnosed yet." : "The controller knows.";
@@ -218,9 +219,10 @@ function showHealing() {
   if (healing.held_back) parts.push(`held back: ${healing.held_back}`);
   for (const one of healing.repairs) parts.push(`repair of broker ${one.broker}: ${count(one.in_flight)} in flight, ${count(one.waiting)} waiting${one.unapproved ? `, ${count(one.unapproved)} of them for approval` : ""}${one.waiting ? `, to copy: ${cost(one)}` : ""}`);
   byId("healing").textContent = `${parts.join("; ")}.`;
-  const rows = healing.failed.map((one) => [`${one.broker}`, duration(status.at - one.since), countdown(one.heal_at), count(one.replicas), cost(one)]);
-  const rowsOfDisks = disks.map((one) => [{ text: `${one.broker}`, quiet: one.log_dirs?.length ? `log dir ${visible(one.log_dirs.join(", "))}` : "a log dir" }, duration(status.at - one.since), countdown(one.heal_at), one.replicas === null ? "not known yet" : count(one.replicas), cost(one)]);
-  fill(table, [...rows, ...rowsOfDisks], "");
+  const rows = healing.failed.map((one) => [`${one.broker}`, duration(status.at - one.since), countdown(one), count(one.replicas), cost(one)]);
+  const rowsOfGone = gone.map((one) => [`${one.broker}`, one.since === null ? "not known" : duration(status.at - one.since), one.fate, count(one.repaired), ""]);
+  const rowsOfDisks = disks.map((one) => [{ text: `${one.broker}`, quiet: one.log_dirs?.length ? `log dir ${visible(one.log_dirs.join(", "))}` : "a log dir" }, duration(status.at - one.since), countdown(one), one.replicas === null ? "not known yet" : count(one.replicas), cost(one)]);
+  fill(table, [...rows, ...rowsOfGone, ...rowsOfDisks], "");
 }
 
 function cost(one) {
@@ -228,8 +230,9 @@ function cost(one) {
   return `${size(one.bytes)}${one.copy_ms === null ? "" : ` in about ${duration(one.copy_ms)}`}`;
 }
 
-function countdown(at) {
-  if (at === null) return "never";
+function countdown(one) {
+  const at = one.heal_at;
+  if (at === null) return one.fate || "never";
   return at <= status.at ? { text: "now", tone: "warn" } : `in ${duration(at - status.at)}`;
 }
 

@@ -69,7 +69,7 @@ async def test_dh_3_what_a_failed_log_dir_held_is_repaired_elsewhere_after_the_i
         planned = queued(controller)
         assert planned.keys() == set(ON_DISK), "its other log dirs work"
         assert all(3 not in target and set(WHERE[name]) - {3} < set(target) for name, target in planned.items())
-        assert await recorded(zk) == {}, "the repair is durable"
+        assert await recorded(zk) == {3: FailedLogDirs(0, (DISK,))}, "it is shown until it holds nothing"
         await controller.start_queued_moves()
         move = controller.partition("a", 0).move
         assert move is not None
@@ -81,7 +81,10 @@ async def test_dh_3_what_a_failed_log_dir_held_is_repaired_elsewhere_after_the_i
         assert (await healing.healer.status()).repairs == [BrokerRepair(3, waiting=0, moving=2, is_back=True)]
         await controller.finish_moves()
         await healing.diagnose()
-        assert healing.new_events()[-1] == ("heal.done", "heal log dirs of broker 3: its last move has ended")
+        over = "failed log dirs: they are good again, or hold nothing any more"
+        done = "heal log dirs of broker 3: its last move has ended"
+        assert {("heal.over", over), ("heal.done", done)} <= set(healing.new_events())
+        assert await recorded(zk) == {}
         assert all(len(target) == 2 for target in targets(controller).values())
         await controller.check()
 
@@ -132,6 +135,28 @@ async def test_dh_3_a_disk_that_comes_back_in_time_ends_the_failure_and_another_
         await answers(healing, online=[("b", 1)])
         await healing.diagnose(after_ms=MINUTE // 2)
         assert (await recorded(zk), queued(controller)) == ({}, {})
+
+
+async def test_dh_3_a_log_dir_that_fails_after_the_repair_of_another_is_queued_has_its_own_clock(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk, WHERE, ALL)
+    async with elected_controller(zk_connect) as controller:
+        healing = await with_failed_disk(controller, *ON_DISK)
+        await healing.diagnose(after_ms=MINUTE)
+        assert queued(controller).keys() == set(ON_DISK)
+        healing.failed_dirs[3] = (DISK, "/data/3")
+        await answers(healing, *ON_DISK, ("b", 1))
+        await healing.diagnose(after_ms=MINUTE)
+        assert await recorded(zk) == {3: FailedLogDirs(2 * MINUTE, (DISK, "/data/3"))}
+        await healing.diagnose(after_ms=MINUTE - 1)
+        assert queued(controller).keys() == set(ON_DISK), "not at once"
+        await healing.diagnose(after_ms=1)
+        assert queued(controller).keys() == {*ON_DISK, ("b", 1)}
+        await controller.start_queued_moves()
+        await controller.finish_moves()
+        await healing.diagnose()
+        assert await recorded(zk) == {}
 
 
 async def test_dh_3_a_broker_that_says_that_all_its_log_dirs_work_has_lost_none(zk: ZooKeeper, zk_connect: str) -> None:

@@ -158,6 +158,25 @@ def test_dh_1_a_broker_loses_its_replicas_unless_a_move_in_flight_or_a_waiting_r
     losses.count(Partition(replicas=(1, 2, 5), adding=(2,), removing=(5,)))
     assert losses.replicas == {3: 2, 4: 1, 5: 0, 6: 1}
     assert losses.leaving == {3, 5}
+    assert losses.repaired == {3: 1}, "by the waiting repair"
+    losses.count(Partition(replicas=(1, 2)), WaitingMove((1, 7), QUEUE))
+    losses.count(Partition(replicas=(1, 8, 2), adding=(8,)))
+    assert losses.awaited == {7: 1, 8: 1}
+    assert losses.brokers == {3, 4, 6}, "the brake does not count who has lost nothing"
+
+
+def test_dh_3_an_offline_replica_on_a_registered_broker_is_shown_whatever_takes_or_brings_it() -> None:
+    here = (Endpoint("PLAINTEXT", "PLAINTEXT", "h", 1),)
+    for partition, queued in (
+        (Partition(replicas=(1, 2), offline=(2,)), WaitingMove((1, 3), HEAL)),
+        (Partition(replicas=(1, 2, 3), adding=(2,), removing=(3,), offline=(2,)), None),
+        (Partition(replicas=(1, 3, 2), adding=(3,), removing=(2,), offline=(2,)), None),
+    ):
+        losses = LostReplicas(Cluster(brokers={one: Broker(one, one, here) for one in (1, 2, 3)}))
+        losses.count(partition, queued)
+        assert losses.replicas == {2: 0}
+        assert losses.repaired == {}
+        assert losses.awaited == {}
 
 
 def test_dh_1_a_lost_broker_whose_replicas_all_leave_by_moves_in_flight_is_shown_and_has_nothing_to_heal() -> None:

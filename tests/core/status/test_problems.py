@@ -1,9 +1,15 @@
 """What an operator has to look at first: a case for each problem that a document may begin with."""
 
+from dataclasses import replace
 from typing import Any
 
-from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus
+from kafka_reassign_rpc.client import ClusterNode, PartitionInfo, PartitionReassignment, stock_cluster
+from kafka_reassign_rpc.client.metadata_calls import TopicInfo
+from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
+from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair, FailedBroker, GoneBroker, HealingStatus
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.status.documents import StatusProblem
+from kafka_reassign_rpc.core.status.problems import lost_brokers
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import ServerView
 from tests.core.build import broker
@@ -58,6 +64,46 @@ def test_fg_5_lost_brokers_are_named_with_the_time_of_their_loss_and_of_their_re
     assert found.since is None, "nobody knows when"
     cluster.failed = {1: FIRST_MISSED}
     assert "lost_brokers" not in problems(server_of(term_of(cluster))), "it is back"
+
+
+def test_dh_1_every_lost_broker_is_a_problem_with_what_will_happen_to_it() -> None:
+    cluster = cluster_of({"t": {0: at_rest(1)}})
+    cluster.failed = {8: FIRST_MISSED, 9: FIRST_MISSED}
+    found = healing(
+        failed=[FailedBroker(8, FIRST_MISSED, None, 3), FailedBroker(9, FIRST_MISSED, None, 0)],
+        gone=[GoneBroker(10, None, 5, 0), GoneBroker(11, FIRST_MISSED + 1000, 0, 1)],
+        repairs=[BrokerRepair(10, waiting=4, moving=1, unapproved=3)],
+    )
+    view = server_of(term_of(cluster)._replace(healing=replace(found, interval_ms=None)))
+    assert problems(view)["lost_brokers"].text == (
+        "4 of 8 brokers live; lost: 8 since 2025-11-26 22:00:00 UTC, never healed: failure.interval.ms=-1;"
+        " 9 since 2025-11-26 22:00:00 UTC, moves in flight take all of its replicas away;"
+        " 10, its repair is under way: 1 move in flight, 4 waiting (3 for approval);"
+        " 11 since 2025-11-26 22:00:01 UTC, 1 move waits for it, and nothing repairs that: cancel it, give it another"
+        " target, or bring the broker back"
+    )
+    document = status_of(view, at=1, version="1", full=True)
+    assert document.brokers_lost == 4
+    assert document.healing is not None
+    told = [(one.broker, one.since, one.repaired, one.awaited) for one in document.healing.gone]
+    assert told == [(10, None, 5, 0), (11, FIRST_MISSED + 1000, 0, 1)]
+    assert document.healing.failed[0].fate == "never healed: failure.interval.ms=-1"
+    assert document.healing.gone[0].fate.startswith("its repair is under way")
+
+
+def test_dh_1_a_dead_broker_that_only_a_move_would_fill_is_lost_for_watch_and_for_a_controller_alike() -> None:
+    name = TopicPartition("t", 0)
+    topic = TopicInfo("t", {0: PartitionInfo(1, (1, 9, 2), (1, 2))}, None)
+    listed = {name: PartitionReassignment((1, 9, 2), (9,), (2,))}
+    cluster = stock_cluster.cluster_of([ClusterNode(one, "h", 1, None) for one in (1, 2)], [topic], listed)
+    assert lost_brokers(cluster, None).keys() == {9}, "for watch"
+    cluster.failed.clear()
+    partition = cluster.get(*name)
+    assert partition is not None
+    losses = LostReplicas(cluster)
+    losses.count(partition)
+    gone = [GoneBroker(broker, None, 0, count) for broker, count in losses.awaited.items()]
+    assert lost_brokers(cluster, healing(failed=[], gone=gone)).keys() == {9}, "for a controller"
 
 
 def test_fg_5_a_pause_is_one_problem_though_it_also_holds_repairs_back() -> None:

@@ -1,0 +1,81 @@
+"""What self-healing answers operators: its status, a repair, a refusal (pure)."""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
+
+from kafka_reassign_rpc.controller.commands.repair_commands import FailedBrokersReport
+from kafka_reassign_rpc.controller.duties import repair_costs
+from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core.healing.failed_brokers import promised_times
+from kafka_reassign_rpc.core.healing.healing_settings import NO_APPROVAL
+from kafka_reassign_rpc.core.healing.repair_cost import CostSum, Rate, RepairCost
+from kafka_reassign_rpc.core.healing.self_healing_status import (
+    FailedBroker,
+    HealingStatus,
+    LogDirFailure,
+    Repair,
+    RepairMove,
+    awaited_text,
+)
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
+from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
+from kafka_reassign_rpc.support.typed_commands import command
+
+
+def status_of(
+    cluster: Cluster, found: FailedBrokersReport, costs: Mapping[int, RepairCost], problems: Sequence[str]
+) -> HealingStatus:
+    settings = found.settings
+    heal_at = promised_times(found.diagnosis, settings, restrictions.disabled_by(cluster))
+    brokers = [
+        FailedBroker(broker, since, heal_at.get(broker), found.lost.get(broker, 0), costs.get(broker))
+        for broker, since in sorted(cluster.failed.items())
+    ]
+    return HealingStatus(
+        None if settings.interval_ms < 0 else settings.interval_ms,
+        settings.paused,
+        found.diagnosis.held_back,
+        brokers,
+        found.waiting,
+        found.moving,
+        problems=problems,
+        repairs=[replace(one, cost=costs.get(one.broker)) for one in found.repairs],
+        approval=settings.approval != NO_APPROVAL,
+        unapproved=found.unapproved,
+        log_dirs=[
+            LogDirFailure(broker, one.paths, one.since, heal_at.get(broker), found.lost.get(broker), costs.get(broker))
+            for broker, one in sorted(cluster.failed_log_dirs.items())
+        ],
+        gone=found.gone,
+    )
+
+
+def nothing_left(broker: int, found: FailedBrokersReport) -> str:
+    nothing = f"There is nothing to heal of broker {broker}"
+    if any(one.broker == broker and one.unapproved for one in found.repairs):
+        approve = command("kafka-reassign heal", "--approve", "--brokers", broker)
+        return f"{nothing}: its repair waits for approval: {approve}"
+    if awaited := next((one.awaited for one in found.gone if one.broker == broker and not one.repaired), 0):
+        return f"{nothing}: it holds no replicas. {awaited_text(awaited)}."
+    return f"{nothing}: it holds no replicas, or its repair or moves in flight take all of them away."
+
+
+def nothing_is_healed(held_back: str) -> KafkaError:
+    return PolicyViolation(f"Nothing is healed: {held_back}.")
+
+
+def shown(
+    moves: Sequence[PlannedMove], left_out: Sequence[LeftOut], sizes: repair_costs.Sizes, rate: Rate
+) -> Generator[None, None, Repair]:
+    found: list[RepairMove] = []
+    reasons: dict[TopicPartition, str] = {}
+    copied = CostSum()
+    for move in moves:
+        found.append(RepairMove(TopicPartition(move.topic, move.partition), move.original, move.target))
+        repair_costs.add_planned(copied, move, sizes)
+        yield
+    for one in left_out:
+        reasons[TopicPartition(one.topic, one.partition)] = one.reason
+        yield
+    return Repair(found, reasons, *copied.cost((), rate))
