@@ -169,7 +169,7 @@ async def test_sv_11_page_api_metrics_vendor_api_and_commands_tell_the_same_in_e
             return [one["kind"] for one in status["problems"]]
 
         def lost(status: Json) -> list[int]:
-            return [one["broker"] for one in status["healing"]["failed"]]
+            return [one["broker"] for one in [*status["healing"]["failed"], *status["healing"]["gone"]]]
 
         async def state(is_so: Callable[[Json], object]) -> Json:
             return await agreed(page, bootstrap, zk_connect, is_so)
@@ -210,9 +210,10 @@ async def test_sv_11_page_api_metrics_vendor_api_and_commands_tell_the_same_in_e
 
         for broker in (3, 4):
             await world.kill_broker(broker)
-        found = await state(lambda now: now["brokers_live"] == 3 and 4 in lost(now))
+        found = await state(lambda now: now["brokers_live"] == 3 and {3, 4} <= {*lost(now)})
         assert found["brokers_lost"] == len(lost(found))
         assert "4 since " in found["problems"][0]["text"]
+        assert "1 move waits for it" in found["problems"][0]["text"], "a move alone would fill broker 3"
 
         standby = ServerConfig(
             zk_connect, LISTENERS, server_id=1002, metrics_listener=("127.0.0.1", 0), sampling=SAMPLING,
