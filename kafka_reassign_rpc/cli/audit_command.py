@@ -121,7 +121,7 @@ def _audit(arguments: argparse.Namespace) -> int:
 
 
 def _check(taken: "Sequence[FoundSnapshot]") -> None:
-    """What is wrong is told before Spark has started. Raises BadInput."""
+    """Reports what is wrong before Spark has started. Raises BadInput."""
     from kafka_reassign_rpc.pipeline.snapshots.log_dir_rows import read_log_dirs
     from kafka_reassign_rpc.pipeline.snapshots.possible_figures import require_possible_figures
 
@@ -144,7 +144,7 @@ def _print(taken: "Sequence[FoundSnapshot]", shown: "Mapping[str, TableExcerpt]"
 
 
 def _weights(file: str | None, last: "StorePath") -> dict[int, dict[str, float]]:
-    """Of every live broker of the last snapshot, or none."""
+    """Every live broker of the last snapshot has one, or none has."""
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
     from kafka_reassign_rpc.pipeline.snapshots.named_brokers import require_weights
 

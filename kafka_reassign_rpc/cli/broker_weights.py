@@ -24,10 +24,8 @@ def add_broker_weights(parser: argparse._ActionsContainer) -> None:
 
 
 def read_broker_weights(path: str | None) -> dict[int, dict[str, float]]:
-    """Weights by broker and measure; none without a path. The file is CSV with the columns broker, and weight or names
-    of measures.
-
-    Raises UsageError.
+    """By broker and measure; empty without a path. The file is CSV with the columns broker, and weight or names of
+    measures. Raises UsageError.
     """
     if path is None:
         return {}

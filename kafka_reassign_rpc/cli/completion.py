@@ -1,6 +1,6 @@
 """`kafka-reassign-rpc --completion bash|zsh`: prints a script with which the shell completes commands and options.
 
-The script is made of the parser itself. Where nothing is known about a value, the shell completes names of files.
+The script follows from the parser itself. Where nothing is known about a value, the shell completes names of files.
 """
 
 import argparse
@@ -19,8 +19,6 @@ _CHOICES = re.compile(r"[a-z]+(\|[a-z]+)+")
 
 
 class CompletionAction(argparse.Action):
-    """The option `--completion`: prints the script for a shell, and ends the program."""
-
     def __call__(
         self, parser: argparse.ArgumentParser, _namespace: argparse.Namespace, values: Any, _option: str | None = None
     ) -> None:
@@ -29,7 +27,7 @@ class CompletionAction(argparse.Action):
 
 
 def script(parser: argparse.ArgumentParser, shell: str) -> str:
-    """The script for bash or zsh. Source it, as with `source <(kafka-reassign-rpc --completion bash)`."""
+    """Source it, as with `source <(kafka-reassign-rpc --completion bash)`."""
     commands = _commands(parser)
     cases = "\n".join(f"        {name}) {_words(sub)} ;;" for name, sub in commands.items())
     values = "\n".join(
@@ -92,7 +90,7 @@ def _all_actions(parsers: Sequence[argparse.ArgumentParser]) -> Iterator[argpars
 
 
 def _values(parsers: Sequence[argparse.ArgumentParser]) -> dict[str, list[str]]:
-    """The words that options take, where there are only some."""
+    """Leaves out options that take any word."""
     found: dict[str, list[str]] = {}
     for action in _all_actions(parsers):
         words = [str(choice) for choice in action.choices or ()]

@@ -157,7 +157,7 @@ CONNECTION_SETTINGS: tuple[Setting, ...] = (
 
 
 def rates_of_listeners(listeners: Iterable[Endpoint], values: Mapping[str, Any]) -> dict[str, int]:
-    """The limits on new connections per second of single listeners, by name."""
+    """New connections per second of single listeners, by name."""
     names = {one.listener: prefix_of(one.listener) + CREATION_RATE for one in listeners}
     return {listener: values[name] for listener, name in names.items() if name in values}
 

@@ -104,10 +104,10 @@ def _export(arguments: argparse.Namespace, interval: int | None) -> int:
 
 
 def watch(export_all: Export, out: "StorePath | None", interval: int, stop: threading.Event) -> None:
-    """Call `export_all` with the directories of the next and of the former snapshot, every `interval` s until `stop`.
+    """Calls `export_all` with the directories of the next and of the former snapshot, every `interval` s until `stop`.
 
-    If the cluster does not answer, the next turn tries again. Raises KafkaError if it has never answered, or if a retry
-    cannot help.
+    If the cluster does not answer, the next turn tries again. Raises KafkaError if it has never answered, or if a
+    retry cannot help.
     """
     from kafka_reassign_rpc.core.kafka_errors import KafkaError
 

@@ -37,15 +37,14 @@ EXTRA_OF_COMMAND: dict[str, str] = {
 
 
 def missing_extra(command: str) -> str | None:
-    """What to install before the command can run, as one line; None where all of it is installed."""
+    """Says in one line what to install before the command can run; None where all of it is installed."""
     return lacking(EXTRA_OF_COMMAND[command])
 
 
 @cache
 def lacking(extra: str) -> str | None:
-    """What to install for what an extra brings, as one line; None where it is installed.
-
-    Looked up once for all commands of the extra: each module costs a walk over `sys.path`.
+    """Says in one line what to install for an extra; None where it is installed. Cached, since each module costs a
+    walk over `sys.path`.
     """
     if all(find_spec(module) is not None for module in MODULES_OF_EXTRA[extra]):
         return None

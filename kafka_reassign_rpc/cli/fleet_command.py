@@ -128,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def configuration(arguments: argparse.Namespace) -> FleetConfig:
-    """Checks every flag. Raises UsageError, which names the wrong flag."""
+    """Raises UsageError, which names the wrong flag."""
     ids = tuple(_checked("--broker-ids", BROKER_ID, text) for text in arguments.broker_ids.split(","))
     if len(set(ids)) != len(ids):
         raise UsageError(f"--broker-ids: {arguments.broker_ids} names a broker twice")

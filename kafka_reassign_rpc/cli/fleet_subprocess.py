@@ -17,9 +17,8 @@ class ChildFailed(RuntimeError):
 
 @asynccontextmanager
 async def fleet_process(arguments: Sequence[str]) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Run `fleet` until the block ends.
-
-    It runs in a session of its own: Ctrl-C reaches only `serve`, which then ends the brokers before the server.
+    """Runs `fleet` until the block ends, in its own session: Ctrl-C reaches only `serve`, which then ends the brokers
+    before the server.
     """
     # -P: without it -m looks for modules in the current folder first, and would run a file http.py there.
     command = [sys.executable, "-P", "-m", "kafka_reassign_rpc.cli.main", "fleet", *arguments]

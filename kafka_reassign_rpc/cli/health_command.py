@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _command_line(pid: int) -> argparse.Namespace:
-    """The flags of a `serve` or `watch` that runs, under whatever starts it. Raises UsageError."""
+    """Finds the flags of a running `serve` or `watch`, whatever has started it. Raises UsageError."""
     try:
         with Path(f"/proc/{pid}/cmdline").open("rb") as file:
             words = file.read(LONGEST_COMMAND_LINE).decode(errors="surrogateescape").split("\0")[:-1]
@@ -104,7 +104,7 @@ def _parsed(flags: Sequence[str]) -> argparse.Namespace:
 
 
 def _connection(values: Mapping[str, Any], seconds: float) -> HTTPConnection:
-    """To the metrics.listener. Reads the stores. Raises UsageError."""
+    """Connects to the metrics.listener. Reads the stores. Raises UsageError."""
     if values["metrics.listener"] is None:
         raise UsageError("metrics.listener is not set: there is nothing to ask")
     host, port = values["metrics.listener"]

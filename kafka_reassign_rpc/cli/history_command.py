@@ -113,7 +113,7 @@ def _tables(
     out: "StorePath | None",
     show_status: Callable[[str], None] = lambda _: None,
 ) -> "dict[str, TableExcerpt]":
-    """Make the tables, and put them in place. `show_status` gets each step in words."""
+    """Also puts the tables in place. `show_status` gets each step in words."""
     from kafka_reassign_rpc.pipeline.event_logs import event_files
     from kafka_reassign_rpc.pipeline.move_history import history_job
     from kafka_reassign_rpc.pipeline.reports import result_directory, result_tables

@@ -82,7 +82,7 @@ HTTP_SETTINGS: tuple[Setting, ...] = (
 
 
 def http_security(values: Mapping[str, Any]) -> HttpSecurity:
-    """The security of the pages for monitoring. Reads the stores and the file. Raises UsageError."""
+    """Reads the stores and the file. Raises UsageError."""
     users_file = values[USERS_FILE]
     if values[PROTOCOL] == "PLAINTEXT":
         if users_file is not None:
@@ -102,19 +102,19 @@ def http_security(values: Mapping[str, Any]) -> HttpSecurity:
 
 
 def _host_names(values: Mapping[str, Any]) -> frozenset[str]:
-    """The names by which the operator knows this server."""
+    """The operator knows this server by these."""
     endpoints = [*values["listeners"], *(values["advertised.listeners"] or ())]
     hosts = [values["metrics.listener"][0], *(endpoint.host for endpoint in endpoints)]
     return values[HOST_NAMES] | {host.lower() for host in hosts if host}  # type: ignore[no-any-return]
 
 
 def status_page(values: Mapping[str, Any], security: HttpSecurity) -> str:
-    """Returns what the status page shows: `off`, `counts` or `full`."""
+    """Returns `off`, `counts` or `full`."""
     return str(values[STATUS_PAGE] or ("full" if security.authenticates else "counts"))
 
 
 def page_address(metrics_address: str, values: Mapping[str, Any]) -> str | None:
-    """Where a browser on this machine finds the status page; None: there is none."""
+    """A browser on this machine finds the status page there; None: there is none."""
     if values[STATUS_PAGE] == "off":
         return None
     host, _, port = metrics_address.rpartition(":")

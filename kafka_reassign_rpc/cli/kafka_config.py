@@ -23,13 +23,10 @@ JAVA_ALONE = (
 
 
 class KafkaConfig(NamedTuple):
-    """What a server.properties says.
-
-    taken        the settings that are taken from it, by name
-    left         the names of all others
+    """left         the names of settings that are not taken
     listeners    the names of the broker's listeners, in small letters
     mechanisms   those that the broker enables, in small letters
-    is_whole     whether it says which listeners the broker has
+    is_whole     it says which listeners the broker has
     secret_files the file itself where it holds secrets, and those with values that it takes from elsewhere
     """
 
@@ -71,8 +68,7 @@ def read_kafka_config(path: str, wanted: Iterable[str], of_listeners: Iterable[s
 
 
 def is_of_listener(name: str, of_listeners: Iterable[str]) -> bool:
-    """Whether a name is `listener.name.<listener>.<setting>` or `listener.name.<listener>.<mechanism>.<setting>` of one
-    of these settings."""
+    """The name is `listener.name.<listener>.<setting>` or `listener.name.<listener>.<mechanism>.<setting>`."""
     return setting_of_listener(name, of_listeners) is not None
 
 

@@ -161,7 +161,7 @@ async def _ask(question: str) -> bool:
 
 
 async def _answer() -> bytes:
-    """The next line of standard input. It is read where Ctrl-C ends the wait: that of a thread nobody can end."""
+    """Reads standard input where Ctrl-C ends the wait: nobody can end that of a thread."""
     answer = bytearray()
     if sys.stdin is None:
         return b""

@@ -20,8 +20,9 @@ CLIENT_AUTH = "ssl.client.auth"
 
 
 def complete_listeners(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Completes the values with the security protocol of each listener, and an advertised listener for each in the same
-    order. Raises UsageError."""
+    """Adds the security protocol of each listener, and an advertised listener for each in the same order. Raises
+    UsageError.
+    """
     try:
         protocols = protocols_of_listeners(values[PROTOCOL_MAP] or "")
     except BadSetting as error:
@@ -37,8 +38,7 @@ def complete_listeners(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sasl_sources(listeners: Sequence[Endpoint], values: Mapping[str, Any]) -> SaslSources | None:
-    """What the listeners with SASL need; None where there are none. Reads nothing but the file of logins. Raises
-    UsageError."""
+    """None where no listener has SASL. Reads nothing but the file of logins. Raises UsageError."""
     properties = security_properties(values)
     names = [one.listener for one in listeners if uses_sasl(one.security_protocol)]
     try:
@@ -50,7 +50,7 @@ def sasl_sources(listeners: Sequence[Endpoint], values: Mapping[str, Any]) -> Sa
 def listener_security(
     listeners: Sequence[Endpoint], values: Mapping[str, Any], sasl: SaslSources | None = None
 ) -> dict[str, ListenerSecurity]:
-    """The security of each listener by its name. Reads the stores. Raises UsageError."""
+    """By listener name. Reads the stores. Raises UsageError."""
     properties = security_properties(values)
     try:
         return {one.listener: _security(one, properties, sasl) for one in listeners}

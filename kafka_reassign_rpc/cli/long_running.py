@@ -44,7 +44,7 @@ def check_level(level: str) -> None:
 
 
 def set_up_logging(level: str, log_format: str) -> None:
-    """Log on standard error. Standard output is for the ready line alone."""
+    """Logs go to standard error. Standard output is for the ready line alone."""
     check_level(level)
     handler = logging.StreamHandler(sys.stderr)
     text = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
@@ -55,14 +55,13 @@ def set_up_logging(level: str, log_format: str) -> None:
 
 
 def announce(line: str) -> None:
-    """Print the ready line: from now on this process can be used."""
+    """Prints the ready line: from now on this process can be used."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 async def ended_first(work: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:
-    """Wait for the end of `work`, or until `stop` is set. Returns whether `work` has ended; else it is cancelled, and
-    has cleaned up."""
+    """Returns whether `work` has ended before `stop` was set; else it is cancelled, and has cleaned up."""
     working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
     try:
         await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -73,7 +72,7 @@ async def ended_first(work: Coroutine[Any, Any, None], stop: asyncio.Event) -> b
 
 
 def _why(error: Exception) -> str:
-    """An error of the system or of this product in words; of a defect also the name of its class."""
+    """A defect has also the name of its class."""
     foreseen = isinstance(error, OSError) or type(error).__module__.startswith("kafka_reassign_rpc.")
     return error_text(error) if foreseen else f"defect: {type(error).__name__}: {error}"
 
@@ -81,7 +80,7 @@ def _why(error: Exception) -> str:
 def run_until_signalled(
     main: Callable[[asyncio.Event], Awaitable[None]], log_format: str, *, loop: LoopName | Literal["auto"] = "auto"
 ) -> int:
-    """Run `main(stop)`. SIGTERM and SIGINT set `stop`; a second signal cancels.
+    """SIGTERM and SIGINT set `stop` of `main(stop)`; a second signal cancels.
 
     Returns exit code 0, or 1 after one line about the error, which has the format of the log.
     """

@@ -25,10 +25,7 @@ class CliCommand(Protocol):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code.
-
-    0: success; 1: failure; 2: wrong flags or settings, or a missing extra.
-    """
+    """Returns 0: success; 1: failure; 2: wrong flags or settings, or a missing extra."""
     arguments = sys.argv[1:] if argv is None else argv
     return written_out("kafka-reassign-rpc", lambda: _run(arguments))
 

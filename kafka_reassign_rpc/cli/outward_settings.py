@@ -143,9 +143,8 @@ OUTWARD_SETTINGS: tuple[Setting, ...] = (
 
 
 def links(properties: Mapping[str, str], listener: str | None) -> BrokerLinks:
-    """How this server connects to brokers, to the listener of that name. Reads keystores. Raises UsageError.
-
-    properties   the settings of security
+    """How this server connects to brokers, to the listener of that name. `properties` are the settings of security.
+    Reads keystores. Raises UsageError.
     """
     try:
         return broker_links({**properties, **({} if listener is None else {brokers.LISTENER: listener})})
@@ -154,7 +153,7 @@ def links(properties: Mapping[str, str], listener: str | None) -> BrokerLinks:
 
 
 def access(properties: Mapping[str, str]) -> Access:
-    """Returns how this server connects to ZooKeeper. Reads keystores. Raises UsageError."""
+    """How this server connects to ZooKeeper. Reads keystores. Raises UsageError."""
     try:
         return zookeeper_access(properties)
     except BadSetting as error:

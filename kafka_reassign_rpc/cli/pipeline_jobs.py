@@ -43,7 +43,7 @@ def connection_of(arguments: argparse.Namespace) -> Connection:
 
 @contextmanager
 def connected(arguments: argparse.Namespace) -> Iterator["ReassignmentClient"]:
-    """A client with the connection arguments. Raises UsageError, Unreachable."""
+    """Raises UsageError, Unreachable."""
     from kafka_reassign_rpc.client import ReassignmentClient
     from kafka_reassign_rpc.reassign_command.action_context import check_addresses
     from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
@@ -60,7 +60,7 @@ def connected(arguments: argparse.Namespace) -> Iterator["ReassignmentClient"]:
 
 
 def client_of(arguments: argparse.Namespace, address: str) -> "ReassignmentClient":
-    """A client of the server at HOST:PORT, with the same configs. The caller closes it. Raises Unreachable."""
+    """Makes a client of the server at HOST:PORT, with the same configs. The caller closes it. Raises Unreachable."""
     from kafka_reassign_rpc.client import ReassignmentClient
     from kafka_reassign_rpc.client.running_servers import configs_of_another
 
@@ -79,7 +79,7 @@ def _configs(arguments: argparse.Namespace, warn: Callable[[str], None]) -> dict
 
 
 def run_job(name: str, job: Callable[[], int]) -> int:
-    """Run the job and return its exit code. An error becomes one line and its exit code.
+    """Returns the job's exit code. An error becomes one line and its exit code.
 
     SIGTERM ends it as Ctrl-C does: what is half written goes, and the exit code is 143. A second one ends it at once.
     """
@@ -102,9 +102,8 @@ def run_job(name: str, job: Callable[[], int]) -> int:
 
 @contextmanager
 def _cleaned_up_on_sigterm() -> Iterator[None]:
-    """A signal ends the block with SystemExit. Only the main thread gets signals: elsewhere nothing changes.
-
-    What fails on the way out, such as a call to Spark that the signal broke off, does not take its place.
+    """A signal ends the block with SystemExit, and a failure on the way out, such as a call to Spark that the signal
+    broke off, does not replace that. Only the main thread gets signals: elsewhere nothing changes.
     """
     received: list[int] = []
 
@@ -132,7 +131,7 @@ def say(text: str) -> None:
 
 
 def tell_verified(plan: object, broken: Sequence["RuleViolation"], moves: int) -> int:
-    """What `plan verify` says of a plan, and its exit code."""
+    """Returns the exit code of `plan verify`."""
     for one in broken:
         say(str(one))
     rows = sum(one.rows for one in broken)
@@ -143,6 +142,6 @@ def tell_verified(plan: object, broken: Sequence["RuleViolation"], moves: int) -
 
 
 def say_left_out(reason: str, count: int, of: str, first: Sequence[str]) -> None:
-    """What a plan leaves out for one reason. `of`: what is counted; `first`: some of the names."""
+    """`of`: what is counted; `first`: some of the names."""
     named = ", ".join(first[:5]) + (", …" if count > 5 else "")
     say(f"left out: {counted(count, of)}: {reason} ({named})")

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Kind(NamedTuple):
-    """A kind of plan: what it does, an example, and its flags beside those of all kinds."""
+    """`flags` are those beside the flags of all kinds."""
 
     help: str
     example: str
@@ -261,7 +261,6 @@ def _broker_ids(flag: str, text: str | None) -> tuple[int, ...]:
 
 
 def _parts(arguments: argparse.Namespace) -> "dict[GoalKind, tuple[int, ...]]":
-    """The brokers of each goal that a plan combines."""
     from kafka_reassign_rpc.planner.goals_and_options import GoalKind
 
     asked = ((kind, getattr(arguments, kind, None)) for kind in (GoalKind.HEAL, GoalKind.DRAIN, GoalKind.EXPAND))

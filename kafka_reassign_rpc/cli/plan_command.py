@@ -142,7 +142,7 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
 
 
 def summary_text(summary: "PlanSummary", out: "StorePath") -> str:
-    """The plan in a few lines; the first says if it is incomplete."""
+    """The first of the lines says if the plan is incomplete."""
     from kafka_reassign_rpc.pipeline.plans.plan_summary import incomplete_text
 
     incomplete = incomplete_text(summary)

@@ -104,7 +104,7 @@ def _wanted(arguments: argparse.Namespace) -> "MoveFilter":
 
 
 def _listed(flag: str, given: list[str]) -> list[str]:
-    """The values of a flag that may be repeated and that takes lists."""
+    """Joins the values of a flag that may be repeated and that takes lists."""
     found = [one.strip() for text in given for one in text.split(",") if one.strip()]
     if given and not found:
         raise UsageError(f"{flag}: names nothing")
@@ -142,8 +142,6 @@ def _show(arguments: argparse.Namespace, wanted: "MoveFilter", limit: int | None
 
 
 class _Shown:
-    """Prints moves as they come, and counts them."""
-
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
         self._moves = self._bytes = 0
@@ -159,7 +157,7 @@ class _Shown:
             sys.stdout.write(line + "\n")
 
     def end(self, summary: str) -> None:
-        """Prints the last line, of text only."""
+        """JSON has no such line."""
         sys.stdout.write("" if self._as_json else summary + "\n")
         sys.stdout.flush()
 

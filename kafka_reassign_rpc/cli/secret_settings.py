@@ -10,7 +10,7 @@ from kafka_reassign_rpc.security.secret_files import WEBHOOK_SECRET, SecretFile,
 
 
 def secret_files(values: Mapping[str, Any]) -> Iterator[SecretFile]:
-    """The files, by the values that were read from --config and --kafka-config."""
+    """Takes the values that were read from --config and --kafka-config."""
     yield from values[SECRET_FILES]
     own = {name: values[name] for name in (USERS_FILE, WEBHOOK_SECRET)}
     yield from named_files({**security_properties(values), **own})

@@ -66,7 +66,7 @@ class Surroundings(NamedTuple):
 
 
 def listeners_of(properties: Mapping[str, str]) -> set[str]:
-    """The names of a broker's listeners that its properties say, in small letters."""
+    """In small letters."""
     found = {
         word.partition(":")[0]
         for name in ("listeners", "advertised.listeners", "listener.security.protocol.map", "controller.listener.names")
@@ -77,16 +77,15 @@ def listeners_of(properties: Mapping[str, str]) -> set[str]:
 
 
 def mechanisms_of(properties: Mapping[str, str]) -> set[str]:
-    """The mechanisms that a broker's properties enable, in small letters."""
+    """In small letters."""
     setting = "sasl.enabled.mechanisms"
     lists = [value for name, value in properties.items() if name == setting or name.endswith(f".{setting}")]
     return {word.strip().lower() for value in lists for word in value.split(",")} - {""}
 
 
 def unused(names: Iterable[str], around: Surroundings, may_stay: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
-    """The names that mean security and that nobody uses, each with the reason.
-
-    may_stay   names, or patterns with `*`, that the operator lets stay
+    """Gives each name with the reason. Names that fit `may_stay`, which may have `*`, stay with the operator's
+    leave.
     """
     patterns = tuple(may_stay)
     for name in names:
@@ -96,7 +95,7 @@ def unused(names: Iterable[str], around: Surroundings, may_stay: Iterable[str] =
 
 
 def _why_unused(name: str, around: Surroundings) -> str:
-    """The reason, or ""."""
+    """Returns "" if it is used."""
     if name in around.own:
         return ""
     if name.startswith(LISTENER_PREFIX):

@@ -199,8 +199,7 @@ def log_left_out(path: str | None, left_out: Sequence[str]) -> None:
 
 
 def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> ServerConfig:
-    """The configuration of a server with these settings, by their dotted names (see `complete_listeners`). Reads
-    keystores. Raises UsageError."""
+    """Takes settings by their dotted names (see `complete_listeners`). Reads keystores. Raises UsageError."""
     sasl = sasl_sources(values["listeners"], values)
     properties = security_properties(values)
     metrics_security = HttpSecurity() if values["metrics.listener"] is None else http_security(values)
@@ -239,7 +238,7 @@ def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> Serve
 
 
 def authorizer_config(values: dict[str, Any]) -> AuthorizerConfig | None:
-    """The authorizer's settings; None where there is none. Raises UsageError."""
+    """None where there is no authorizer. Raises UsageError."""
     if not values.get(AUTHORIZER):
         return None
     access = next((name for name in values.get(LEFT_OUT, ()) if name.startswith(ACCESS_TO_ACLS)), None)

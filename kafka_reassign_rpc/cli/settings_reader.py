@@ -45,22 +45,20 @@ _DURATIONS = (".ms", ".seconds")
 
 
 class Setting(NamedTuple):
-    """One setting.
-
-    name           the dotted name
+    """name           the dotted name
     parse          turns the flag's text, or the file's value, into the value; raises ValueError with the reason
     default        the value where neither the flag nor the file gives one
     help           the meaning, with the unit and the meaning of special values such as -1
-    dynamic        whether what is set of this name for all servers, or for all brokers, takes precedence
+    dynamic        what is set of this name for all servers, or for all brokers, takes precedence
     group          the heading under which `--help` and the documentation list it
     metavar        what `--help` shows in place of the value
     default_words  the default for people, where `default` itself does not say it
-    of_kafka       whether it is taken from `--kafka-config`
+    of_kafka       `--kafka-config` gives it
     of_kafka_if    the name of the setting that has to be true for that, if any
-    of_listeners   whether a listener may have a value of its own
-    secret         whether it has no flag, and never shows
+    of_listeners   a listener may have its own value
+    secret         it has no flag, and never shows
     variable       the environment variable that gives it where no flag does; "": there is none
-    is_switch      whether the flag alone says true
+    is_switch      the flag alone says true
     has_flag       a table of the file has none
     """
 
@@ -90,7 +88,7 @@ class Setting(NamedTuple):
 
     @property
     def default_text(self) -> str:
-        """The default as a reader of `--help` or the documentation understands it."""
+        """Readers of `--help` and of the documentation see it."""
         if self.default_words:
             return self.default_words
         if isinstance(self.default, bool):
@@ -109,7 +107,7 @@ def listener_setting(
     kafka: bool = True,
     secret: bool = False,
 ) -> Setting:
-    """A setting of listeners, of which each may have a value of its own. `kafka`: brokers have it too."""
+    """Each listener may have its own value. `kafka`: brokers have it too."""
     return Setting(
         name,
         parse,
@@ -125,7 +123,6 @@ def listener_setting(
 
 
 def add_flags(parser: argparse.ArgumentParser, settings: Iterable[Setting]) -> None:
-    """Add `--config FILE`, `--kafka-config FILE` and one flag for each setting, group by group."""
     parser.add_argument("--config", metavar="FILE", help="a TOML file with settings by their dotted names")
     parser.add_argument(
         "--kafka-config",
@@ -165,8 +162,9 @@ class _SecretFlag(argparse.Action):
 
 
 def read_settings(arguments: argparse.Namespace, settings: Iterable[Setting]) -> dict[str, Any]:
-    """The value of every setting by its dotted name, also of those of single listeners that are set. Raises UsageError,
-    which names the flag or the file's key."""
+    """Values by dotted names, with those of single listeners that are set. Raises UsageError, which names the flag or
+    the file's key.
+    """
     known = {setting.name: setting for setting in settings}
     from_file = _read_toml(arguments.config) if arguments.config else {}
     for name in from_file:
@@ -229,7 +227,7 @@ def _of_listeners(known: Mapping[str, Setting]) -> Collection[str]:
 
 
 def _read_kafka_config(path: str, known: Mapping[str, Setting]) -> KafkaConfig:
-    """What a server.properties says. Blank values are as good as none."""
+    """Blank values count as none."""
     found = read_kafka_config(path, _of_kafka(known), _of_listeners(known))
     taken = {
         name: value
@@ -240,7 +238,7 @@ def _read_kafka_config(path: str, known: Mapping[str, Setting]) -> KafkaConfig:
 
 
 def _of_listener(name: str, known: Mapping[str, Setting]) -> Setting | None:
-    """The setting of which a name gives the value for one listener, or None."""
+    """The setting that the name sets for one listener, or None."""
     found = setting_of_listener(name, _of_listeners(known))
     return None if found is None else known[found]
 
@@ -253,7 +251,7 @@ def _parsed(setting: Setting, place: str, value: Any) -> Any:
 
 
 def _plain_number(name: str, given: Any) -> Any:
-    """Sizes and durations as people write them in the unit of the setting; anything else as it is given."""
+    """Converts sizes and durations as people write them; returns anything else as it is."""
     if isinstance(given, str):
         if name.endswith(_SIZES):
             return _or(parse_size(given), given)
@@ -275,7 +273,7 @@ def _hint(name: str) -> str:
 
 
 def _read_toml(path: str) -> dict[str, Any]:
-    """The values of a TOML file by dotted names. Raises UsageError."""
+    """Uses dotted names. Raises UsageError."""
     try:
         with Path(path).open("rb") as file:
             return dict(_flatten(tomllib.load(file)))

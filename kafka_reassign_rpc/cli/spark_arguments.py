@@ -76,7 +76,7 @@ def spark_session(
     *,
     imports: str | None = None,
 ) -> "AbstractContextManager[SparkSession]":
-    """A session with the arguments for Spark, which are checked already. For the others see `spark_session.session`."""
+    """The arguments are checked already. For the others see `spark_session.session`."""
     from kafka_reassign_rpc.pipeline.spark_session import session
 
     return session(

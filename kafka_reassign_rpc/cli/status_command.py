@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def seen_of(status: ClusterStatus, configs: Mapping[str, Any] | None, seconds: float, *, as_json: bool) -> "Seen":
-    """The status document: of a controller it is asked, as by `kafka-reassign --status`. Raises KafkaError."""
+    """Asks a controller for the status document, as `kafka-reassign --status` does. Raises KafkaError."""
     from kafka_reassign_rpc.reassign_command import action_status
     from kafka_reassign_rpc.reassign_command.status_text import Seen
 
@@ -129,7 +129,6 @@ def seen_of(status: ClusterStatus, configs: Mapping[str, Any] | None, seconds: f
 
 
 def _lines(status: ClusterStatus, seen: "Seen") -> Iterator[str]:
-    """Who controls the cluster, the document, and what only this command knows."""
     from kafka_reassign_rpc.reassign_command.history_plots import ASCII, BLOCKS
     from kafka_reassign_rpc.reassign_command.output import Output
     from kafka_reassign_rpc.reassign_command.status_text import fitted, lines

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.support.human_units import duration
 
 
 class StatusDrawing:
-    """Draws until `close`. elapsed: seconds for which the job has been at work."""
+    """Draws until `close`. `elapsed`: seconds for which the job has been at work."""
 
     def __init__(self, stream: TextIO, elapsed: Callable[[], float], text: str) -> None:
         self._elapsed = elapsed
@@ -38,7 +38,7 @@ class StatusDrawing:
         self._text = text
 
     def close(self) -> None:
-        """Take the line away: the cursor shows again."""
+        """The cursor shows again."""
         self._live.stop()
 
     def _line(self) -> Table:

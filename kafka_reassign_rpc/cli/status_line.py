@@ -16,14 +16,15 @@ _drawn: "set[Status]" = set()
 
 
 def clear_status_lines() -> None:
-    """Take every status line away. A job calls this when it ends, however it ends: the cursor shows again."""
+    """A job calls this when it ends, however it ends: the cursor shows again."""
     for status in list(_drawn):
         status.clear()
 
 
 class Status:
-    """On a terminal one line that changes in place, with the time since the job began; elsewhere a line of text every
-    few seconds."""
+    """On a terminal one line changes in place, with the time since the job began; elsewhere a line comes every few
+    seconds.
+    """
 
     def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = sys.stderr if stream is None else stream
@@ -40,7 +41,7 @@ class Status:
             self._print(text)
 
     def say(self, text: str) -> None:
-        """Print a line that stays."""
+        """The line stays."""
         self.clear()
         self._print(text)
 

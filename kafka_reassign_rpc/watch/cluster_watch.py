@@ -55,7 +55,6 @@ class ClusterWatch:
         self.metrics.show(self.status, lambda: stats, {})
 
     def pages(self) -> dict[str, Page]:
-        """By path."""
         return {page_of(self.name) if path == "/" else path: page for path, page in self.api.pages.items()}
 
     def _record(self, events: Sequence[Event]) -> None:

@@ -56,7 +56,7 @@ class WatchedCluster(NamedTuple):
 
 
 def clusters(value: Any) -> tuple[WatchedCluster, ...]:
-    """The tables `[[cluster]]` of a settings file. Raises ValueError."""
+    """Takes the tables `[[cluster]]` of a settings file. Raises ValueError."""
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise ValueError("write [[cluster]], in double brackets, above each cluster")
     if not 1 <= len(value) <= MOST_CLUSTERS:

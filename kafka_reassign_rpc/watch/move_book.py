@@ -29,7 +29,7 @@ NOT_TOLD = "no broker tells the replicas of its partition"
 
 
 class Standing(NamedTuple):
-    """What a broker tells of a partition. `topic_id`: "" where it tells none."""
+    """A broker's answer about a partition. `topic_id` is "" where it tells none."""
 
     replicas: tuple[int, ...]
     topic_id: str = ""
@@ -40,8 +40,7 @@ Told = Mapping[TopicPartition, Standing | None]
 
 
 class _Move:
-    """A move that is followed. `unlisted`: looks since it was listed; `alike`: of these, how many in a row gave the
-    same answer, `last`."""
+    """`unlisted`: looks since it was listed; `alike`: of these, how many in a row gave the same answer, `last`."""
 
     __slots__ = ("alike", "last", "record", "topic_id", "unlisted")
 
@@ -69,19 +68,20 @@ class MoveBook:
 
     @property
     def follows_some(self) -> bool:
-        """Whether there are moves."""
         return bool(self._moves)
 
     @property
     def topics(self) -> set[str]:
-        """Those of moves whose outcome is not known yet."""
+        """Topics of moves whose outcome is not known yet."""
         return {name.topic for name in self._moves}
 
     def observe(
         self, at: int, listed: Listed, told: Told, at_rest: Mapping[TopicPartition, Sequence[int]]
     ) -> list[Event]:
-        """One look. `at`: ms since 1970; `listed`: what is in flight; `at_rest`: replicas in their order, of partitions
-        that were seen before they moved. The list is older than what is told. Returns what has happened."""
+        """Returns what has happened since the look before. `at`: ms since 1970; `listed`: what is in flight;
+        `at_rest`: replicas in their order, of partitions that were seen before they moved. The list is older than
+        what is told.
+        """
         events = [*self._events(at, listed, told, at_rest)]
         self._looks += 1
         return events
@@ -151,7 +151,7 @@ def _answer(name: TopicPartition, one: _Move, told: Told) -> str:
 def _replaced(
     name: TopicPartition, known: _Move, move: PartitionReassignment, standing: Standing | None
 ) -> Iterator[Event]:
-    """What has become of the known move, where another one is listed for its partition."""
+    """Another move is listed for the partition of the known one: says what has become of that."""
     record = known.record
     if standing is not None and known.topic_id and standing.topic_id and standing.topic_id != known.topic_id:
         yield replace(_event(catalogue.MOVE_GONE, name, record), reason=DELETED)

@@ -20,8 +20,6 @@ BYTES_PER_S = 250_000
 
 
 class Ask(Enum):
-    """What is asked."""
-
     MOVES = "moves"
     SIZES = "sizes"
     LOST = "lost brokers"
@@ -59,7 +57,6 @@ class Pace:
         self._asked[what] = now, pause_s
 
     def due_in_s(self, what: Ask, now: float, *, moving: bool, hurry: bool = False) -> float:
-        """0: now."""
         known = self._asked.get(what)
         if known is None:
             return 0.0

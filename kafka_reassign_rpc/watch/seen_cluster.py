@@ -13,12 +13,11 @@ from kafka_reassign_rpc.watch.move_book import Standing
 
 
 def in_flight(listed: Listed) -> Listed:
-    """Without moves that wait: what they wait for, and who has asked for them, only the controller knows."""
+    """Leaves out moves that wait: what they wait for, and who has asked for them, only the controller knows."""
     return {name: move for name, move in listed.items() if not move.is_waiting}
 
 
 def told_of(topics: Iterable[TopicInfo]) -> dict[TopicPartition, Standing | None]:
-    """What brokers tell of the partitions of these topics."""
     return {
         TopicPartition(topic.name, index): Standing(found.replicas, topic.topic_id)
         for topic in topics
@@ -28,7 +27,7 @@ def told_of(topics: Iterable[TopicInfo]) -> dict[TopicPartition, Standing | None
 
 
 def missing(topics: Sequence[TopicInfo], names: Iterable[TopicPartition]) -> dict[TopicPartition, None]:
-    """Those of `names` that a broker says do not exist. A topic without an answer is not among them."""
+    """A broker says that these do not exist. A topic without an answer is not among them."""
     found = {topic.name: topic for topic in topics}
     return {
         name: None
@@ -60,7 +59,7 @@ def made_new(
     records: Records,
     at: int,
 ) -> Cluster:
-    """After a look at all topics."""
+    """Follows a look at all topics."""
     cluster = cluster_of(nodes, topics, listed, records)
     if former is not None:
         cluster.soft = former.soft
@@ -77,7 +76,7 @@ def brought_up_to_date(
     records: Records,
     at: int,
 ) -> Iterator[None]:
-    """After a look at these topics alone. Others see the cluster between the steps."""
+    """Follows a look at these topics alone. Others see the cluster between the steps."""
     cluster.brokers = brokers_of(nodes)
     cluster.failed = {one: since for one, since in cluster.failed.items() if one not in cluster.brokers}
     before = dict(cluster.failed)
@@ -107,7 +106,7 @@ def _date_losses(cluster: Cluster, former: Cluster | None, at: int) -> None:
 
 
 def at_rest(cluster: Cluster | None, listed: Listed) -> dict[TopicPartition, Sequence[int]]:
-    """The replicas of listed partitions, in their order, as they were seen before they moved."""
+    """Keeps the order of replicas as it was seen before they moved."""
     if cluster is None:
         return {}
     seen = {name: cluster.get(*name) for name in listed}
@@ -115,5 +114,4 @@ def at_rest(cluster: Cluster | None, listed: Listed) -> dict[TopicPartition, Seq
 
 
 def with_replicas(topics: Iterable[TopicInfo]) -> set[int]:
-    """Nodes that have replicas."""
     return {one for topic in topics for partition in topic.partitions.values() for one in partition.replicas}

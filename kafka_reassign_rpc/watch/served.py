@@ -21,11 +21,8 @@ CLUSTERS = "/api/v1/clusters"
 
 
 class ServedWatch:
-    """Use it as an async context manager; then `address` has host and port.
-
-    watches  of each cluster; one without a name is alone
-    address  where to listen
-    page     whether the status pages and their API are served
+    """Use it as an async context manager; then `address` has host and port. A single cluster in `watches` has no name.
+    `page`: the status pages and their API are served.
     """
 
     def __init__(
@@ -72,7 +69,7 @@ class ServedWatch:
         return await in_turns(metrics_of_clusters({one.name: one.metrics for one in self.watches}))
 
     def _ready(self) -> HttpPage:
-        """Of several clusters one that is seen is enough: a bad one does not take the process away from the others."""
+        """One cluster that is seen is enough: a bad one does not take the process away from the others."""
         if self._is_one:
             return readiness(self.watches[0].status())
         seen = sum(one.watcher.view().term is not None for one in self.watches)

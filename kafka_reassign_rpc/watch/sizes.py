@@ -31,7 +31,7 @@ def heard(answer: BrokerLogDirs | KafkaError | None) -> Heard:
 
 
 def lacking(found: Mapping[int, Heard]) -> str:
-    """What is not known of sizes, and why; "": nothing."""
+    """Says what is not known of sizes, and why; "": nothing."""
     of = {kind: sorted(broker for broker, one in found.items() if one is kind) for kind in Heard}
     if of[Heard.REFUSED]:
         return "Bytes, rates and remaining times are not seen: they need the operation DESCRIBE on the cluster"
@@ -45,7 +45,6 @@ def lacking(found: Mapping[int, Heard]) -> str:
 
 
 def to_ask(cluster: Cluster) -> dict[int, dict[str, list[int]]]:
-    """The moving partitions of each broker that is there."""
     asked: dict[int, list[TopicPartition]] = {}
     for topic, indexes in cluster.moving.items():
         for index in indexes:

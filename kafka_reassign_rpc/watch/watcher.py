@@ -63,7 +63,7 @@ Sizes = BrokerLogDirs | KafkaError
 
 
 class _Asked(NamedTuple):
-    """A broker that is asked for sizes of these partitions. The answer has the time at which it came, and its cost."""
+    """The answer has the time at which it came, and its cost."""
 
     task: asyncio.Task[tuple[Sizes, float, Traffic]]
     began: float
@@ -74,7 +74,7 @@ Record = Callable[[Sequence[Event]], None]
 
 
 class _Named(logging.LoggerAdapter[logging.Logger]):
-    """Of several clusters a line says which one it is about."""
+    """With several clusters, names the cluster in each line."""
 
     def process(self, msg: str, kwargs: MutableMapping[str, Any]) -> tuple[str, MutableMapping[str, Any]]:
         name = (self.extra or {}).get("cluster")
@@ -130,7 +130,7 @@ class Watcher:
     # ------------------------------------------------------------------------------------------------ what is seen
 
     def view(self) -> ServerView:
-        """Of the cluster, as it was seen last."""
+        """Shows what was seen last."""
         cluster = self._cluster
         is_seen = cluster is not None and (
             not self._failures or asyncio.get_running_loop().time() - self._seen_at < STALE_S
@@ -186,13 +186,13 @@ class Watcher:
 
     @property
     def answers(self) -> bool:
-        """Whether the cluster has answered the last look."""
+        """True if the cluster has answered the last look."""
         return not self._failures and self._cluster is not None
 
     # ---------------------------------------------------------------------------------------------------- the loop
 
     async def run(self) -> None:
-        """Look until it is cancelled."""
+        """Looks until it is cancelled."""
         backoff = Backoff(0.5, LONGEST_WAIT_S)
         try:
             while True:
@@ -202,7 +202,7 @@ class Watcher:
             await self._close()
 
     async def _try(self, backoff: Backoff) -> float:
-        """One look. Returns how long to wait."""
+        """Looks once. Returns how long to wait."""
         try:
             await self._look()
         except (KafkaError, ProtocolError, OSError, EOFError) as error:
@@ -365,7 +365,7 @@ class Watcher:
         await turns.through(self._health.update(cluster))
 
     def _compared(self, at: int, topics: Sequence[TopicInfo], listed: Listed) -> list[Event]:
-        """In a thread: only this look reads and changes the book meanwhile, and nobody changes the cluster."""
+        """Runs in a thread: meanwhile only this look reads and changes the book, and nobody changes the cluster."""
         told = {**seen_cluster.told_of(topics), **seen_cluster.missing(topics, {*self._book.records, *listed})}
         return self._book.observe(at, listed, told, seen_cluster.at_rest(self._cluster, listed))
 
@@ -398,7 +398,7 @@ class Watcher:
         await self._sample(cluster)
 
     async def _forget_sizes(self, cluster: Cluster) -> None:
-        """The last move has ended: no figure of it is of use to the next one."""
+        """After the last move has ended, no figure of it is of use to the next one."""
         for known in (self._heard, self._sizes, self._sizes_told):
             known.clear()
         self._set_unseen(Ask.SIZES, "")
@@ -440,7 +440,7 @@ class Watcher:
             self._set_unseen(Ask.CONFIGS, known.lacking)
 
     async def _look_at_lost_brokers(self, client: AsyncReassignmentClient, cluster: Cluster) -> None:
-        """Nothing is asked where no broker is lost and every moving partition has a leader."""
+        """Asks nothing where no broker is lost and every moving partition has a leader."""
         with counted() as cost:
             found, lacking = await client.kraft_facts(cluster, self._quiet_s)
         self._pace.asked(Ask.LOST, self._now(), cost)
@@ -448,10 +448,10 @@ class Watcher:
         self._set_unseen(Ask.LOST, lacking)
 
     def _set_unseen(self, what: Ask, text: str) -> None:
-        """Something cannot be seen, or can by now."""
+        """An empty text: it can be seen again."""
         if not text:
             if self._unseen.pop(what, None) is not None:
-                self._log.info("%s can be seen again: the status and the metrics show them", what.name.lower())
+                self._log.info("%s can be seen again: status and metrics show them", what.value)
             return
         if self._unseen.get(what) != text:
             self._log.warning("%s", text)
