@@ -1,5 +1,5 @@
 """Writes the pages that follow from the code: settings.md, metrics.md, events.md, errors.md, apis.md,
-connections.md, snapshots.md and status-api.md.
+connections.md, snapshots.md, plans.md and status-api.md.
 
 `python -m docs.generate` writes them; `python -m docs.generate --check` writes nothing, and its exit code 1 says that
 one of them is out of date.
@@ -17,6 +17,7 @@ from typing import Any
 from docs.error_advice import ADVICE
 from docs.markdown import NOTE, code, table
 from docs.own_messages import MESSAGES
+from docs.plan_columns import plans_page
 from docs.snapshot_columns import snapshots_page
 from docs.status_api import status_api_page, status_schema_file
 from kafka_reassign_rpc.api.api_definition import ApiGroup
@@ -333,6 +334,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "apis.md": apis_page,
     "connections.md": connections_page,
     "snapshots.md": snapshots_page,
+    "plans.md": plans_page,
     "status-api.md": status_api_page,
     "status-api.schema.json": status_schema_file,
 }

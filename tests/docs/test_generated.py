@@ -9,6 +9,7 @@ import pytest
 from docs import generate
 from docs.error_advice import ADVICE
 from docs.own_messages import MESSAGES
+from docs.plan_columns import TABLES
 from docs.status_api import status_schemas
 from kafka_reassign_rpc.api import large_requests
 from kafka_reassign_rpc.api.registry import SERVER_APIS
@@ -54,6 +55,8 @@ def names_in_catalogue(page: str) -> list[str]:
         return [state.name for states in (Work, Stream, Pause) for state in states]
     if page == "snapshots.md":
         return [column.name for columns in COLUMNS.values() for column in columns]
+    if page == "plans.md":
+        return [name for one in TABLES for name in one.schema.names]
     if page == "status-api.schema.json":
         return []
     return [*catalogue.EVENTS, *catalogue.EVERY_EVENT, *catalogue.EVENT_FIELDS]
