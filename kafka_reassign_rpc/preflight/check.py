@@ -46,7 +46,7 @@ class NoChroot(Exception):
 
 
 async def check(config: ServerConfig, seconds: float, logins: BrokerLogins = _NOTHING_KNOWN) -> list[Finding]:
-    """Could a server with this configuration control the cluster?
+    """Finds out whether a server with this configuration could control the cluster.
 
     seconds   the limit for a ZooKeeper session, for all reads from ZooKeeper, and for each broker
     """
@@ -54,7 +54,7 @@ async def check(config: ServerConfig, seconds: float, logins: BrokerLogins = _NO
 
 
 async def check_for_kraft(config: ServerConfig, seconds: float, flags: str = "") -> list[Finding]:
-    """Could the cluster begin its migration to KRaft? Arguments are those of `check`.
+    """Finds out whether the cluster could begin its migration to KRaft. Arguments are those of `check`.
 
     flags   those with which our other commands reach ZooKeeper as this check does
     """

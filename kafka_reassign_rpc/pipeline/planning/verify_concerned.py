@@ -125,8 +125,8 @@ def _whole_rates(rates: pa.ChunkedArray) -> Ints:
 
 
 def _uneven_over_racks(replicas: Ints, brokers: Sequence[ListedBroker]) -> Mask:
-    """All replicas have racks, but fewer than they could, or more are in one than needed. Where a partition has more
-    replicas than it may, the largest rack may be full.
+    """All replicas have racks, but fewer than they could, or more are in one than needed. Where fewer brokers may hold
+    the partition than it has replicas, as many are needed as the largest rack takes.
 
     It may have replicas on live brokers; on a cordoned one only if it has one there.
     """

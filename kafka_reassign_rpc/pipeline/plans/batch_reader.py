@@ -1,9 +1,9 @@
 """What `submit` reads of a plan: its batches in order, its kind, its cluster.
 
 summary.json              {"kind": "rebalance", "cluster_id": "…", "at": ms of the snapshot, …}
-batches/batch-0001.json   as kafka-reassign-partitions takes it; stock tools skip other fields. Submit refuses a
-                          batch if "expected_replicas" (those of the snapshot) have changed, or by "topic_ids" a topic
-                          was created again. "first_leader", if set, leads before the copy begins
+batches/batch-0001.json   as kafka-reassign-partitions takes it; stock tools skip our fields. Submit refuses the batch
+                          if "expected_replicas", those of the snapshot, have changed, and partitions whose topic has
+                          another id than in "topic_ids". "first_leader", if set, leads before the copy begins
 rollback/                 files of the same form that undo each batch: the highest number comes first
 """
 

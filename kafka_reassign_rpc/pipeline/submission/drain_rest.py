@@ -25,7 +25,7 @@ def moves_of(
 
     nodes     live brokers
     to        the only brokers that get replicas; empty: any
-    staying   partitions that move or wait, on whose behalf ever; and those that the plan left out
+    staying   partitions that move or wait, whoever asked for it; and those that the plan left out
     """
     there = {node.id: PlannerBroker(node.id, node.rack, cordoned=node.id in cordoned) for node in nodes}
     ids: dict[str, str] = {}
