@@ -7,12 +7,12 @@ from importlib.util import find_spec
 
 HAS_KDC = shutil.which("krb5kdc") is not None and all(find_spec(name) is not None for name in ("gssapi", "k5test"))
 """GSSAPI needs a KDC, and packages that are not in requirements.lock since they are compiled."""
-HAS_PROMETHEUS = all(shutil.which(name) for name in ("prometheus", "promtool"))
+HAS_PROMETHEUS = all(shutil.which(name) for name in ("prometheus", "promtool", "curl", "jq"))
 HAS_SYSTEMD = shutil.which("systemd-analyze") is not None and find_library("seccomp") is not None
 """Its package brings libseccomp, through which systemd itself forbids system calls."""
 
 NEED_KDC = ("test_kerberos_cluster.py", "test_kerberos_kdc.py")
-NEED_PROMETHEUS = ("test_with_prometheus.py",)
+NEED_PROMETHEUS = ("test_with_prometheus.py", "test_rates_recipe.py")
 NEED_SYSTEMD = ("test_unit.py",)
 
 
@@ -21,7 +21,7 @@ def left_out(*, kdc: bool, prometheus: bool, systemd: bool) -> Iterator[str]:
     if not kdc:
         yield _line(NEED_KDC, "a KDC, gssapi and k5test (make kerberos)")
     if not prometheus:
-        yield _line(NEED_PROMETHEUS, "prometheus and promtool")
+        yield _line(NEED_PROMETHEUS, "prometheus, promtool, curl and jq")
     if not systemd:
         yield _line(NEED_SYSTEMD, "systemd-analyze and libseccomp (systemd of Debian)")
 

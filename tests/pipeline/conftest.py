@@ -10,8 +10,11 @@ from pyspark.sql import SparkSession
 from kafka_reassign_rpc.client import ReassignmentClient
 from kafka_reassign_rpc.pipeline.spark_session import session, spark_errors_as_job_failed
 from tests.jvm import QUICK
+from tests.optional_software import HAS_PROMETHEUS
 from tests.processes import exists
 from tests.python_client.conftest import whole_cluster
+
+collect_ignore = [] if HAS_PROMETHEUS else ["test_rates_recipe.py"]
 
 
 @pytest.fixture(scope="session")

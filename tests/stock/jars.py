@@ -48,6 +48,12 @@ def tiered_storage() -> str:
     return f"{_jars_of(_POMS / 'local-tiered-storage.xml', 'local-tiered-storage')}/*"
 
 
+def jmx_exporter() -> Path:
+    """The agent that tells Prometheus what a JVM tells by JMX, resolved if need be. Raises JarsUnavailable."""
+    (agent,) = _jars_of(_POMS / "jmx-exporter.xml", "jmx-exporter").glob("jmx_prometheus_javaagent-*.jar")
+    return agent
+
+
 def _jars_of(pom: Path, version: str) -> Path:
     digest = hashlib.sha256(pom.read_bytes()).hexdigest()
     target = CACHE / version
