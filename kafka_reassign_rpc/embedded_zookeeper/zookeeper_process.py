@@ -85,7 +85,7 @@ class EmbeddedZooKeeper:
 
     @property
     def address(self) -> str:
-        """host:port for `zookeeper.connect`."""
+        """Is host:port, for `zookeeper.connect`."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
@@ -110,7 +110,7 @@ class EmbeddedZooKeeper:
         await self.stop()
 
     async def start(self, timeout: float = 60.0) -> None:  # noqa: ASYNC109 (one number for the whole start, ports retried)
-        """Wait until it serves. Raises JavaNotFound, ZooKeeperFailed."""
+        """Waits until it serves. Raises JavaNotFound, ZooKeeperFailed."""
         await self.launch()
         try:
             async with asyncio.timeout(timeout):
@@ -137,7 +137,7 @@ class EmbeddedZooKeeper:
         raise ZooKeeperFailed(f"{reason}; the end of {self.log_file}:\n{self.log_tail()}")
 
     async def launch(self) -> None:
-        """Start the process without waiting: a member of an ensemble cannot serve alone."""
+        """Starts the process without waiting: a member of an ensemble cannot serve alone."""
         if self.running:
             return
         java, jars = await asyncio.to_thread(lambda: (find_java(), class_path()))
@@ -170,16 +170,16 @@ class EmbeddedZooKeeper:
             )
 
     async def kill(self) -> None:
-        """kill -9: nothing is closed, sessions stay in the data for their timeout."""
+        """Sends kill -9: sessions stay in the data for their timeout."""
         await self._end(hard=True)
 
     async def stop(self) -> None:
-        """End the process and unlock the data directory."""
+        """Ends the process and unlocks the data directory."""
         await self._end(hard=False)
         self._give_up_lock()
 
     async def command(self, word: str) -> str:
-        """The answer to a four-letter word (`srvr`, `conf`, `mntr`, `stat`). Raises OSError."""
+        """Returns the answer to a four-letter word (`srvr`, `conf`, `mntr`, `stat`). Raises OSError."""
         reader, writer = await asyncio.open_connection(self.host, self.port)
         try:
             writer.write(word.encode())
@@ -201,7 +201,7 @@ class EmbeddedZooKeeper:
         return "\n".join(tail)
 
     async def _until_serving_or_dead(self) -> bool:
-        """True once *this* server serves on the port. Another one there has another directory."""
+        """Returns True once *this* server serves on the port. Another server there has another directory."""
         mine = f"dataDir={self.data_dir / 'data'}"
         while self.running:
             with contextlib.suppress(OSError):
@@ -273,7 +273,7 @@ class EmbeddedZooKeeper:
 
 @contextlib.contextmanager
 def free_ports(host: str, count: int) -> Iterator[list[int]]:
-    """Distinct free ports from the system, reserved until the block ends."""
+    """Yields distinct free ports from the system, reserved until the block ends."""
     with contextlib.ExitStack() as held:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         ports = []

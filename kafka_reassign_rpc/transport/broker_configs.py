@@ -20,9 +20,8 @@ ConfigEntry = DescribeConfigsResponse.DescribeConfigsResult.DescribeConfigsResou
 
 
 async def broker_configs(client: RpcClient, broker: int, names: Collection[str]) -> list[ConfigEntry]:
-    """The configs with their synonyms, as far as the broker has them.
-
-    Raises ConfigsRefused and what `RpcClient.call` raises.
+    """Returns the configs with their synonyms; those that the broker does not have are absent. Raises ConfigsRefused
+    and what `RpcClient.call` raises.
     """
     version = await client.version(DescribeConfigsRequest)
     asked = DescribeConfigsRequest.DescribeConfigsResource(

@@ -30,7 +30,7 @@ _STORES = tuple(f"ssl.{store}" for store in ("truststore.location", "truststore.
 
 
 def broker_links(values: Mapping[str, str]) -> BrokerLinks:
-    """Reads keystores: call it off the event loop. Raises BadSetting."""
+    """Reads keystores, so call it off the event loop. Raises BadSetting."""
     properties = Properties(values, ("",))
     listener = (properties.text(CONTROL_PLANE) or properties.text(LISTENER) or "").upper() or None
     protocol = _protocol(properties, listener)
@@ -48,7 +48,7 @@ def broker_links(values: Mapping[str, str]) -> BrokerLinks:
 
 
 def _protocol(properties: Properties, listener: str | None) -> str | None:
-    """The protocol that the listener must speak; None: the settings do not say."""
+    """Returns the protocol that the listener must speak, or None if the settings do not say."""
     given = properties.text(PROTOCOL)
     if given is not None:
         if properties.text(LISTENER) is not None:
@@ -83,6 +83,6 @@ def _login(values: Mapping[str, str], mechanism: str, listener: str | None) -> S
 
 
 def entry_for(found: Sequence[JaasEntry], mechanism: str) -> JaasEntry | None:
-    """The entry whose module is for the mechanism, else the only one."""
+    """Returns the entry whose module is for the mechanism, else the only one."""
     module = {"PLAIN": "Plain", "OAUTHBEARER": "OAuthBearer", "GSSAPI": "Krb5"}.get(mechanism, "Scram") + "LoginModule"
     return next((entry for entry in found if entry.module.endswith(module)), found[0] if len(found) == 1 else None)

@@ -37,11 +37,11 @@ class BrokerRefuses(ConnectionError):
 class BrokerLinks:
     """Opens connections to brokers.
 
-    listener   the name of the brokers' listener; None: the one with the name of `protocol`, else the first that speaks
-               it
-    protocol   the security protocol that this listener must speak; None: whichever it registers
-    tls        None: this server has no settings of TLS
-    login      None: this server cannot log in
+    listener   the name of the brokers' listener; None takes the one with the name of `protocol`, else the first
+               that speaks it
+    protocol   the security protocol that this listener must speak; None takes whichever the broker registers
+    tls        is None if this server has no settings of TLS
+    login      is None if this server cannot log in
     """
 
     def __init__(
@@ -63,12 +63,12 @@ class BrokerLinks:
         return len({broker for broker, _ in self._troubles})
 
     async def keep(self) -> None:
-        """Take up new certificates when their files change, until it is cancelled."""
+        """Takes up new certificates when their files change, until it is cancelled."""
         if self._tls is not None:
             await self._tls.keep()
 
     def endpoint(self, broker: Broker) -> Endpoint:
-        """The listener of that name, else the first that speaks the protocol.
+        """Returns the listener of that name, else the first that speaks the protocol.
 
         If the settings name only a protocol, that is also the listener's name
         (KafkaConfig.getInterBrokerListenerNameAndSecurityProtocol).
@@ -83,10 +83,7 @@ class BrokerLinks:
         return broker.endpoints[0]
 
     async def open(self, broker: Broker, client_id: str, timeout_s: float) -> RpcClient:
-        """A connection that is encrypted and logged in as the listener requires.
-
-        Raises BrokerRefuses (an OSError), OSError, TimeoutError, EOFError or ProtocolError.
-        """
+        """Raises BrokerRefuses (an OSError), OSError, TimeoutError, EOFError or ProtocolError."""
         at = self.endpoint(broker)
         try:
             client = await self._open(at, client_id, timeout_s)
@@ -100,9 +97,8 @@ class BrokerLinks:
         return client
 
     async def reach(self, node: Broker, client_id: str, timeout_s: float) -> RpcClient:
-        """A connection to a server of this product; a failure is no trouble of a broker.
-
-        Raises OSError, TimeoutError, EOFError or ProtocolError.
+        """Connects to a server of this product; a failure does not count among `troubles`. Raises as `open`, without
+        BrokerRefuses.
         """
         at = self.endpoint(node)
         try:

@@ -1,4 +1,4 @@
-"""A connection that is encrypted and logged in: SaslHandshake, then SaslAuthenticate until the mechanism is done.
+"""Opens a connection and logs in: SaslHandshake, then SaslAuthenticate until the mechanism is done.
 
 Source: Kafka's SaslClientAuthenticator; KIP-368 for logins that end and are repeated on the same connection.
 """
@@ -34,9 +34,8 @@ async def connect(
     login: SaslLogin | None = None,
     **limits: int,
 ) -> RpcClient:
-    """A connection, over TLS and logged in as given. `limits`: see RpcClient.
-
-    Raises LoginFailed, ssl.SSLError, and OSError, TimeoutError, EOFError or RemoteProtocolError as every request.
+    """`limits` go to RpcClient. Raises LoginFailed, ssl.SSLError, and OSError, TimeoutError, EOFError or
+    RemoteProtocolError as every request.
     """
     client = await RpcClient.open(host, port, client_id, timeout_s, tls, **limits)
     try:
@@ -51,7 +50,7 @@ async def connect(
 
 
 async def log_in(client: RpcClient, login: SaslLogin, host: str) -> None:
-    """Log in, and again before the login ends. Raises LoginFailed, and what every request raises."""
+    """Logs in, and again before the login ends. Raises LoginFailed, and what every request raises."""
     request = SaslHandshakeRequest(mechanism=login.mechanism)
     handshake = await client.call_out_of_turn(SaslHandshakeRequest, request, VERSION)
     if handshake.error_code:
@@ -63,9 +62,9 @@ async def log_in(client: RpcClient, login: SaslLogin, host: str) -> None:
 
 
 async def _exchange_tokens(client: RpcClient, login: SaslLogin, host: str) -> int:
-    """Returns for how many ms the login holds, 0: without end.
+    """Returns for how many ms the login holds; 0 means that it does not end.
 
-    A mechanism may fetch a token or derive a key for a second: it runs off the event loop.
+    A mechanism may take a second to fetch a token or derive a key, so it runs off the event loop.
     """
     exchange = await _step(login, login.exchange, host)
     token = await _step(login, next_token, exchange) or b""

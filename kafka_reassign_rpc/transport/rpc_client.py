@@ -36,9 +36,9 @@ class _Waiting(NamedTuple):
 class RpcClient(asyncio.Protocol):
     """It closes itself after the first error, and then refuses every call.
 
-    timeout_s         how long an answer may take. Answers come in order, so requests behind a lost one wait too
-    max_in_flight     requests sent ahead of their answers; further calls wait for their turn
-    max_answer_bytes  a larger answer is an error
+    timeout_s         limits the wait for an answer, and for those behind it, since answers come in order
+    max_in_flight     limits the requests sent ahead of their answers; further calls wait for their turn
+    max_answer_bytes  limits an answer; a larger one is an error
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class RpcClient(asyncio.Protocol):
 
     @property
     def in_flight(self) -> int:
-        """Requests without an answer."""
+        """Counts the requests without an answer."""
         return len(self._waiting)
 
     @property
     def certificate(self) -> bytes | None:
-        """The broker's certificate (DER); None without TLS."""
+        """Returns the broker's certificate (DER), or None without TLS."""
         secured = None if self._transport is None else self._transport.get_extra_info("ssl_object")
         return None if secured is None else secured.getpeercert(binary_form=True)
 
@@ -104,7 +104,7 @@ class RpcClient(asyncio.Protocol):
         return None if self._transport is None else self._transport.get_extra_info("socket")
 
     def close(self) -> None:
-        """Close at once. Waiting calls raise EOFError."""
+        """Closes at once. Waiting calls raise EOFError."""
         self._end(EOFError("the connection was closed"))
 
     def repeat_login(self, due: float, login: Callable[[], Awaitable[None]]) -> None:
@@ -112,7 +112,9 @@ class RpcClient(asyncio.Protocol):
         self._login_due, self._login = due, login
 
     async def versions(self) -> Mapping[int, tuple[int, int]]:
-        """The versions that the broker serves, by API key; asked once. Raises ConnectionError if it does not say."""
+        """Returns the versions that the broker serves, by API key; asks once. Raises ConnectionError if it does not
+        say.
+        """
         if self._versions is None:
             answer = await self.call(ApiVersionsRequest, ApiVersionsRequest(version=0), 0)
             if answer.error_code:
@@ -121,7 +123,7 @@ class RpcClient(asyncio.Protocol):
         return self._versions
 
     async def version(self, request_class: type[ApiMessage]) -> int:
-        """The highest version that both sides know. Raises NoCommonVersion."""
+        """Returns the highest version that both sides know. Raises NoCommonVersion."""
         served = await self.versions()
         version = common_version(request_class, served)
         if version < 0:
@@ -143,10 +145,11 @@ class RpcClient(asyncio.Protocol):
     async def call(
         self, request_class: type[ApiMessage], body: ApiMessage | bytes, version: int, *, raw: bool = False
     ) -> Any:
-        """The answer to a request: `body` is a message of that class, or the bytes of one.
+        """Returns the answer, or with `raw` the bytes of its body. `body` is a message of that class, or the bytes of
+        one.
 
-        With `raw`, returns the bytes of the answer's body. Raises OSError, TimeoutError, EOFError or
-        RemoteProtocolError. A cancelled call may have sent its request; the connection goes on, and drops the answer.
+        Raises OSError, TimeoutError, EOFError or RemoteProtocolError. A cancelled call may have sent its request; the
+        connection goes on, and drops the answer.
         """
         async with self._turns:
             if self._login is not None:
@@ -162,7 +165,7 @@ class RpcClient(asyncio.Protocol):
     async def call_out_of_turn(
         self, request_class: type[ApiMessage], body: ApiMessage | bytes, version: int, *, raw: bool = False
     ) -> Any:
-        """As `call`, for the login itself, for which all others wait."""
+        """Does what `call` does, for the login itself: all other requests wait for it."""
         if isinstance(self._error, RemoteProtocolError):
             raise self._error
         if self._transport is None or self.is_closed:  # uvloop's transport would raise RuntimeError
