@@ -17,10 +17,7 @@ def hidden_path(path: Path) -> Path:
 
 
 def write_file(path: Path, parts: Iterable[bytes], *, sync: bool = False) -> None:
-    """Write or replace a file.
-
-    With `sync` it survives a loss of power too. Raises OSError and leaves `path` as it was.
-    """
+    """With `sync` the file survives a loss of power too. Raises OSError and leaves `path` as it was."""
     hidden = hidden_path(path)
     hidden = hidden.with_name(f"{hidden.name}.{threading.get_native_id()}")  # another thread may write the same file
     try:
@@ -76,6 +73,6 @@ class AtomicDirectory:
         shutil.rmtree(old, ignore_errors=True)
 
     def discard(self) -> None:
-        """Remove it unless it was published."""
+        """Removes it unless it was published."""
         if not self.is_published:
             shutil.rmtree(self.hidden, ignore_errors=True)

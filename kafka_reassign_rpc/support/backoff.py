@@ -24,7 +24,7 @@ class Backoff:
         return self._waited_s
 
     async def sleep(self, *, longest: bool = False) -> None:
-        """`longest`: wait as long as it ever gets."""
+        """With `longest` it waits as long as it ever gets."""
         if longest:
             self._waited_s = self._longest_s
         await asyncio.sleep(self.next_s())

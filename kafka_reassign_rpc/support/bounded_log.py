@@ -88,7 +88,7 @@ class LineLimit:
         return self._count <= self._lines
 
     def left_out(self, now: float) -> int:
-        """At the end of an interval, how many lines it hid; else 0. Then the next interval begins."""
+        """Returns how many lines the interval hid once it has ended, else 0. Then the next interval begins."""
         if now < self._until or not self._count:
             return 0
         count, self._count = max(0, self._count - self._lines), 0

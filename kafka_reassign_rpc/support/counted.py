@@ -7,19 +7,19 @@ ONE = {"": "", "do": "does", "are": "is", "were": "was", "go": "goes", "have": "
 
 
 def counted(count: int, noun: str, verb: str = "") -> str:
-    """`1 move`, `2 batches`; with a verb `1 move is`, `2 moves are`."""
+    """Returns `1 move` or `2 batches`; with a verb `1 move is` or `2 moves are`."""
     return f"{count} {noun}{plural(count, noun)}{verb and ' '}{agreeing(count, verb)}"
 
 
 def plural(count: int, noun: str = "") -> str:
-    """The ending of the noun."""
+    """Returns the ending of the noun."""
     if count == 1:
         return ""
     return "es" if noun.endswith("ch") else "s"
 
 
 def agreeing(count: int, verb: str) -> str:
-    """`is` for one if `are` stands for many."""
+    """Returns `is` for one where `are` stands for many."""
     return ONE.get(verb, f"{verb}s") if count == 1 else verb
 
 

@@ -73,7 +73,9 @@ def cure(path: Path, rights: Rights, by: Identity) -> str:
 
 
 def readers_of(path: Path) -> tuple[str, str] | None:
-    """Who else may read the file, and what ends it; None: nobody, or unknown. Follows links. Never raises OSError."""
+    """Returns who else may read the file and what ends it, or None if nobody may or it is unknown. Follows links.
+    Never raises OSError.
+    """
     try:
         found = path.stat()
         is_fixed = bool(os.statvfs(path).f_flag & os.ST_RDONLY)

@@ -15,7 +15,7 @@ _PLAIN = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 
 
 def size(count: float) -> str:
-    """Bytes in decimal units: 1.5 GB."""
+    """Shows bytes in decimal units, such as 1.5 GB."""
     value, unit = float(count), 0
     while value >= 999.95 and unit < len(_DECIMAL) - 1:
         value, unit = value / 1000, unit + 1
@@ -23,12 +23,12 @@ def size(count: float) -> str:
 
 
 def utc_time(at: int) -> str:
-    """ms since 1970 in UTC: 2026-11-24 15:42:08."""
+    """Shows ms since 1970 in UTC, such as 2026-11-24 15:42:08."""
     return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def duration(seconds: float) -> str:
-    """The two largest units: 3 min 20 s."""
+    """Shows the two largest units, such as 3 min 20 s."""
     left = max(0, round(seconds))
     if left < 60:
         return f"{left} s"
@@ -42,15 +42,16 @@ def duration(seconds: float) -> str:
 
 
 def parse_size(text: str) -> int | None:
-    """Bytes of `50MB`, `500 MiB`, `1.5GB` or a plain number, or None.
+    """Returns the bytes of `50MB`, `500 MiB`, `1.5GB` or a plain number; None if it is none, or not a whole number of
+    bytes.
 
-    Case does not matter; never a fraction of a byte.
+    Case does not matter.
     """
     return _parse(text, _BYTES)
 
 
 def parse_duration_ms(text: str) -> int | None:
-    """Milliseconds of `20s`, `1.5 min`, `500ms`, `2h`, `1d` or a plain number of them, or None."""
+    """Returns the milliseconds of `20s`, `1.5 min`, `500ms`, `2h`, `1d` or a plain number of them, or None."""
     return _parse(text, _MS)
 
 

@@ -31,7 +31,7 @@ def emptied(*collections: list[Any] | dict[Any, Any] | set[Any]) -> Generator[No
 
 
 def finished(steps: Generator[None, None, T]) -> T:
-    """Do all steps at once, where nothing else waits; returns what they end with."""
+    """Does all steps at once, where nothing else waits, and returns what they end with."""
     while True:
         try:
             next(steps)
@@ -40,6 +40,6 @@ def finished(steps: Generator[None, None, T]) -> T:
 
 
 def run_through(steps: Iterator[None]) -> None:
-    """Do all steps at once."""
+    """Does all steps at once."""
     for _ in steps:
         pass

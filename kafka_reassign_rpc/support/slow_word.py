@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def word_if_slow(say: Callable[[str], None], text: str, seconds: float = 3.0) -> Iterator[None]:
-    """Call `say(text)` once, on a thread, if the block takes longer than so many seconds."""
+    """Calls `say(text)` once, on a thread, if the block takes longer than `seconds`."""
     timer = threading.Timer(seconds, say, [text])
     timer.daemon = True
     timer.start()

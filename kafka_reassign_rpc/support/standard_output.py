@@ -18,7 +18,7 @@ class OutputFailed(Exception):
 
 
 def write_out(stream: TextIO, text: str) -> None:
-    """Write to standard output at once. Raises OutputFailed, and BrokenPipeError if the reader has gone."""
+    """Writes at once. Raises OutputFailed, and BrokenPipeError if the reader has gone."""
     try:
         stream.write(text)
         stream.flush()
@@ -62,7 +62,7 @@ def _is_written(name: str, *, quiet: bool) -> bool:
 
 
 def forget_output() -> None:
-    """Drop further output: the interpreter, too, would fail to write it at its end."""
+    """Drops further output: the interpreter, too, would fail to write it at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

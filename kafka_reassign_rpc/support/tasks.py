@@ -6,7 +6,7 @@ from typing import Any
 
 
 async def end(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel tasks and wait until they are over. Raises the exception with which one of them failed before.
+    """Cancels tasks and waits until they are over. Raises the exception with which one of them failed before.
 
     (A caller that suppresses the CancelledError of a task it awaits would suppress its own cancellation too.)
     """
@@ -20,7 +20,7 @@ async def end(*tasks: asyncio.Task[Any]) -> None:
 
 
 class Background:
-    """Tasks that run from `start` to `close`. `works`: a name for each, and what makes it."""
+    """Runs tasks from `start` to `close`. `works` has a name for each, and what makes it."""
 
     def __init__(self, works: Sequence[tuple[str, Callable[[], Coroutine[Any, Any, None]]]]) -> None:
         self._works = works
@@ -30,5 +30,5 @@ class Background:
         self._tasks = [asyncio.create_task(work(), name=name) for name, work in self._works]
 
     async def close(self) -> None:
-        """Raises what one of them has failed with before."""
+        """Raises the error with which one of them failed before."""
         await end(*self._tasks)
