@@ -23,6 +23,10 @@ a cordoned broker as a replica   never a state, newer       gives another broker
                                  than the cordon            (`topics.cordon_corrections`)
 
 Replicas that are pending deletion get their StopReplica again.
+
+A log that a stock controller of ZooKeeper mode had not yet stopped when it died stays on its broker: it ends a move in
+the topic znode without waiting for the answer to StopReplica (`KafkaController.onPartitionReassignment`), and nothing
+names that replica afterwards. Kafka's failover leaves it too: `ReplicaStateMachine.startup` goes by the assignment.
 """
 
 from msgspec.structs import replace
