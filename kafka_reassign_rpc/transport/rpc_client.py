@@ -36,7 +36,7 @@ class _Waiting(NamedTuple):
 class RpcClient(asyncio.Protocol):
     """It closes itself after the first error, and then refuses every call.
 
-    timeout_s         limits the wait for an answer, and for those behind it, since answers come in order
+    timeout_s         limits the wait for an answer. Answers come in order, so requests behind a lost one wait too
     max_in_flight     limits the requests sent ahead of their answers; further calls wait for their turn
     max_answer_bytes  limits an answer; a larger one is an error
     """
