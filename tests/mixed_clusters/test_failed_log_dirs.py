@@ -43,7 +43,7 @@ async def test_dh_3_what_a_failed_log_dir_of_a_stock_broker_held_is_repaired_and
             await mixed.cluster.configure(mixed.server, {"failure.interval.ms": None})  # a restart takes its time
             acked = load.acked
             await eventually(lambda: load.acked > acked + 20)
-        assert await mixed.zk.children(znode_paths.FAILED_LOG_DIRS) == []
+        await eventually(lambda: is_shown_no_more(mixed))
         repaired = {("jbod", index): found for index, found in (await replicas(mixed)).items()}
 
         await mixed.stock.brokers[BROKER].stop()
@@ -65,6 +65,11 @@ async def is_shown(mixed: MixedCluster, path: str, replicas: int) -> bool:
     shown = [(one.broker_id, one.log_dirs, one.replicas) for one in status.failed_log_dirs]
     assert (shown, status.failed_brokers) == ([(BROKER, [path], replicas)], []), status
     return True
+
+
+async def is_shown_no_more(mixed: MixedCluster) -> bool:
+    """The disk is still bad, and holds nothing any more."""
+    return await mixed.zk.children(znode_paths.FAILED_LOG_DIRS) == []
 
 
 async def replicas(mixed: MixedCluster) -> dict[int, Replicas]:
