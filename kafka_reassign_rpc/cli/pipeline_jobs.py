@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from kafka_reassign_rpc.client import ReassignmentClient
     from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
 
+RAISED_AGAIN_S = 0.5
+"""Seconds after which a SIGTERM that was swallowed ends the job all the same."""
+
 
 def add_connection_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     parser.add_argument(
@@ -104,26 +107,42 @@ def run_job(name: str, job: Callable[[], int]) -> int:
 def _cleaned_up_on_sigterm() -> Iterator[None]:
     """A signal ends the block with SystemExit, and a failure on the way out, such as a call to Spark that the signal
     broke off, does not replace that. Only the main thread gets signals: elsewhere nothing changes.
+
+    Python swallows what a signal raises inside a destructor or a callback of a weak reference (imports have some). So a
+    timer raises it again as long as nothing is on the way out.
     """
     received: list[int] = []
 
-    def end(number: int, _: FrameType | None) -> None:
-        received.append(number)
-        signal.signal(number, signal.SIG_DFL)
-        raise SystemExit(128 + number)
+    def end(_: int, __: FrameType | None) -> None:
+        if not received:
+            received.append(signal.SIGTERM)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_REAL, RAISED_AGAIN_S, RAISED_AGAIN_S)
+        if not _is_ending(sys.exc_info()[1]):
+            raise SystemExit(128 + received[0])
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, end)
+    before, alarm = signal.signal(signal.SIGTERM, end), signal.signal(signal.SIGALRM, end)
     try:
         yield
     except BaseException:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         if received:
             raise SystemExit(128 + received[0]) from None
         raise
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGALRM, alarm)
+
+
+def _is_ending(error: BaseException | None) -> bool:
+    """Whether the exception that is handled now, or one before it, ends the process."""
+    while error is not None and not isinstance(error, SystemExit):
+        error = error.__context__
+    return error is not None
 
 
 def say(text: str) -> None:
