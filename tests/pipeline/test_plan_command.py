@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -129,15 +130,24 @@ def write_large_snapshot(path: Path, partitions: int) -> None:
     pq.write_table(table, snapshot_files.table_path(path, "partitions") / "part-00000.parquet")
 
 
+@pytest.mark.parametrize(
+    "goal",
+    [
+        ("rebalance",),
+        pytest.param(("combine", "--drain", "2", "--expand", "29"), marks=pytest.mark.in_ci),
+        pytest.param(("drain", "--brokers", "2"), marks=pytest.mark.in_ci),
+    ],
+    ids=lambda goal: goal[0],
+)
 async def test_dp_3_a_large_plan_that_gets_sigterm_ends_within_five_seconds_and_leaves_no_temporary_file(
-    tmp_path: Path,
+    tmp_path: Path, goal: Sequence[str]
 ) -> None:
     """In the middle of its rounds: the folder of the plan is there, under its hidden name. Five seconds of CPU time,
     since a busy machine takes longer."""
     snapshot, scratch, out = tmp_path / "snapshot", tmp_path / "scratch", tmp_path / "plan"
     write_large_snapshot(snapshot, 300_000)
     scratch.mkdir()
-    arguments = ["plan", "rebalance", "--snapshot", str(snapshot), "--out", str(out)]
+    arguments = ["plan", *goal, "--snapshot", str(snapshot), "--out", str(out)]
     command = [sys.executable, "-m", "kafka_reassign_rpc.cli.main", *arguments]
     with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(scratch)}, stderr=subprocess.PIPE) as plan:
         hidden = tmp_path / f".plan.{plan.pid}"
