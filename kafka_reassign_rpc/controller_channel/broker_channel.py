@@ -197,7 +197,9 @@ class BrokerChannel:
                 at_length = True
             except (OSError, TimeoutError, EOFError, ProtocolError) as error:
                 log.info(
-                    "broker %d: connection lost (%s), connecting again", self.broker.id, error or type(error).__name__
+                    "broker %d: connection lost (%s); its requests wait until it is back",
+                    self.broker.id,
+                    error or type(error).__name__,
                 )
             except Exception:
                 log.exception("broker %d: a defect kept a request from being sent; trying again", self.broker.id)

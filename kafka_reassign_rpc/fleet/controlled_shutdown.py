@@ -34,10 +34,10 @@ async def controlled_shutdown(link: ControllerConnection, epochs: Callable[[], t
                 if answer.error_code == 0 and not answer.remaining_partitions:
                     return True
                 log.info(
-                    "broker %d: controlled shutdown: error %d, still leads %d partitions",
+                    "broker %d goes on until others lead its %d partitions: error %d, the controller is asked again",
                     epochs()[0],
-                    answer.error_code,
                     len(answer.remaining_partitions),
+                    answer.error_code,
                 )
                 await asyncio.sleep(BETWEEN_S)
     except TimeoutError:

@@ -318,7 +318,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
     def _suspend(self, why: str) -> None:
         self.state.transition_to(States.SUSPENDED)
         self._connected.clear()
-        log.warning("ZooKeeper connection lost, connecting again: %s", why)
+        log.warning("ZooKeeper connection lost, nothing is read or written until it is back: %s", why)
         _call(self.disconnected_hooks)
 
     def _over(self, why: str, *, known_to_server: bool) -> None:
@@ -332,7 +332,9 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
             self._stale = (old, self.password)
         self.session_id, self.password, self.last_zxid = None, NO_PASSWORD, 0
         self.state.transition_to(States.LOST)
-        log.warning("ZooKeeper session %#x is over, and a new one is asked for: %s", old, why)
+        log.warning(
+            "ZooKeeper session %#x is over, and with it what it registered; a new one is asked for: %s", old, why
+        )
         self._signal_change()
         _call(self.over_hooks, old)
 

@@ -185,7 +185,7 @@ async def test_sv_3_a_server_killed_and_started_again_keeps_the_session(
         (told,) = [
             one
             for one in caplog.records
-            if one.getMessage().startswith("ZooKeeper connection lost, connecting again: ")
+            if one.getMessage().startswith("ZooKeeper connection lost, nothing is read or written until it is back: ")
         ]
         assert told.levelname == "WARNING"
         await own_zookeeper.start()

@@ -203,7 +203,7 @@ class EventRecorder:
             await pace.rest()
         for name, number in seen.items():
             if number > LINES:
-                log.info("%s: %d more", name, number - LINES)
+                log.info("%s: %d more, which stand in the event log and the counters alone", name, number - LINES)
 
     def _admits(self, epoch: int, at: int, event: Event) -> bool:
         """Whether to record the event: every decision, and refusals up to a rate. The others are reported later."""
