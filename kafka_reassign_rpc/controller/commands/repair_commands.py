@@ -45,6 +45,8 @@ class RepairMemory:
     left        partitions that a repair could not move
     braked_ms   when too many brokers were last gone, ms
     throttle    what repairs follow since the last diagnosis; None: before the first one
+    seen        registered brokers whose repair this controller has seen, and under which registration: it knows what
+                they have lost, though they may not have answered for all of their replicas
     gone        since when brokers are gone that have no failure (any more), ms; -1: before this controller's term
     """
 
@@ -59,6 +61,7 @@ class RepairMemory:
         self.braked_ms: int | None = None
         self.throttle: HealingThrottle | None = None
         self.gone: dict[int, int] = {}
+        self.seen: Mapping[int, int] = {}
 
     @property
     def impossible(self) -> list[str]:
@@ -158,6 +161,12 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
             broker: memory.missed.get(broker, now_ms) if broker in known or broker in new else now_ms
             for broker in [*lost, *sorted(unjudged)]
         }
+        under_repair = self._waiting_for.keys() | self._moving_from.keys()
+        self._seen = {
+            broker.id: broker.epoch
+            for broker in cluster.brokers.values()
+            if broker.id in under_repair or memory.seen.get(broker.id) == broker.epoch
+        }
         live, soon = frozenset(cluster.brokers), self._now_ms + settings.grace_ms
         self._tried = {
             broker: (at if found == live else min(at, soon), live)
@@ -177,7 +186,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
             braked_ms=memory.braked_ms,
             unapproved=losses.unapproved,
             in_part={broker: one.since for broker, one in same.items()},
-            untold=unjudged | (cluster.soft.unheard - working),
+            untold=unjudged | (cluster.soft.unheard - working - self._seen.keys()),
         )
         diagnosis = diagnose(watch, settings)
         for broker, since in diagnosis.record.items():
@@ -236,7 +245,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         memory.repairs = memory.repairs - self._ended | self._waiting.keys() | self._moving.keys()
         memory.left = {name: left for name, left in memory.left.items() if not left.brokers.isdisjoint(memory.tried)}
         memory.throttle = self._throttle
-        memory.gone = self._gone
+        memory.gone, memory.seen = self._gone, self._seen
         super().durable()
 
     def _gone_besides(self, work: Round, losses: LostReplicas, failed: Mapping[int, int]) -> dict[int, int]:

@@ -75,6 +75,23 @@ async def test_dh_3_a_failed_log_dir_is_shown_until_it_holds_nothing_whatever_it
         assert (await healing.healer.status()).log_dirs == []
 
 
+async def test_dh_3_a_failed_log_dir_that_holds_nothing_is_shown_no_more_though_its_broker_has_not_answered_for_all(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """As a stock broker that has registered before there were topics, and stops no replica on its lost log dir."""
+    await put(zk, WHERE, ALL)
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        healing.failed_dirs[3] = (DISK,)
+        await answers(healing, *ON_DISK)
+        controller.cluster.soft.unheard.add(3)
+        await healing.heal_when_due()
+        await healing.diagnose()
+        assert [one.paths for one in (await healing.healer.status()).log_dirs] == [(DISK,)]
+        await controller.finish_moves()
+        assert (await healing.healer.status()).log_dirs == []
+
+
 async def test_dh_3_a_failed_log_dir_that_only_a_move_would_fill_is_shown_and_has_its_alert(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
