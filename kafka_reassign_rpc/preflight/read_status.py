@@ -6,9 +6,11 @@ tells its epoch: by its events.
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import suppress
 from typing import Any
+
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.client import MOVING, AsyncReassignmentClient, KafkaError, Unreachable, UnsupportedHere
 from kafka_reassign_rpc.client.event_calls import FROM_NOW_ON
@@ -60,7 +62,7 @@ async def from_zookeeper(connect: str, seconds: float, access: Access = PLAIN) -
             cluster_id = await read_state.cluster_id(zk)
     finally:
         await zk.close()
-    run_through(_note_all_that_are_gone(cluster))
+    cluster = finished(_with_all_that_are_gone(cluster))
     moving = Counter(_route(cluster, topic, index) for topic, indexes in cluster.moving.items() for index in indexes)
     waiting = Counter(cluster.queue.routes)
     if cluster.batch is not None:
@@ -84,15 +86,15 @@ async def from_zookeeper(connect: str, seconds: float, access: Access = PLAIN) -
     )
 
 
-def _note_all_that_are_gone(cluster: Cluster) -> Iterator[None]:
+def _with_all_that_are_gone(cluster: Cluster) -> Generator[None, None, Cluster]:
     """Nobody knows since when those are gone that have no failure (any more)."""
     losses = LostReplicas(cluster)
     for topic, index, partition in cluster.all_partitions():
         place = cluster.queue.place(topic, index)
         losses.count(partition, None if place is None else place.move)
         yield
-    for broker in losses.repaired.keys() | losses.awaited.keys() | losses.replicas.keys():
-        cluster.failed.setdefault(broker, UNKNOWN_ID)
+    gone = dict.fromkeys(losses.repaired.keys() | losses.awaited.keys() | losses.replicas.keys(), UNKNOWN_ID)
+    return replace(cluster, failed=gone | cluster.failed)
 
 
 def _parts(cluster: Cluster, now: ControllerNow, cluster_id: str | None) -> StatusParts:
