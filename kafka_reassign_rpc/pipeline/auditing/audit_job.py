@@ -104,7 +104,8 @@ def _loads(partitions: DataFrame, brokers: DataFrame, sizes: DataFrame) -> DataF
     capacity, free = F.col("capacity_bytes"), F.col("free_bytes")
     contradicts = (capacity < 0) | (free < 0) | (free > capacity)
     is_disk = ~F.coalesce(contradicts, F.lit(False))
-    room = F.least(free, F.lit(4 * MOST_BYTES))  # a network file system tells almost 2**63: sums would not fit
+    # A network file system tells almost 2**63: sums would not fit. `least` alone takes null for the largest.
+    room = F.when(free.isNotNull(), F.least(free, F.lit(4 * MOST_BYTES)))
     return every.select(
         *("at", "broker", "rack", "live", "bytes", "replicas", "leaders", "unknown"),
         F.when(is_disk, capacity).alias("capacity"),
