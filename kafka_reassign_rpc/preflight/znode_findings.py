@@ -11,7 +11,7 @@ from kafka_reassign_rpc.preflight import settings_findings, znode_rights
 from kafka_reassign_rpc.preflight.cluster_status import utc
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
 from kafka_reassign_rpc.preflight.read_state import ControllerNow, FirstDecisions, FoundState
-from kafka_reassign_rpc.support.counted import agreeing, counted
+from kafka_reassign_rpc.support.counted import agreeing, counted, plural
 from kafka_reassign_rpc.zookeeper import znode_paths
 
 
@@ -65,12 +65,18 @@ def _topics_and_brokers(state: FoundState) -> Iterator[Finding]:
             f"the znodes of topics cannot be understood: {some(sorted(state.cluster.unreadable))}",
             "repair them: a server leaves these topics as they are",
         )
-    lost = sorted(_replicas(state.cluster) - set(state.cluster.brokers))
-    if lost:
+    held, coming = (found - set(state.cluster.brokers) for found in _replicas(state.cluster))
+    if held:
         yield warning(
             "lost-brokers",
-            f"brokers {some(lost)} hold replicas and are not registered",
+            f"brokers {some(sorted(held))} hold replicas and are not registered",
             "bring them back; with failure.interval.ms a server moves their replicas to other brokers",
+        )
+    if awaited := sorted(coming - held):
+        yield warning(
+            "awaited-brokers",
+            f"moves in flight wait for broker{plural(len(awaited))} {some(awaited)}: not registered, without replicas",
+            "bring them back, or cancel these moves, or give them another target: nothing repairs that",
         )
     if state.cluster.failed_log_dirs:
         yield warning(
@@ -80,8 +86,14 @@ def _topics_and_brokers(state: FoundState) -> Iterator[Finding]:
         )
 
 
-def _replicas(cluster: Cluster) -> set[int]:
-    return {broker for topic in cluster.topics.values() for one in topic.partitions.values() for broker in one.replicas}
+def _replicas(cluster: Cluster) -> tuple[set[int], set[int]]:
+    """The brokers that hold replicas, and those that moves in flight bring some."""
+    held, coming = set[int](), set[int]()
+    for topic in cluster.topics.values():
+        for one in topic.partitions.values():
+            coming.update(one.adding)
+            held.update(one.replicas if not one.adding else set(one.replicas) - set(one.adding))
+    return held, coming
 
 
 def _own_id(state: FoundState, own_id: int) -> Finding:

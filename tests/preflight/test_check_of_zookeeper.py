@@ -98,6 +98,15 @@ async def test_sv_4_requests_that_stand_in_znodes_are_warnings_with_what_would_c
     assert await every_znode(apart) == before
 
 
+async def test_sv_4_brokers_that_only_moves_in_flight_name_are_awaited_and_not_lost(apart: ZooKeeper) -> None:
+    await put_topic(apart, "t", {0: (1, 2)})
+    value = b'{"version":3,"partitions":{"0":[1,7,2]},"adding_replicas":{"0":[7]},"removing_replicas":{"0":[2]}}'
+    await apart.set(znode_paths.topic("t"), value)
+    found = await checked(apart.connect)
+    assert "brokers 1, 2 hold replicas" in text_of(found, "lost-brokers")
+    assert "moves in flight wait for broker 7: not registered" in text_of(found, "awaited-brokers")
+
+
 async def test_sv_4_a_controller_znode_that_cannot_be_understood_is_unsafe(apart: ZooKeeper) -> None:
     await apart.ensure_path(znode_paths.BROKER_IDS)
     await apart.ensure_path("/cluster")
