@@ -48,6 +48,7 @@ class RepairMemory:
     seen        registered brokers whose repair this controller has seen, and under which registration: it knows what
                 they have lost, though they may not have answered for all of their replicas
     gone        since when brokers are gone that have no failure (any more), ms; -1: before this controller's term
+    began_ms    when it first diagnosed; None: not yet
     """
 
     def __init__(self) -> None:
@@ -62,6 +63,7 @@ class RepairMemory:
         self.throttle: HealingThrottle | None = None
         self.gone: dict[int, int] = {}
         self.seen: Mapping[int, int] = {}
+        self.began_ms: int | None = None
 
     @property
     def impossible(self) -> list[str]:
@@ -207,6 +209,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         self._diagnosis = diagnosis
         self._report(work, diagnosis, lost, settings)
         self._gone = self._gone_besides(work, losses, failed)
+        self._began_ms = now_ms if memory.began_ms is None else memory.began_ms
         repairs = [
             BrokerRepair(
                 broker,
@@ -232,7 +235,13 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                     GoneBroker(one, None if since < 0 else since, losses.repaired[one], losses.awaited[one])
                     for one, since in self._gone.items()
                 ],
-                sum(failed_brokers.is_alerted(since, now_ms, settings) for since in self._gone.values()),
+                sum(
+                    # Its alert came before its repair; the clock of one that only moves name begins with the term.
+                    failed_brokers.is_alerted(
+                        self._began_ms if since < 0 and not losses.repaired[one] else since, now_ms, settings
+                    )
+                    for one, since in self._gone.items()
+                ),
             )
         )
 
@@ -245,15 +254,15 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         memory.repairs = memory.repairs - self._ended | self._waiting.keys() | self._moving.keys()
         memory.left = {name: left for name, left in memory.left.items() if not left.brokers.isdisjoint(memory.tried)}
         memory.throttle = self._throttle
-        memory.gone, memory.seen = self._gone, self._seen
+        memory.gone, memory.seen, memory.began_ms = self._gone, self._seen, self._began_ms
         super().durable()
 
     def _gone_besides(self, work: Round, losses: LostReplicas, failed: Mapping[int, int]) -> dict[int, int]:
         """Since when brokers are gone that have no failure: their repair is queued, or moves alone name them."""
         memory, brokers = self._memory, sorted(losses.repaired.keys() | losses.awaited.keys())
-        unknown = -1 if memory.throttle is None else self._now_ms
+        missed = -1 if memory.began_ms is None else self._now_ms
         return {
-            broker: memory.gone.get(broker, failed.get(broker, unknown if losses.repaired[broker] else self._now_ms))
+            broker: memory.gone.get(broker, failed.get(broker, missed))
             for broker in brokers
             if broker not in work.view.failures() and broker not in work.view.cluster.brokers
         }

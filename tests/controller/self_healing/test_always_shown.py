@@ -180,9 +180,10 @@ async def test_dh_1_brokers_that_only_moves_name_are_lost_when_they_die_with_the
         assert await controller.alter({("a", 0): (1, 7)}) == {("a", 0): None}
         await zk.create(znode_paths.REASSIGN_QUEUE, batch({("a", 1): (7, 8), ("a", 2): (1, 8)}))
         await controller.read_admin_znodes()
+        healing = HealingController(controller, now=1000)
+        await healing.diagnose()
         for broker in (7, 8):
             await zk.delete(znode_paths.broker(broker))
-        healing = HealingController(controller, now=1000)
         await healing.read_brokers()
         pause = await healing.diagnose()
         assert pause is not None, "the controller looks again while they are shown"
@@ -212,3 +213,19 @@ async def test_dh_1_while_there_are_moves_the_controller_looks_whether_new_ones_
         assert await healing.diagnose() is None
         await controller.alter({("a", 0): (1, 7)})
         assert await healing.diagnose() is not None
+
+
+async def test_dh_1_a_new_controller_does_not_say_that_a_broker_was_lost_when_its_term_began(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk, HELD, (1, 2))
+    await zk.create(znode_paths.REASSIGN_QUEUE, batch({("a", 1): (1, 7)}))
+    async with elected_controller(zk_connect) as controller:
+        await controller.read_admin_znodes()
+        healing = HealingController(controller, now=9 * MINUTE)
+        await healing.diagnose()
+        assert (await healing.healer.status()).gone == [GoneBroker(7, None, 0, 1)], "nobody knows since when"
+        assert healing.healer.last_diagnosed.alerted == 0, "it may just be coming back"
+        await healing.diagnose(after_ms=MINUTE)
+        assert (await healing.healer.status()).gone == [GoneBroker(7, None, 0, 1)]
+        assert healing.healer.last_diagnosed.alerted == 1
