@@ -15,7 +15,7 @@ from kafka_reassign_rpc.client import (
     text_format,
 )
 from kafka_reassign_rpc.core.config_values import INT32
-from kafka_reassign_rpc.core.healing.self_healing_status import awaited_text, replicas_text
+from kafka_reassign_rpc.core.healing.self_healing_status import awaited_text, repaired_text, replicas_text
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.options import Option
@@ -202,12 +202,10 @@ def status_lines(status: HealingStatus) -> list[str]:
         lines.append("Healing is paused.")
     for one in status.failed:
         since = f"gone since {utc_time(one.since)} UTC"
-        line = f"Broker {one.broker}: {since}, {replicas_text(one)}{cost_text(one.cost)}"
-        lines.append(line + _fate(one, status))
+        lines.append(f"Broker {one.broker}: {since}, {_what_and_when(one, status)}")
     for gone in status.gone:
         since = "" if gone.since is None else f" since {utc_time(gone.since)} UTC"
-        repaired = f"its repair takes {counted(gone.repaired, 'replica')} away" if gone.repaired else ""
-        fate = "; ".join(filter(None, (repaired, awaited_text(gone.awaited))))
+        fate = "; ".join(filter(None, (repaired_text(gone), awaited_text(gone.awaited))))
         lines.append(f"Broker {gone.broker}: gone{since}, {fate}")
     lines += [
         f"Broker {one.broker}: {'it is back, its repair goes on' if one.is_back else 'its repair is under way'}:"
@@ -241,16 +239,15 @@ def _lost(status: HealingStatus) -> list[FailedBroker | LogDirFailure]:
 def _log_dirs_line(one: LogDirFailure, status: HealingStatus) -> str:
     paths = ", ".join(one.paths)
     what = f"log dir{plural(len(one.paths))} {paths}" if paths else "a log dir, which it does not name,"
-    replicas = replicas_text(one)
-    replicas += cost_text(one.cost)
-    line = f"Broker {one.broker}: {what} failed since {utc_time(one.since)} UTC, {replicas}"
-    return line + _fate(one, status)
+    return f"Broker {one.broker}: {what} failed since {utc_time(one.since)} UTC, {_what_and_when(one, status)}"
 
 
-def _fate(one: FailedBroker | LogDirFailure, status: HealingStatus) -> str:
-    """Where nothing is left to repair, the line says so already, and so does that of its repair."""
+def _what_and_when(one: FailedBroker | LogDirFailure, status: HealingStatus) -> str:
+    """Where nothing is left to repair, the line of its repair tells the cost and what will happen."""
+    if one.replicas == 0:
+        return replicas_text(one)
     fate = status.fate(one)
-    return f", {fate}" if fate and one.replicas != 0 else ""
+    return f"{replicas_text(one)}{cost_text(one.cost)}" + (f", {fate}" if fate else "")
 
 
 def _dry_run(context: ActionContext, broker: int | None) -> None:

@@ -232,7 +232,7 @@ def test_dh_1_and_dh_3_the_status_names_all_that_is_lost_whatever_waits(capsys: 
     approve = "kafka-reassign heal --bootstrap-server HOST:PORT --approve --brokers 8"
     assert printed_lines(capsys, client)[1:-1] == [
         f"Broker 7: gone since 2026-01-01 00:00:00 UTC, 29 moves wait for it, {awaited}",
-        "Broker 8: gone, its repair takes 3 replicas away",
+        "Broker 8: gone, repairs take 3 replicas away",
         f"Broker 8: its repair is under way: 0 moves in flight, 3 waiting; all of them for approval: {approve}",
         "Broker 9: its repair is under way: 0 moves in flight, 2 waiting",
         "Broker 9: log dir /d failed since 2026-01-01 00:00:00 UTC, moves take all of its replicas away, or would only"

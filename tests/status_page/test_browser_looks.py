@@ -68,7 +68,9 @@ async def ready(tab: Tab) -> None:
     await eventually(lambda: tab.shows("#moves", "stalled: broker 9 is dead"))
     await tab.unfold()
     await eventually(lambda: tab.shows("#brokers", "dead"))
-    await eventually(lambda: tab.shows("#failed", "now", "never", "2 moves wait for it"))
+    await eventually(
+        lambda: tab.shows("#failed", "now", "not healed while self-healing is held back", "2 moves wait for it")
+    )
     await eventually(lambda: tab.shows("#notices", "Reassignments are disabled"))
     await eventually(lambda: tab.shows("#events", "No event."))
     await eventually(lambda: tab.value("document.querySelectorAll('#plots .line').length >= 5"))

@@ -50,7 +50,7 @@ class GoneBroker:
     """A broker that is gone, and holds nothing that has yet to be repaired: it is shown until nothing names it.
 
     since     when the controller first missed it, ms since 1970; None: before its term
-    repaired  how many replicas its repair, waiting or in flight, takes away
+    repaired  how many replicas repairs, waiting or in flight, take away
     awaited   how many moves, waiting or in flight, would bring a replica there: they wait for it
     """
 
@@ -109,14 +109,21 @@ class HealingStatus:
     def fate(self, one: FailedBroker | LogDirFailure | GoneBroker) -> str:
         """What will happen to it, and when, for people; empty where nobody can say."""
         if isinstance(one, GoneBroker):
-            return "; ".join(filter(None, (self._repair(one.broker), awaited_text(one.awaited))))
+            repair = self._repair(one.broker) or repaired_text(one)
+            return "; ".join(filter(None, (repair, awaited_text(one.awaited))))
         if one.heal_at is not None:
             return self.due(one.heal_at)
         if one.replicas == 0:
             return self._repair(one.broker) or replicas_text(one)
         if self.paused:
             return "not healed before self-healing is resumed"
-        return "never healed: failure.interval.ms=-1" if self.interval_ms is None and one.replicas else ""
+        if one.replicas is None:
+            return ""
+        if self.interval_ms is None:
+            return "never healed: failure.interval.ms=-1"
+        # Every other failure has a time, but while nothing may start.
+        what = "self-healing is held back" if self.held_back is not None else "reassignments are disabled"
+        return f"not healed while {what}"
 
     def _repair(self, broker: int) -> str:
         found = next((repair for repair in self.repairs if repair.broker == broker), None)
@@ -144,6 +151,11 @@ def replicas_text(one: FailedBroker | LogDirFailure) -> str:
     if one.replicas:
         return counted(one.replicas, "replica")
     return LEFT_TO_MOVES[isinstance(one, LogDirFailure)]
+
+
+def repaired_text(one: GoneBroker) -> str:
+    """Of replicas that repairs take away, which may be repairs of other brokers; empty if there are none."""
+    return f"repairs take {counted(one.repaired, 'replica')} away" if one.repaired else ""
 
 
 def awaited_text(moves: int) -> str:

@@ -154,7 +154,7 @@ class GoneBroker(msgspec.Struct, frozen=True):
 
     broker: int
     since: Annotated[int | None, about("when this controller first missed it; null: before its term")]
-    repaired: Annotated[int, about("how many replicas its repair, waiting or in flight, takes away")]
+    repaired: Annotated[int, about("how many replicas repairs, waiting or in flight, take away")]
     awaited: Annotated[int, about("how many moves, waiting or in flight, would bring a replica there")]
     fate: Annotated[str, about("what will happen to it, in words")]
 

@@ -232,7 +232,7 @@ function cost(one) {
 
 function countdown(one) {
   const at = one.heal_at;
-  if (at === null) return one.fate || "never";
+  if (at === null) return one.fate || "not known";
   return at <= status.at ? { text: "now", tone: "warn" } : `in ${duration(at - status.at)}`;
 }
 

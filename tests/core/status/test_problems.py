@@ -6,7 +6,13 @@ from typing import Any
 from kafka_reassign_rpc.client import ClusterNode, PartitionInfo, PartitionReassignment, stock_cluster
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
-from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair, FailedBroker, GoneBroker, HealingStatus
+from kafka_reassign_rpc.core.healing.self_healing_status import (
+    BrokerRepair,
+    FailedBroker,
+    GoneBroker,
+    HealingStatus,
+    LogDirFailure,
+)
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.status.documents import StatusProblem
 from kafka_reassign_rpc.core.status.problems import lost_brokers
@@ -89,6 +95,24 @@ def test_dh_1_every_lost_broker_is_a_problem_with_what_will_happen_to_it() -> No
     assert told == [(10, None, 5, 0), (11, FIRST_MISSED + 1000, 0, 1)]
     assert document.healing.failed[0].fate == "never healed: failure.interval.ms=-1"
     assert document.healing.gone[0].fate.startswith("its repair is under way")
+
+
+def test_dh_1_the_fate_of_a_lost_broker_says_what_keeps_its_repair_from_starting() -> None:
+    lost, dirs = FailedBroker(8, FIRST_MISSED, None, 3), LogDirFailure(9, ("/d",), FIRST_MISSED, None, 2)
+    for found, why in (
+        (healing(failed=[lost], held_back="two are gone"), "not healed while self-healing is held back"),
+        (healing(failed=[lost]), "not healed while reassignments are disabled"),
+        (healing(failed=[lost], paused=True, held_back="paused"), "not healed before self-healing is resumed"),
+        (replace(healing(failed=[lost]), interval_ms=None), "never healed: failure.interval.ms=-1"),
+    ):
+        assert [found.fate(one) for one in (lost, dirs)] == [why, why]
+    assert healing().fate(replace(dirs, replicas=None)) == "", "the broker has not answered"
+
+
+def test_dh_1_a_repair_of_others_is_not_called_that_of_a_broker_that_only_a_move_names() -> None:
+    """A repair of broker 5 takes the place of a move in flight that would have filled broker 7."""
+    found = healing(failed=[], gone=[GoneBroker(7, None, 1, 0)], repairs=[BrokerRepair(5, waiting=1, moving=0)])
+    assert found.fate(found.gone[0]) == "repairs take 1 replica away"
 
 
 def test_dh_1_a_dead_broker_that_only_a_move_would_fill_is_lost_for_watch_and_for_a_controller_alike() -> None:
