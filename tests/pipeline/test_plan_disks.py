@@ -50,6 +50,29 @@ def snapshot(tmp_path: Path) -> Path:
     return write_snapshot(tmp_path / "snapshot")
 
 
+@pytest.mark.parametrize("empty", [{1: ["/a"]}, {}], ids=["empty", "even out"])
+def test_dh_3_a_replica_that_its_partition_does_not_have_stays_and_is_named(
+    empty: dict[int, list[str]], tmp_path: Path
+) -> None:
+    """A move or a deletion that ends while a snapshot is taken leaves such rows. t-1 is another's, gone-0 nobody's."""
+    with SnapshotWriter(tmp_path / "snapshot") as writer:
+        writer.brokers.extend((broker, None, "h", 1, None, None, True) for broker in (1, 2))
+        writer.log_dirs.extend((1, path, True, at, 1000 * MB, 900 * MB) for at, path in enumerate(("/a", "/b")))
+        for index, broker in enumerate((1, 2, 1)):
+            writer.partitions.add(("t", index, [broker], broker, [broker], [], [], 10 * MB, None, None, False))
+            writer.replicas.add(("t", index, 1, 10 * MB, "/a", False))
+        writer.replicas.add(("gone", 0, 1, 10 * MB, "/a", False))
+        writer.finish(SnapshotMeta("c1", 5))
+
+    made = run(DiskJob(tmp_path / "snapshot", tmp_path / "plan", DiskRequest(empty=empty)))
+
+    assert f"2 replicas stay: {STRAY}" in made.notes
+    assert {move.topic for move in read_dir_moves(tmp_path / "plan")} == {"t"}
+    assert [(one.reason, one.first) for one in made.left_out] == (
+        [(STRAY, ["gone-0 of broker 1", "t-1 of broker 1"])] if empty else []
+    )
+
+
 def test_dh_3_replicas_whose_log_dir_is_not_told_stay_and_the_others_are_planned(tmp_path: Path) -> None:
     with SnapshotWriter(tmp_path / "snapshot") as writer:
         writer.brokers.add((1, None, "h", 1, None, None, True))
@@ -221,6 +244,7 @@ def other_replicas(facts: DiskFacts) -> DiskFacts:
 
 
 LEFT = "no other log dir of the broker has room"
+STRAY = "its partition has no replica on this broker"
 EVEN_CHANGES: list[tuple[str, str, Change]] = [
     ("unknown-replica", "a broker moves a replica that it does not hold", first_move(partition=77)),
     ("stale", "a replica lies in another log dir", first_move(from_log_dir="/c")),
@@ -264,6 +288,8 @@ EMPTY_CHANGES: list[tuple[str, str, Change]] = [
      lambda one: one._replace(left_out=[*one.left_out, LeftOut("t", 3, 1, "/a", 40 * MB, LEFT)])),
     ("left-out", "a replica is left out as if nothing had room",
      lambda one: one._replace(left_out=[one.left_out[0]._replace(reason=LEFT), *one.left_out[1:]])),
+    ("left-out", "a replica is left out as if its partition did not have it",
+     lambda one: one._replace(left_out=[one.left_out[0]._replace(reason=STRAY), *one.left_out[1:]])),
     ("left-out", "a replica is left out for an invented reason",
      lambda one: one._replace(left_out=[one.left_out[0]._replace(reason="no wish"), *one.left_out[1:]])),
     ("left-out", "a replica that does not lie there is left out",

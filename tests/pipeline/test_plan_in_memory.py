@@ -242,6 +242,16 @@ def test_dp_2_odd_partitions_stay_with_their_names_and_the_others_are_planned(
     assert made.missed == (0 if made.complete else len(left_out))
 
 
+def test_dp_2_a_note_on_one_odd_partition_speaks_of_one(tmp_path: Path) -> None:
+    with SnapshotWriter(tmp_path / "snapshot") as writer:
+        writer.brokers.add((1, None, "h", 1, None, None, True))
+        writer.partitions.add(ODD[0])
+        writer.finish(SnapshotMeta("c", 5))
+    made = plan_job.run_here(PlanJob(tmp_path / "snapshot", tmp_path / "plan", Goal(GoalKind.HEAL)))
+    why = "since no change can begin there: t-0: it has no replicas"
+    assert f"1 partition stays as the cluster shows it, {why}" in made.notes
+
+
 @pytest.mark.parametrize(
     ("partitions", "master", "starts"),
     [(LARGE, "local[2]", False), (LARGE + 1, "local[2]", True), (42, "spark://host:7077", True)],

@@ -45,7 +45,7 @@ class DiskFacts(NamedTuple):
     held          by broker of the plan and partition: its log dir and its bytes; of one that lies in several (`twice`)
                   the first by name
     copied        replicas that a broker copies between its log dirs: the target, and the bytes there
-    partitions    the rows of those that move
+    partitions    the rows of those that move or are left out
     reassigned    the rows of those with a reassignment, in flight or waiting
     odd           partitions whose replicas lack a broker or have one twice
     """
@@ -104,21 +104,21 @@ def read_facts(snapshot: StorePath, plan: StorePath) -> DiskFacts:
                 one = min(one, held[broker][name], key=itemgetter(0))
             held[broker][name] = one
     moves = list(read_dir_moves(plan))
-    moved = {(one.topic, one.partition) for one in moves}
-    partitions, reassigned, odd = {}, {}, set()
-    for row in _rows(snapshot, "partitions", PARTITIONS):
-        name = row["topic"], row["partition"]
-        if name in moved:
-            partitions[name] = row
-        if row["adding"] or row["removing"] or row["waiting"]:
-            reassigned[name] = row
-        if not row["replicas"] or len({*row["replicas"]}) != len(row["replicas"]):
-            odd.add(name)
     left_out = [
         LeftOut(*(row[name] for name in LeftOut._fields))
         for batch in parquet_files.record_batches(plan / LEFT_OUT, DISK_LEFT_OUT)
         for row in batch.to_pylist()
     ]
+    named = {(one.topic, one.partition) for one in moves} | {(one.topic, one.partition) for one in left_out}
+    partitions, reassigned, odd = {}, {}, set()
+    for row in _rows(snapshot, "partitions", PARTITIONS):
+        name = row["topic"], row["partition"]
+        if name in named:
+            partitions[name] = row
+        if row["adding"] or row["removing"] or row["waiting"]:
+            reassigned[name] = row
+        if not row["replicas"] or len({*row["replicas"]}) != len(row["replicas"]):
+            odd.add(name)
     files = [{batch_number(file): batch for file, batch in read_dir_batches(plan, undo=undo)} for undo in (False, True)]
     ids = snapshot_files.topic_ids(snapshot)
     return DiskFacts(dirs, held, twice, copied, partitions, reassigned, odd, ids, summary, moves, left_out, *files)

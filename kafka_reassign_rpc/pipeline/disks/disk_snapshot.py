@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_reassign_rpc.pipeline import parquet_files
-from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.log_dir_rows import read_log_dirs
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import ADDED, PARTITIONS, REPLICAS
@@ -26,6 +25,7 @@ COPYING = "its broker copies it to another log dir already"
 NO_SIZE = "its broker does not tell its size"
 TWICE = "its broker lists it in two log dirs"
 ODD = "the replicas of its partition lack a broker or have one twice"
+STRAY = "its partition has no replica on this broker"
 
 PartitionName = tuple[str, int]
 
@@ -105,6 +105,8 @@ class DiskSnapshot:
                 stays = IN_FLIGHT
             elif name in self.moving.odd:
                 stays = ODD
+            elif (*name, broker) in self._strays:
+                stays = STRAY
             elif lies[name] > 1:
                 stays = TWICE
             if topics and row["topic"] not in topics:
@@ -112,17 +114,26 @@ class DiskSnapshot:
             replicas.append(DiskReplica(*name, size or 0, row["log_dir"], stays))
         return BrokerDisks(self.dirs.get(broker, ()), tuple(replicas), tuple(sorted(copying.items())))
 
+    @cached_property
+    def _strays(self) -> set[tuple[str, int, int]]:
+        """Topic, partition and broker of replicas that their partition does not have: no JSON can name them."""
+        path, names = snapshot_files.table_path(self.path, "partitions"), ("topic", "partition", "replicas")
+        schema, keys = pa.schema([PARTITIONS.field(name) for name in names]), ["topic", "partition", "broker"]
+        held = [self._replicas.select(keys).schema.empty_table()]
+        for batch in parquet_files.record_batches(path, schema):
+            rows, brokers = pc.list_parent_indices(batch["replicas"]), pc.list_flatten(batch["replicas"])
+            of_batch = [batch["topic"].take(rows), batch["partition"].take(rows), brokers]
+            held.append(pa.table(of_batch, schema=held[0].schema))
+        found = self._replicas.select(keys).join(pa.concat_tables(held), keys, join_type="left anti")
+        return set(zip(*(found[key].to_pylist() for key in keys), strict=True))
+
     def replicas_of(self, wanted: set[PartitionName]) -> dict[PartitionName, tuple[int, ...]]:
-        """Keeps the order of replicas. Raises BadInput where a partition has none."""
+        """Keeps the order of replicas."""
         found: dict[PartitionName, tuple[int, ...]] = {}
         for row in self._partitions():
             name = row["topic"], row["partition"]
             if name in wanted:
                 found[name] = tuple(row["replicas"])
-        missing = sorted(wanted - found.keys())
-        if missing:
-            topic, partition = missing[0]
-            raise BadInput(f"{self.path}: a broker holds {topic}-{partition}, which is no partition of the snapshot")
         return found
 
     def _partitions(self) -> Iterator[dict[str, Any]]:

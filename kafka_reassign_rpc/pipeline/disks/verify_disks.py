@@ -122,6 +122,8 @@ def _is_true(facts: DiskFacts, one: LeftOut, most: float) -> bool:
             return facts.held[one.broker][name][1] is None
         case "the replicas of its partition lack a broker or have one twice":
             return name in facts.odd
+        case "its partition has no replica on this broker":
+            return name not in facts.partitions or one.broker not in facts.partitions[name]["replicas"]
         case "its broker lists it in two log dirs":
             return (one.broker, name) in facts.twice
         case "no other log dir of the broker has room":

@@ -162,13 +162,14 @@ def _check_rows(found: SnapshotSurvey, brokers: dict[int, PlannerBroker], job: P
     _require_possible_sizes(found, job)
     notes = []
     if found.unusable.total:
+        them = "it" if found.unusable.total == 1 else "them"
         stay = counted(found.unusable.total, "partition", "stay")
-        notes.append(f"{stay} as the cluster shows them, since no change can begin there: {_named(found.unusable)}")
+        notes.append(f"{stay} as the cluster shows {them}, since no change can begin there: {_named(found.unusable)}")
     for broker, names in sorted(found.unlisted.items()):
         brokers[broker] = PlannerBroker(broker, None, False)
         notes.append(
             f"broker {broker} holds replicas, but the snapshot does not list it: the plan takes it for lost "
-            f"({', '.join(names[:5])}, …)"
+            f"({', '.join(names[:5])}{', …' * (len(names) > 5)})"
         )
     return notes
 
