@@ -83,7 +83,7 @@ class AclPort(Protocol):
     """
 
     async def find(self, wanted: AclBindingFilter) -> Mapping[ResourcePattern, Sequence[AccessControlEntry]]:
-        """By pattern."""
+        """Returns the ACLs that match, by pattern."""
 
     async def create(self, acls: Sequence[AclBinding], ctx: RequestContext) -> Sequence[KafkaError | None]:
         """Returns the outcome of each."""

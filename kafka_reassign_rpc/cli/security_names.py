@@ -66,7 +66,7 @@ class Surroundings(NamedTuple):
 
 
 def listeners_of(properties: Mapping[str, str]) -> set[str]:
-    """In small letters."""
+    """Names are in small letters."""
     found = {
         word.partition(":")[0]
         for name in ("listeners", "advertised.listeners", "listener.security.protocol.map", "controller.listener.names")
@@ -77,7 +77,7 @@ def listeners_of(properties: Mapping[str, str]) -> set[str]:
 
 
 def mechanisms_of(properties: Mapping[str, str]) -> set[str]:
-    """In small letters."""
+    """Names are in small letters."""
     setting = "sasl.enabled.mechanisms"
     lists = [value for name, value in properties.items() if name == setting or name.endswith(f".{setting}")]
     return {word.strip().lower() for value in lists for word in value.split(",")} - {""}

@@ -26,7 +26,7 @@ _METADATA_MAX = 12
 
 
 ANSWER_MS = 5_000
-"""In ms: for a node to say what it serves."""
+"""Milliseconds that a node may take to say what it serves."""
 
 
 class TopicInfo(NamedTuple):

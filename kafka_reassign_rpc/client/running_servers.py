@@ -12,7 +12,7 @@ from kafka_reassign_rpc.client.event_calls import FROM_NOW_ON
 from kafka_reassign_rpc.client.result_values import ClusterNode
 
 OTHER_SERVER_MS = 5_000
-"""In ms: for the answer of a server that is not the controller."""
+"""Milliseconds that a server that is not the controller may take to answer."""
 
 Connect = Callable[[str], ReassignmentClient]
 """Takes HOST:PORT, and uses the configuration of the command."""

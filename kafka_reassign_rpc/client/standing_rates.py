@@ -12,9 +12,9 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import Configs, Ra
 from kafka_reassign_rpc.core.throttling.standing_rates import SIDES, StandingRates
 
 ANSWER_MS = 5_000
-"""In ms: for brokers to tell their configs."""
+"""Milliseconds that brokers may take to tell their configs."""
 SETTLE_S, POLL_S = 5.0, 0.1
-"""In seconds: for brokers to follow another lease."""
+"""Seconds that brokers may take to follow another lease, and between two looks."""
 
 
 def standing_rates(client: ReassignmentClient, brokers: Iterable[int]) -> StandingRates:

@@ -103,9 +103,7 @@ def text_of_hidden(topics: Sequence[str]) -> str:
 
 
 def of_moves(listed: Listed) -> Cluster:
-    """Has only partitions that move. The list tells no leader: the largest of the old replicas stands for it, and
-    nobody knows the ISR.
-    """
+    """Has only partitions that move. The list tells neither leader nor ISR: nobody knows them (`put_listed`)."""
     return cluster_of((), (), listed)
 
 

@@ -15,7 +15,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def first_lines(lines: list[str]) -> list[str]:
-    """The rest is a number."""
+    """Counts the rest in one more line."""
     if len(lines) <= NAMED_PARTITIONS:
         return lines
     return [*lines[:NAMED_PARTITIONS], f"… and {len(lines) - NAMED_PARTITIONS} more"]

@@ -31,7 +31,7 @@ MOST_SILENT = 20
 class BrokerFacts(NamedTuple):
     """live    registered, and not shutting down
     takes   may get new replicas: it is live and not cordoned
-    held    bytes of its replicas, as `free` of its volumes: UNKNOWN until it has reported
+    held    bytes of its replicas; `free`: those left on its volumes. Both are UNKNOWN until it has reported
     """
 
     live: bool

@@ -46,7 +46,7 @@ def decoder(message: type[ApiMessage], version: int) -> Decoder:
 
 
 def sliced_decoder(message: type[ApiMessage], version: int) -> SlicedDecoder:
-    """For large messages."""
+    """`decoder` as a generator, for large messages."""
     return _whole(message, version, sliced=True)
 
 

@@ -25,7 +25,7 @@ YOUNG, MIDDLE, OLD = 2_000, 4, 1
 latter comes a full one. The collector visits a surviving object twice under any of the first two, so lower ones cost
 nothing."""
 OLDEST = 2
-"""Of the collector's generations."""
+"""The number of the collector's oldest generation."""
 SWITCH_S = 0.0005
 COLLECT_EVERY_S = 60.0
 MEASURE_EVERY_S = 0.1

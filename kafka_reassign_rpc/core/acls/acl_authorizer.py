@@ -62,7 +62,7 @@ class AclAuthorizer:
     def authorized_operations(
         self, principal: str, host: str, resource_type: ResourceType, name: str
     ) -> frozenset[AclOperation]:
-        """AuthHelper.authorizedOperations."""
+        """The operations that the principal may do, as AuthHelper.authorizedOperations finds them."""
         supported = SUPPORTED_OPERATIONS[resource_type]
         if principal in self.super_users:
             return supported

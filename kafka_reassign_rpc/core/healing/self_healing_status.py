@@ -159,7 +159,7 @@ def repaired_text(one: GoneBroker) -> str:
 
 
 def awaited_text(moves: int) -> str:
-    """Of moves to a broker that is gone; empty if there are none."""
+    """Says that so many moves wait for a broker that is gone, and what ends that; "" without moves."""
     if not moves:
         return ""
     them = "it" if moves == 1 else "them"

@@ -294,7 +294,7 @@ class Cluster(msgspec.Struct):
         return broker in self.brokers and broker not in self.soft.shutting_down
 
     def is_server(self, broker: int) -> bool:
-        """Then nobody will ever hold a replica under this id."""
+        """Whether one of our servers has this id, and no broker: then nobody will ever hold a replica under it."""
         return broker in self.servers and broker not in self.brokers
 
     def is_online(self, replica: int, partition: Partition) -> bool:

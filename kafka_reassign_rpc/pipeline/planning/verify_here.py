@@ -179,7 +179,7 @@ class TablesHere:
         )
 
     def _planned(self, keys: Ints) -> Iterator[list[PlannedPartition]]:
-        """Some thousand at a time: beside a snapshot that knows none of them, a plan has as many as moves."""
+        """`OBJECTS` at a time: beside a snapshot that knows none of them, a plan has as many as moves."""
         for first in range(0, len(keys), OBJECTS):
             yield list(self._some_planned(keys[first : first + OBJECTS]))
 

@@ -347,8 +347,8 @@ def _widest(replicas: Sequence[int], facts: PlanFacts) -> tuple[int, int]:
 
 
 def most_in_a_rack(replicas: int, sizes: Iterable[int]) -> int:
-    """The least that the fullest rack must have. `sizes`: the brokers of each rack. With fewer brokers than replicas,
-    the largest rack is full.
+    """How many of the replicas some rack must have at least. `sizes`: the brokers of each rack. With fewer brokers than
+    replicas, the largest rack is full.
     """
     held = list(sizes)
     most = min(replicas, max(held, default=replicas))

@@ -190,7 +190,7 @@ def line_plot(
     *,
     steps: bool = False,
 ) -> str:
-    """`steps`: each value holds until the next."""
+    """`steps`: the values are whole numbers, and each holds until the next."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(10, 2.8), layout="constrained")
         axis = figure.subplots()

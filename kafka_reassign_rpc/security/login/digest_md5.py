@@ -13,7 +13,7 @@ from hashlib import md5
 from kafka_reassign_rpc.security.login.login_errors import LoginFailed
 
 MAX_CHALLENGE = 2048
-"""In bytes (RFC 2831)."""
+"""The most bytes of a challenge (RFC 2831)."""
 _DIRECTIVE = re.compile(r'\s*([\w-]+)\s*=\s*("(?:\\.|[^"\\])*"|[^\s,"]*)\s*(?:,|$)')
 _COUNT = "00000001"
 _QOP = "auth"

@@ -13,7 +13,7 @@ GSSAPI = "GSSAPI"
 MODULE = "Krb5LoginModule"
 KEYTAB, CACHE = "KRB5_CLIENT_KTNAME", "KRB5CCNAME"
 _OWN_CACHE = "MEMORY:kafka-reassign-rpc "
-"""The principal follows."""
+"""The name of this process's own cache begins so; the principal follows."""
 
 
 def prepare(entry: JaasEntry, place: str) -> None:

@@ -38,7 +38,7 @@ RETRIABLE = frozenset({21, 33, 34})
 
 
 class KerberosConfig(msgspec.Struct, frozen=True):
-    """`setting` names where it stands."""
+    """The server's identity. `setting` names where it stands."""
 
     setting: str
     principal: str

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError
 
 TOKENS = 3
 LONGEST_PASSWORD = 4096
-"""In characters."""
+"""The most characters of a password."""
 LONGEST_TOKEN = 4 * (2 * LONGEST_NAME + LONGEST_PASSWORD) + 2
 """In bytes, if each character takes four."""
 WRONG = "Authentication failed: Invalid username or password"

@@ -116,7 +116,7 @@ def _known_ciphers(suites: Sequence[str], name: str) -> list[str]:
 
 
 def openssl_name(suite: str) -> str:
-    """ECDHE-RSA-AES128-GCM-SHA256 for TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256. Other names stay as they are."""
+    """Returns ECDHE-RSA-AES128-GCM-SHA256 for TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256. Other names stay as they are."""
     found = _CIPHER.fullmatch(suite)
     if found is None:
         return suite

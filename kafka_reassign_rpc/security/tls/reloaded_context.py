@@ -16,7 +16,7 @@ from kafka_reassign_rpc.support.file_stamps import Stamp, stamp
 log = logging.getLogger(__name__)
 
 CHECK_S = 10.0
-"""In seconds."""
+"""Seconds between two checks of the files."""
 
 
 class ReloadedContext:

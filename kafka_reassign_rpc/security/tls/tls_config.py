@@ -106,7 +106,7 @@ class TlsConfig(msgspec.Struct, frozen=True):
         return context
 
     def principal_of(self, certificate: bytes | None) -> str:
-        """Returns such as `User:CN=alice`; ANONYMOUS without a certificate (DER). Raises NoMatchingRule."""
+        """Returns a principal such as `User:CN=alice`, ANONYMOUS without a certificate (DER). Raises NoMatchingRule."""
         if certificate is None:
             return ANONYMOUS
         try:
