@@ -49,7 +49,7 @@ SIZES_WAIT_S = 1.0
 EVENTS_AT_ONCE = 500
 STALE_S = 10.0
 SILENT_S = 3.0
-"""A question about moves that is not answered for so long is a problem of its own: what is shown is old."""
+"""What is known of moves is a problem of its own once it is older than it should be by so much."""
 STALL_S = 60.0
 LONGEST_WAIT_S, AFTER_REFUSAL_S = 10.0, 30.0
 """Between two tries of a cluster that does not answer, and after it has refused who asks."""
@@ -97,8 +97,10 @@ class Watcher:
         self._why = "the first look at the cluster is not over yet"
         self._failures = 0
         self._seen_at = float("-inf")
-        self._unanswered: tuple[float, int] | None = None
-        """When moves were first asked for that nobody has told since: by the loop's clock, and ms since 1970."""
+        self._told_at = 0
+        """When the moves that are shown were told, ms since 1970; before that: when they were first asked for."""
+        self._old_at = float("inf")
+        """From then on, by the loop's clock, they are old."""
         self._begin("")
 
     def _begin(self, cluster_id: str) -> None:
@@ -175,10 +177,8 @@ class Watcher:
 
     @property
     def _silent_since(self) -> int | None:
-        """ms since 1970; None: the last question about moves was answered, or is a young one."""
-        if self._unanswered is None or self._now() - self._unanswered[0] < SILENT_S:
-            return None
-        return self._unanswered[1]
+        """ms since 1970; None: what is known of moves is as young as it should be."""
+        return self._told_at if self._now() >= self._old_at else None
 
     @property
     def tracker(self) -> ProgressTracker:
@@ -194,6 +194,7 @@ class Watcher:
     async def run(self) -> None:
         """Looks until it is cancelled."""
         backoff = Backoff(0.5, LONGEST_WAIT_S)
+        self._told_at, self._old_at = now_ms(), self._now() + SILENT_S
         try:
             while True:
                 wait_s = await self._try(backoff)
@@ -275,9 +276,6 @@ class Watcher:
     # ---------------------------------------------------------------------------------------------------- one look
 
     async def _look(self) -> None:
-        is_due = self._client is None or self._is_due(Ask.MOVES)
-        if is_due and self._unanswered is None:
-            self._unanswered = self._now(), now_ms()
         if self._client is None:
             client = AsyncReassignmentClient(**self._configs)
             await client.start()
@@ -308,7 +306,9 @@ class Watcher:
                 raise ClusterAuthorizationFailed(
                     "to see moves this principal needs the operation DESCRIBE on the cluster"
                 ) from None
-            self._unanswered = None
+            listed_at = now_ms()
+            if of_all and not self._failures:  # of many topics that takes a while
+                self._old_at = self._now() + STALE_S
             if not of_all:
                 wanted = self._book.topics | {name.topic for name in listed} | self._hidden
                 found = await client.describe_some(sorted(wanted))
@@ -335,6 +335,8 @@ class Watcher:
         if of_all:
             self._servers = await _servers_of(client, found, topics)
         await self._take(found, topics, listed, of_all=of_all)
+        due_in_s = self._pace.due_in_s(Ask.MOVES, self._now(), moving=self._is_moving)
+        self._told_at, self._old_at = listed_at, self._now() + due_in_s + SILENT_S
 
     async def _take(self, found: Everything, topics: Sequence[TopicInfo], listed: Listed, *, of_all: bool) -> None:
         at = now_ms()

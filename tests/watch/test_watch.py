@@ -246,6 +246,34 @@ async def test_kr_1_while_nobody_tells_the_moves_one_line_says_since_when(
         await eventually(is_over, within=30)
 
 
+async def test_kr_1_moves_that_are_shown_as_they_were_are_said_to_be_old_whichever_question_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Brokers list the moves, and keep each Metadata."""
+    monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.SILENT_S", 0.5)
+    monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.STALE_S", 60.0)
+    async with moving_nodes() as nodes, watching(f"127.0.0.1:{nodes[0].port}", tmp_path / "events") as watch:
+
+        async def since() -> Any:
+            found = (await watch.document("status"))["problems"]
+            return next((one["since"] for one in found if one["text"].startswith("Nobody has said since ")), None)
+
+        await eventually(lambda: watch.watcher.answers)
+        for node in nodes:
+            node.replies[METADATA] = lambda _: b""
+        first = await eventually(since)
+        assert len(await watch.moves()) == len(TWO_MOVE), "as they were then"
+        await eventually(lambda: not watch.watcher.answers, within=30)
+        assert await since() == first, "the same silence"
+        for node in nodes:
+            del node.replies[METADATA]
+
+        async def is_over() -> bool:
+            return await since() is None
+
+        await eventually(is_over, within=30)
+
+
 @pytest.mark.parametrize("leader", [None, 3000])
 async def test_kr_1_the_controller_of_kraft_is_the_leader_of_its_quorum(tmp_path: Path, leader: int | None) -> None:
     """In KRaft mode Metadata names any broker. None: ZooKeeper mode, where it names the controller."""
