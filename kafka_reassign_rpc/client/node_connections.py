@@ -16,7 +16,7 @@ from kafka_reassign_rpc.client import traffic
 from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable
 from kafka_reassign_rpc.client.client_settings import Address, ClientSettings
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
+from kafka_reassign_rpc.protocol.frame_errors import BadFrameSize, RemoteProtocolError
 from kafka_reassign_rpc.protocol.messages import ApiMessage
 from kafka_reassign_rpc.security.login.login_errors import LoginFailed, tls_failure
 from kafka_reassign_rpc.support.backoff import Backoff
@@ -161,7 +161,7 @@ class NodeConnections:
         try:
             client = await self._open_to(address)
         except (OSError, EOFError, RemoteProtocolError) as error:
-            why = client_error(error, address)
+            why = client_error(error, address, f", asked by {configs.security_protocol}")
             longest_s = max(configs.reconnect_backoff_ms, configs.reconnect_backoff_max_ms) / 1000
             backoff = Backoff(configs.reconnect_backoff_ms / 1000, longest_s) if failed is None else failed.backoff
             self._failed[node] = _Failed(loop.time() + backoff.next_s() * random.uniform(0.8, 1.2), why, backoff)  # noqa: S311 (no secret)
@@ -222,7 +222,8 @@ class NodeConnections:
         await asyncio.sleep(0)
 
 
-def client_error(error: Exception, address: Address) -> KafkaError:
+def client_error(error: Exception, address: Address, asked_by: str = "") -> KafkaError:
+    """`asked_by` is said where a listener of another security protocol, or no Kafka, may have answered so."""
     if isinstance(error, LoginFailed):
         return Unauthenticated(f"{address}: {shortened(str(error), MAX_REASON)}")
     if isinstance(error, ssl.SSLError):
@@ -231,7 +232,15 @@ def client_error(error: Exception, address: Address) -> KafkaError:
             return Unauthenticated(f"{address}: it refuses this client: {alert}")
         if not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):  # a node that goes down ends so, too
             return Unauthenticated(f"{address}: {shortened(tls_failure(error), MAX_REASON)}")
-    return Unreachable(f"{address}: {error_text(error)}")
+    if isinstance(error, BadFrameSize) and asked_by:
+        return Unreachable(f"{address}: no answer in Kafka's protocol{asked_by} ({error})")
+    is_ended = isinstance(error, EOFError | ConnectionResetError | ssl.SSLError)
+    return Unreachable(f"{address}: {_ended(error)}{asked_by}" if is_ended else f"{address}: {error_text(error)}")
+
+
+def _ended(error: Exception) -> str:
+    """A reset from asyncio has no text."""
+    return error_text(error) if str(error) else "the connection was reset"
 
 
 def _alert(error: ssl.SSLError) -> str:

@@ -17,6 +17,7 @@ from kafka_reassign_rpc.watch.served import ServedWatch
 from tests.controller.test_server_parts import free_port
 from tests.http_client import get
 from tests.longest_turn import longest_turn
+from tests.processes import processes
 from tests.status_page.documented import Documented
 from tests.waiting import eventually
 from tests.watch.moving_nodes import TWO_MOVE, moving_nodes
@@ -110,6 +111,32 @@ async def test_kr_4_a_cluster_that_does_not_answer_leaves_the_others_as_they_are
             assert 'data-api="/api/v1/clusters/east/"' in own
             assert '<a href="/">All clusters</a>' in own
             assert (await get(served.address, "/api/v1/clusters/north/status")).status == 404
+
+
+async def test_kr_4_clusters_that_do_not_answer_are_one_line_each_however_often_they_are_asked(tmp_path: Path) -> None:
+    asked = 0
+
+    async def end(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        asked += 1
+        writer.close()
+
+    (tmp_path / "client.properties").write_text("default.api.timeout.ms=300\n")
+    server = await asyncio.start_server(end, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    tables = [
+        f'[[cluster]]\nname = "{name}"\nbootstrap-server = "127.0.0.1:{port}"\n'
+        f'command-config = "{tmp_path / "client.properties"}"\n'
+        for name in ("east", "west")
+    ]
+    (tmp_path / "watch.toml").write_text("\n".join(['"metrics.listener" = "127.0.0.1:0"', *tables]))
+    async with server, processes(tmp_path) as commands:
+        watch = await commands.start("watch", "watch", "--config", str(tmp_path / "watch.toml"))
+        await eventually(lambda: all(f"cluster {one}: the cluster cannot" in watch.log for one in ("east", "west")))
+        told, before = watch.log, asked
+        await eventually(lambda: asked > before + 20)
+        assert watch.log == told
+        assert len(told.splitlines()) == 2
 
 
 async def test_kr_4_the_metrics_of_as_many_clusters_as_there_may_be_leave_others_their_turn() -> None:

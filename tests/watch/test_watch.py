@@ -110,6 +110,8 @@ async def test_kr_1_a_bootstrap_that_is_no_kafka_is_one_clear_line_and_watch_goe
         text = await _refused(f"127.0.0.1:{port}", tmp_path)
     assert text.startswith("the cluster cannot be seen: ")
     assert f"127.0.0.1:{port}" in text
+    if not answer.startswith(b"\0"):
+        assert ", asked by PLAINTEXT" in text, "that may be the mistake"
     assert "Traceback" not in caplog.text
     warned = [one.getMessage() for one in caplog.records if "cannot be seen" in one.getMessage()]
     assert len(warned) == len(set(warned)) >= 1
