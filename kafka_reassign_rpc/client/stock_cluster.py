@@ -28,6 +28,8 @@ UNKNOWN = -1
 """When a broker was lost (a stock controller tells nobody); bytes."""
 NAMED = 5
 """Topics that a text names."""
+NEEDS_DESCRIBE = "to see moves this principal needs the operation DESCRIBE on the cluster"
+"""Kafka's own text has the whole request: each time another one."""
 Listed = Mapping[TopicPartition, PartitionReassignment]
 Records = Mapping[TopicPartition, MoveRecord]
 """What whoever has watched the moves knows of them."""

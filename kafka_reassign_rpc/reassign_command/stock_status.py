@@ -8,9 +8,16 @@ from kafka_reassign_rpc.client import ReassignmentClient
 from kafka_reassign_rpc.client.config_calls import Resource
 from kafka_reassign_rpc.client.move_progress import brokers_to_ask
 from kafka_reassign_rpc.client.reassignment_calls import by_topic
-from kafka_reassign_rpc.client.stock_cluster import cluster_of, hidden_topics, others_to_ask, sampled, text_of_hidden
+from kafka_reassign_rpc.client.stock_cluster import (
+    NEEDS_DESCRIBE,
+    cluster_of,
+    hidden_topics,
+    others_to_ask,
+    sampled,
+    text_of_hidden,
+)
 from kafka_reassign_rpc.client.told_configs import Answer, told
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, takes_nothing_new
@@ -38,7 +45,11 @@ class StockStatus(NamedTuple):
 
 
 def read(client: ReassignmentClient, sleep: Callable[[float], None]) -> StockStatus:
-    everything, listed = client.describe_everything(), client.list_partition_reassignments()
+    everything = client.describe_everything()
+    try:
+        listed = client.list_partition_reassignments()
+    except ClusterAuthorizationFailed:
+        raise ClusterAuthorizationFailed(NEEDS_DESCRIBE) from None
     cluster = cluster_of(everything.nodes, everything.topics, listed)
     of_brokers = client.describe_broker_configs(cluster.brokers)
     others = others_to_ask(cluster)

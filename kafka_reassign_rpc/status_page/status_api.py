@@ -14,6 +14,7 @@ from kafka_reassign_rpc.core.status.documents import History, Problem, Status, k
 from kafka_reassign_rpc.core.status.last_status import with_last
 from kafka_reassign_rpc.core.status.moves import MoveFilter, Selection
 from kafka_reassign_rpc.core.status.partitions import Found, PartitionFilter
+from kafka_reassign_rpc.core.status.problems import reason_of
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import ServerView, TermView
 from kafka_reassign_rpc.server.http_server import HttpPage, Page, QueryPage, StreamPage
@@ -273,6 +274,8 @@ class StatusApi:
 
     def _elsewhere(self) -> HttpPage:
         view = self._look()
+        if view.server < 0:
+            return _problem(503, reason_of(view, full=self._full) or "the cluster is not seen yet")
         controller = known(view.controller)
         who = "no controller is known" if controller is None else f"broker {controller} is the controller"
         problem = Problem(f"this server is not the controller: {who}", controller, view.pages.get(view.controller))

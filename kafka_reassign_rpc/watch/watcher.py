@@ -18,7 +18,7 @@ from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, Unaut
 from kafka_reassign_rpc.client.config_calls import Resource
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
-from kafka_reassign_rpc.client.stock_cluster import Listed, others_to_ask, sampled, text_of_hidden
+from kafka_reassign_rpc.client.stock_cluster import NEEDS_DESCRIBE, Listed, others_to_ask, sampled, text_of_hidden
 from kafka_reassign_rpc.client.traffic import Traffic, counted
 from kafka_reassign_rpc.core.events.decided_events import ClusterNews, Event
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
@@ -302,10 +302,8 @@ class Watcher:
         with counted() as cost:
             try:
                 listed = await asyncio.to_thread(seen_cluster.in_flight, await client.list_partition_reassignments())
-            except ClusterAuthorizationFailed:  # Kafka's text has the whole request: each time another one
-                raise ClusterAuthorizationFailed(
-                    "to see moves this principal needs the operation DESCRIBE on the cluster"
-                ) from None
+            except ClusterAuthorizationFailed:
+                raise ClusterAuthorizationFailed(NEEDS_DESCRIBE) from None
             listed_at = now_ms()
             if of_all and not self._failures:  # of many topics that takes a while
                 self._old_at = self._now() + STALE_S

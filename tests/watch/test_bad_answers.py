@@ -1,6 +1,7 @@
 """kr-1: answers that no sound broker gives: watch says one line about them, goes on, and shows what it still knows."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
 from tests.certificates import Authority
+from tests.http_client import get
 from tests.python_client.scripted_nodes import API_VERSIONS, LIST, METADATA, Reply, ScriptedCluster, listening
+from tests.reassign_command.run_command import Command
 from tests.waiting import eventually
 from tests.watch.moving_nodes import LOG_DIRS, TOPIC, TWO_MOVE, MovingNode, moving_nodes
 from tests.watch.watching import watching
@@ -164,3 +167,8 @@ async def test_kr_1_a_principal_without_any_right_is_told_which_it_needs(tmp_pat
             return any(needs in text for text in await watch.problems())
 
         await eventually(is_said)
+        answer = json.loads((await get(watch.served.address, "/api/v1/moves")).body)
+        assert answer["error"] == (await watch.document("status"))["reason"], "and no word of a controller"
+        told = await Command(f"127.0.0.1:{node.port}")("--status")
+        (said,) = [line for line in (told.out + told.err).splitlines() if "Exception" in line]
+        assert said.endswith("Exception: to see moves this principal needs the operation DESCRIBE on the cluster")
