@@ -4,10 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_reassign_rpc.client.config_calls import BROKER, OF_ALL_BROKERS, TOPIC, Config, Resource
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownTopicOrPartition
+from kafka_reassign_rpc.core.kafka_errors import (
+    ClusterAuthorizationFailed,
+    KafkaError,
+    TopicAuthorizationFailed,
+    UnknownTopicOrPartition,
+)
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
-from kafka_reassign_rpc.support.counted import first_of
+from kafka_reassign_rpc.support.counted import first_of, plural
 
+NAMED = 5
 Answer = Sequence[Config] | KafkaError
 Configs = dict[str, Mapping[str, str]]
 
@@ -41,12 +47,25 @@ def told(brokers: Mapping[int, Answer], others: Mapping[Resource, Answer]) -> To
                 topics[name] = values
             else:
                 of_brokers[DEFAULT] = values
-    failed = [one for one in (*brokers.values(), *others.values()) if isinstance(one, KafkaError)]
-    why = sorted({one.message for one in failed if not isinstance(one, UnknownTopicOrPartition)})
-    lacking = (
-        "Throttles are not all seen (the operation DESCRIBE_CONFIGS on the cluster and on topics tells them): "
-        f"{first_of(why, 2)}"
-    )
     are_told = not isinstance(others.get((BROKER, ""), KafkaError()), KafkaError)
     known = frozenset(one for one, some in brokers.items() if are_told and not isinstance(some, KafkaError))
-    return Told(of_brokers, topics, known, lacking if why else "")
+    return Told(of_brokers, topics, known, _lacking(brokers, others))
+
+
+def _lacking(brokers: Mapping[int, Answer], others: Mapping[Resource, Answer]) -> str:
+    """Says who has not answered, or which right is missing."""
+    refused, silent = set[str](), dict[str, list[int]]()
+    for broker, one in [*sorted(brokers.items()), *((None, one) for one in others.values())]:
+        if isinstance(one, ClusterAuthorizationFailed | TopicAuthorizationFailed):
+            refused.add(one.message.rstrip("."))
+        elif isinstance(one, KafkaError) and not isinstance(one, UnknownTopicOrPartition):
+            silent.setdefault(one.message.rstrip("."), []).extend(() if broker is None else [broker])
+    why = [f"{_of(some)}{text}" for text, some in silent.items()]
+    if not refused:
+        return f"Throttles are not all seen: {first_of(why, 2, between='; ')}" if why else ""
+    right = "the operation DESCRIBE_CONFIGS on the cluster and on topics tells them"
+    return f"Throttles are not all seen ({right}): {first_of([*sorted(refused), *why], 2, between='; ')}"
+
+
+def _of(brokers: Sequence[int]) -> str:
+    return f"broker{plural(len(brokers))} {first_of(brokers, NAMED)}: " if brokers else ""

@@ -149,7 +149,7 @@ def _may_start(status: Status) -> str:
 def _health(status: Status) -> str:
     totals = status.totals
     if totals is None or totals.under_replicated is None or totals.offline is None:
-        return "How many partitions are under-replicated or offline is not known yet."
+        return "How many partitions are under-replicated or offline is not known."
     under, offline = totals.under_replicated, totals.offline
     return f"{counted(under, 'partition', 'are')} under-replicated, {offline} {agreeing(offline, 'are')} offline"
 

@@ -66,7 +66,9 @@ class ClusterWatch:
         view = self.watcher.view()
         document = status_of(view, at=now_ms(), version=product_version(), full=False)
         term = view.term
-        figures = NO_FIGURES if term is None else figures_of(term.cluster, term.progress, term.silent)
+        figures = NO_FIGURES
+        if term is not None:
+            figures = figures_of(term.cluster, term.progress, term.silent, hidden=term.hidden)
         return ServerStatus(
             document,
             connected=self.watcher.answers,

@@ -20,10 +20,12 @@ BYTES_PER_S = 250_000
 
 
 class Ask(Enum):
-    MOVES = "moves"
+    """The value names what an answer may not tell."""
+
+    MOVES = "leaders and ISRs of topics that move"
     SIZES = "sizes"
     LOST = "lost brokers"
-    CONFIGS = "configs"
+    CONFIGS = "throttles"
     THROTTLES = "throttles of moves"
     EVERYTHING = "everything"
 

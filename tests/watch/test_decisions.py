@@ -2,10 +2,13 @@
 
 import pytest
 
+from kafka_reassign_rpc.client import Unreachable
+from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, LogDir
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.client.result_values import ClusterNode, PartitionInfo, PartitionReassignment
 from kafka_reassign_rpc.client.stock_cluster import sampled
+from kafka_reassign_rpc.client.told_configs import told
 from kafka_reassign_rpc.client.traffic import Traffic, count, counted
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
@@ -158,3 +161,16 @@ def test_kr_2_a_look_at_many_topics_is_taken_in_steps() -> None:
     for steps, _ in enumerate(seen_cluster.brought_up_to_date(cluster, NODES, topics, moves, {}, 6), 1):
         assert len(cluster.topics) <= steps
     assert len(cluster.moving) == 300
+
+
+def test_kr_2_a_broker_that_does_not_tell_its_throttles_is_named_and_a_right_only_where_one_is_missing() -> None:
+    nobody = Unreachable("It did not answer within 5 s.")
+    assert told({1: [], 2: nobody, 3: nobody}, {(BROKER, ""): []}).lacking == (
+        "Throttles are not all seen: brokers 2, 3: It did not answer within 5 s"
+    )
+    refused = told({1: ClusterAuthorizationFailed()}, {(BROKER, ""): [], (TOPIC, "t"): TopicAuthorizationFailed()})
+    assert refused.lacking == (
+        "Throttles are not all seen (the operation DESCRIBE_CONFIGS on the cluster and on topics tells them):"
+        " Cluster authorization failed; Topic authorization failed"
+    )
+    assert told({1: []}, {(BROKER, ""): [], (TOPIC, "t"): UnknownTopicOrPartition()}).lacking == ""

@@ -15,6 +15,7 @@ from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.state.cluster import LEADER_UNKNOWN
 from kafka_reassign_rpc.protocol.messages import MetadataResponse
 from kafka_reassign_rpc.support.slices import run_through
+from tests.http_client import get
 from tests.python_client.scripted_nodes import METADATA, ScriptedCluster, listening
 from tests.reassign_command.run_command import Command
 from tests.status_page.documented import Documented
@@ -70,6 +71,9 @@ async def test_kr_1_without_describe_on_a_topic_its_leader_isr_and_all_that_foll
         for one in (await api.ask("brokers"))["brokers"]:
             kinds = ("replicas", "leaders", "under_replicated", "out_of_sync", "rate_out", "throttle_in")
             assert [one[kind] for kind in kinds] == [None] * 6
+        metrics = (await get(watch.served.address, "/metrics")).body
+        assert b"kafka_reassign_broker_copied_in_bytes_total{" in metrics
+        assert b"kafka_reassign_broker_copied_out_bytes_total{" not in metrics, "nobody knows who leads"
         (why,) = [one for one in await watch.problems() if one.startswith("Leaders")]
         assert why == f"Leaders and ISRs of 1 topic are not seen: they need the operation DESCRIBE on them ({TOPIC})"
         await is_told_by_status(node)
@@ -88,8 +92,9 @@ async def is_told_by_status(node: HiddenNode) -> None:
 
 
 async def test_kr_1_a_leader_is_known_from_the_right_to_describe_its_topic_on_until_that_is_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO")
     async with hidden(tmp_path / "events") as (_, watch):
 
         async def leaders() -> set[Any]:
@@ -105,6 +110,7 @@ async def test_kr_1_a_leader_is_known_from_the_right_to_describe_its_topic_on_un
         monkeypatch.setattr(HiddenNode, "error", 0)
         await eventually(are_known)
         assert not any(one.startswith("Leaders") for one in await watch.problems())
+        assert "leaders and ISRs of topics that move can be seen again" in caplog.text
         assert (await watch.document("status"))["totals"]["offline"] == 0
         monkeypatch.setattr(HiddenNode, "error", TopicAuthorizationFailed.code)
         await eventually(are_unknown)

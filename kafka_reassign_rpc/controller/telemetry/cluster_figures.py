@@ -15,14 +15,14 @@ class ClusterFigures(NamedTuple):
     """Figures of the controller; a standby has the defaults.
 
     throttles   rates of each live broker as leader and as follower, where they are known; None: there is none
-    copied      bytes that moves have copied to each live broker, and from it
+    copied      bytes that moves have copied to each live broker, and from it; None: it is not known who leads
     cordoned    how many live brokers get no new replica
     migrating   how many live brokers were restarted for the migration to KRaft
     refused     configs of leases that ZooKeeper refuses to write
     """
 
     throttles: Mapping[int, tuple[Throttle | None, Throttle | None]] = {}
-    copied: Mapping[int, tuple[int, int]] = {}
+    copied: Mapping[int, tuple[int, int | None]] = {}
     cordoned: int = 0
     migrating: int = 0
     refused: int = 0
@@ -32,16 +32,21 @@ NO_FIGURES = ClusterFigures()
 
 
 def figures_of(
-    cluster: Cluster, tracker: ProgressTracker, silent: Collection[int] = (), refused: int = 0
+    cluster: Cluster,
+    tracker: ProgressTracker,
+    silent: Collection[int] = (),
+    refused: int = 0,
+    *,
+    hidden: Collection[str] = (),
 ) -> ClusterFigures:
-    """`silent`: brokers whose throttles are not known."""
+    """`silent`: brokers whose throttles are not known; `hidden`: topics whose leaders are not."""
     return ClusterFigures(
         {
             broker: (throttle_of(cluster, broker, LEADER_RATE), throttle_of(cluster, broker, FOLLOWER_RATE))
             for broker in cluster.brokers
             if broker not in silent
         },
-        {one: (tracker.copied_in[one], tracker.copied_out[one]) for one in cluster.brokers},
+        {one: (tracker.copied_in[one], None if hidden else tracker.copied_out[one]) for one in cluster.brokers},
         len(cordoned(cluster) & cluster.brokers.keys()),
         len(cluster.soft.migrating),
         refused,

@@ -128,7 +128,8 @@ def _of_controller(status: ServerStatus, totals: Totals) -> Pairs:
 def _of_figures(figures: ClusterFigures) -> Iterator[tuple[MetricType, Values]]:
     """Those with a label for each broker."""
     for place, metric in enumerate((metric_catalogue.COPIED_IN, metric_catalogue.COPIED_OUT)):
-        yield metric, {(str(broker),): copied[place] for broker, copied in figures.copied.items()}
+        known = ((broker, copied[place]) for broker, copied in figures.copied.items())
+        yield metric, {(str(broker),): size for broker, size in known if size is not None}
     rates: dict[tuple[str, ...], float] = {
         (str(broker), side, "none" if rate is None else rate.by or "config"): -1 if rate is None else rate.rate
         for broker, both in figures.throttles.items()
