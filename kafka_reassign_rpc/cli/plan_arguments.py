@@ -52,6 +52,10 @@ KINDS = {
 _WEIGHTS = (*MEASURES, "topic", "time", "topic_replicas", "topic_leaders")
 
 
+ALL = "*"
+"""All topics (`set-rf`), or all lost brokers (`combine --heal` without ids)."""
+
+
 def add_goal_arguments(parser: argparse.ArgumentParser, name: str, flags: tuple[str, ...]) -> None:
     moves = parser.add_argument_group("what moves")
     if "lost" in flags:
@@ -63,7 +67,7 @@ def add_goal_arguments(parser: argparse.ArgumentParser, name: str, flags: tuple[
         moves.add_argument(
             "--heal",
             nargs="?",
-            const="",
+            const=ALL,
             metavar="7",
             help="the lost brokers whose replicas get new homes (no ids: all lost brokers)",
         )
@@ -210,15 +214,15 @@ def job_of(arguments: argparse.Namespace) -> "PlanJob":
     from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 
     kind = GoalKind(arguments.goal)
-    topics = "" if arguments.topics in (None, "*") else arguments.topics
+    topics = None if arguments.topics == ALL else arguments.topics
     factor = _checked("--replication-factor", whole(1, 1000), getattr(arguments, "replication_factor", 1))
     goal = Goal(
         kind,
-        _broker_ids("--brokers", getattr(arguments, "brokers", None)),
+        broker_ids("--brokers", getattr(arguments, "brokers", None)),
         factor if kind is GoalKind.SET_FACTOR else 0,
-        names_in(topics),
+        names_in("--topics", topics),
         racks=getattr(arguments, "racks", False),
-        to=_broker_ids("--to", getattr(arguments, "to", None)),
+        to=broker_ids("--to", getattr(arguments, "to", None)),
         parts=_parts(arguments),
     )
     defaults = PlanOptions()
@@ -256,19 +260,30 @@ def _tolerance(arguments: argparse.Namespace, default: float) -> float:
     return _checked("--tolerance", share(0.001), getattr(arguments, "tolerance", default))
 
 
-def _broker_ids(flag: str, text: str | None) -> tuple[int, ...]:
-    return tuple(sorted({_checked(flag, whole(0, 2**31 - 1), one) for one in text.split(",")})) if text else ()
+def broker_ids(flag: str, text: str | None) -> tuple[int, ...]:
+    return tuple(sorted({_checked(flag, whole(0, 2**31 - 1), one) for one in names_in(flag, text)}))
 
 
 def _parts(arguments: argparse.Namespace) -> "dict[GoalKind, tuple[int, ...]]":
     from kafka_reassign_rpc.planner.goals_and_options import GoalKind
 
     asked = ((kind, getattr(arguments, kind, None)) for kind in (GoalKind.HEAL, GoalKind.DRAIN, GoalKind.EXPAND))
-    return {kind: _broker_ids(f"--{kind}", brokers) for kind, brokers in asked if brokers is not None}
+    return {
+        kind: () if brokers == ALL else broker_ids(f"--{kind}", brokers)
+        for kind, brokers in asked
+        if brokers is not None
+    }
 
 
-def names_in(text: str) -> tuple[str, ...]:
-    return tuple(sorted({one.strip() for one in text.split(",") if one.strip()}))
+def names_in(flag: str, text: str | None) -> tuple[str, ...]:
+    """() without the flag. An empty list is refused: it comes from an unset variable of a shell, and means all
+    nowhere."""
+    if text is None:
+        return ()
+    found = tuple(sorted({one.strip() for one in text.split(",") if one.strip()}))
+    if not found:
+        raise UsageError(f"{flag}: an empty list names nothing, and does not mean all")
+    return found
 
 
 def _broker_bandwidth(text: str) -> tuple[int, int]:

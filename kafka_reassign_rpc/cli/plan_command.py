@@ -100,7 +100,7 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     from kafka_reassign_rpc.pipeline.planning.chosen_topics import chosen_topics
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 
-    excluded = names_in(arguments.exclude_topics or "")
+    excluded = names_in("--exclude-topics", arguments.exclude_topics)
     if excluded or job.goal.topics:
         snapshot_files.check(job.snapshot)
         topics = chosen_topics(job.snapshot, job.goal.topics, excluded)

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_reassign_rpc.cli.pipeline_jobs import say, say_left_out, tell_verified
+from kafka_reassign_rpc.cli.plan_arguments import names_in
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import byte_count, share, whole
@@ -77,10 +78,6 @@ def _checked(flag: str, parse: Callable[[Any], T], value: Any) -> T:
         raise UsageError(f"{flag}: {error}") from None
 
 
-def _list(text: str | None) -> list[str]:
-    return sorted({one.strip() for one in (text or "").split(",") if one.strip()})
-
-
 def _request(arguments: argparse.Namespace) -> "DiskRequest":
     from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskRequest
 
@@ -100,8 +97,10 @@ def _request(arguments: argparse.Namespace) -> "DiskRequest":
     tolerance = "--tolerance" if arguments.until is None else "--until"
     given = arguments.tolerance if arguments.until is None else arguments.until
     return DiskRequest(
-        brokers=sorted({_checked("--brokers", whole(0, 2**31 - 1), one) for one in _list(arguments.brokers)}),
-        topics=_list(arguments.topics),
+        brokers=sorted(
+            {_checked("--brokers", whole(0, 2**31 - 1), one) for one in names_in("--brokers", arguments.brokers)}
+        ),
+        topics=list(names_in("--topics", arguments.topics)),
         empty={broker: sorted(empty[broker]) for broker in sorted(empty)},
         tolerance=_checked(tolerance, share(0.001), given),
         headroom=_checked("--headroom", share(0.0), arguments.headroom),
@@ -132,7 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     job = _job(arguments)
     snapshot_files.check(job.snapshot)
-    topics = chosen_topics(job.snapshot, job.requested.topics, _list(arguments.exclude_topics))
+    topics = chosen_topics(job.snapshot, job.requested.topics, names_in("--exclude-topics", arguments.exclude_topics))
     unknown = sorted(set(topics) - snapshot_files.topic_names(job.snapshot))
     if unknown:
         raise UsageError(f"the snapshot has no topic {unknown[0]}")

@@ -108,6 +108,27 @@ def test_dp_2_a_goal_that_needs_no_data_to_be_refused_is_refused_before_spark_st
     assert saying in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "flag"),
+    [
+        (("heal", "--brokers", ""), "--brokers"),
+        (("heal", "--to", " , "), "--to"),
+        (("drain", "--brokers", ""), "--brokers"),
+        (("set-rf", "--replication-factor", "2", "--topics", ""), "--topics"),
+        (("rebalance", "--exclude-topics", ""), "--exclude-topics"),
+        (("combine", "--heal", "", "--drain", "3"), "--heal"),
+        (("combine", "--heal", "--drain", ","), "--drain"),
+        (("disks", "--brokers", ""), "--brokers"),
+        (("disks", "--topics", ","), "--topics"),
+    ],
+)
+def test_dp_2_an_empty_list_as_of_an_unset_variable_does_not_mean_all(
+    arguments: tuple[str, ...], flag: str, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", *arguments, "--snapshot", str(path), "--out", str(path.with_name("plan"))]) == 2
+    assert f"{flag}: an empty list names nothing, and does not mean all" in capsys.readouterr().err
+
+
 def write_large_snapshot(path: Path, partitions: int) -> None:
     """Rows as columns, which takes a moment: brokers 0 to 9 have most of the replicas."""
     with SnapshotWriter(path) as writer:
