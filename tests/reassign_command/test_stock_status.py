@@ -89,7 +89,7 @@ def test_sv_11_the_document_of_a_stock_controller_is_made_by_the_same_code(monke
     assert [one.text for one in found.status.problems] == [
         "4 of 5 brokers live; lost: 9",
         "1 partition is offline: no replica leads",
-        "Throttles are not all seen (the operation DESCRIBE_CONFIGS on the cluster and on topics tells them): no",
+        "Throttles are not all seen: broker 2: no",
         "2 partitions are under-replicated",
     ]
 
