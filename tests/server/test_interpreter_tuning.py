@@ -62,6 +62,7 @@ async def test_sv_7_a_loop_that_is_held_up_is_seen(monkeypatch: pytest.MonkeyPat
 def test_sv_1_no_full_pass_looks_at_many_objects_however_many_become_old(monkeypatch: pytest.MonkeyPatch) -> None:
     """What has survived a long pass is excluded from the next: each object is looked at once, and not all at a time."""
     monkeypatch.setattr(interpreter_tuning, "LONG_S", 0.0)
+    before = [[number] for number in range(600_000)]  # whatever the process holds already
     interpreter_tuning.tune_interpreter()
     looked_at: list[int] = []
 
@@ -74,7 +75,7 @@ def test_sv_1_no_full_pass_looks_at_many_objects_however_many_become_old(monkeyp
         kept = [[number] for number in range(300_000)]
     finally:
         gc.callbacks.remove(note)
-    assert max(looked_at) <= 40_000
+    assert max(looked_at) <= 40_000 < len(before)
     assert len(kept) / 2 <= sum(looked_at) <= 2 * len(kept)
 
 
