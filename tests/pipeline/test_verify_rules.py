@@ -67,12 +67,8 @@ class Reference:
         ]
         while sum(held) < len(known) and held != rooms:
             held[min((count, place) for place, count in enumerate(held) if count < rooms[place])[1]] += 1
-        unknown = len(before) - len(known)
-        while len(before) > len(after) and sum(held) + unknown > len(after):
-            if unknown:  # they are on lost brokers, so a smaller factor takes them first
-                unknown -= 1
-            else:
-                held[held.index(max(held))] -= 1
+        while sum(held) > len(after):  # a smaller factor takes those of unknown rack first: they are on lost brokers
+            held[held.index(max(held))] -= 1
         held = sorted(held, reverse=True) or [0]
         held[0] += len(after) - sum(held)
         return tuple(filter(None, self.counts(after))) not in exchanges(tuple(held))

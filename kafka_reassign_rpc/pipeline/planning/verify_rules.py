@@ -303,9 +303,7 @@ def less_even_over_racks(original: Sequence[int], target: Sequence[int], facts: 
     allowed = before & room
     while allowed.total() < before.total() and (free := room - allowed):
         allowed[min(free, key=lambda rack: allowed[rack])] += 1
-    lost = len(original) - before.total()
-    leave = max(0, len(original) - len(target))
-    for _ in range(leave - lost - (before.total() - allowed.total())):
+    for _ in range(allowed.total() - len(target)):
         allowed[max(allowed, key=lambda rack: allowed[rack])] -= 1
     most, held = (_fullest_first(counts, len(target)) for counts in (allowed, after))
     return any(sum(held[:n]) > sum(most[:n]) for n in range(1, len(held) + 1))

@@ -73,12 +73,9 @@ class RackRule(msgspec.Struct, frozen=True):
         first: they are on lost brokers, so none of them stays.
         """
         counts, places = self.counts(before), self.places(before)
-        known = sum(counts.values())
         staying = {rack: min(counts.get(rack, 0), size) for rack, size in places.items()}
-        found = spread_over_racks(staying, places, known - sum(staying.values()))
-        fewer = min(factor, len(before))
-        unknown = max(0, fewer - known)
-        return _in_all(spread_over_racks(found, places, min(0, fewer - unknown - sum(found.values()))), factor)
+        found = spread_over_racks(staying, places, sum(counts.values()) - sum(staying.values()))
+        return _in_all(spread_over_racks(found, places, min(0, factor - sum(found.values()))), factor)
 
     def allows(self, before: Sequence[int], after: Sequence[int]) -> bool:
         counts = self.counts(after)
