@@ -15,11 +15,11 @@ from benchmarks import frames
 from benchmarks.bulk import BYTES, REPLICAS, one_round
 from benchmarks.cluster import START_S, Cluster, controlling, spread
 from benchmarks.tables import duration, show
+from kafka_reassign_rpc.server.interpreter_tuning import OLDEST
 
 PARTITIONS, TOPICS = 10_000, 100
 ROUNDS = 6
 BOUND_S = 300.0
-OLDEST = 2
 _PASS = re.compile(rb"^full pass ([\d.]+) ([\d.]+) (\d+)$", re.MULTILINE)
 HEAD = ("full passes", "objects, at most", "CPU, middle", "CPU, longest", "longest with what else ran on the core")
 

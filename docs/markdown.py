@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+import pyarrow as pa
+
 NOTE = "<!-- `python -m docs.generate` writes this page from {source}. Do not edit it. -->"
 
 
@@ -12,3 +14,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def code(words: Iterable[str]) -> str:
     return ", ".join(f"`{word}`" for word in words)
+
+
+def kind_of(column: pa.DataType) -> str:
+    """The type of a column of Parquet."""
+    return f"list of {column.value_type}" if pa.types.is_list(column) else str(column)

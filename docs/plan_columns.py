@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from docs.markdown import NOTE, table
+from docs.markdown import NOTE, kind_of, table
 from kafka_reassign_rpc.pipeline.disks.disk_plan_files import DISK_LEFT_OUT, DISK_MOVES
 from kafka_reassign_rpc.pipeline.plans.plan_writer import LEFT_OUT_SCHEMA, MOVES_SCHEMA
 
@@ -85,10 +85,6 @@ def plans_page() -> str:
     ]
     for one in TABLES:
         kinds = {field.name: field.type for field in one.schema}
-        rows = [[f"`{name}`", _type(kind), one.meanings[name]] for name, kind in kinds.items()]
+        rows = [[f"`{name}`", kind_of(kind), one.meanings[name]] for name, kind in kinds.items()]
         parts += [f"## {one.title}", one.rows, table(["column", "type", "meaning"], rows)]
     return "\n\n".join(parts) + "\n"
-
-
-def _type(kind: pa.DataType) -> str:
-    return f"list of {kind.value_type}" if pa.types.is_list(kind) else str(kind)

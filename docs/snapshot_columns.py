@@ -1,9 +1,7 @@
 """The page of the columns of snapshots."""
 
-import pyarrow as pa
-
-from docs.markdown import NOTE, code, table
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import COLUMNS, FILES, OPTIONAL, ROWS, Column
+from docs.markdown import NOTE, code, kind_of, table
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import COLUMNS, FILES, OPTIONAL, ROWS
 
 
 def snapshots_page() -> str:
@@ -27,12 +25,10 @@ def snapshots_page() -> str:
             " ".join(notes),
             table(
                 ["column", "type", "unit", "meaning", "null"],
-                [[f"`{column.name}`", _type(column), column.unit, column.meaning, column.null] for column in columns],
+                [
+                    [f"`{column.name}`", kind_of(column.kind), column.unit, column.meaning, column.null]
+                    for column in columns
+                ],
             ),
         ]
     return "\n\n".join(parts) + "\n"
-
-
-def _type(column: Column) -> str:
-    kind = column.kind
-    return f"list of {kind.value_type}" if pa.types.is_list(kind) else str(kind)

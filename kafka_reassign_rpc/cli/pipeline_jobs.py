@@ -128,7 +128,6 @@ def _cleaned_up_on_sigterm() -> Iterator[None]:
     try:
         yield
     except BaseException:
-        signal.setitimer(signal.ITIMER_REAL, 0)
         if received:
             raise SystemExit(128 + received[0]) from None
         raise

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_reassign_rpc.cli.pipeline_jobs import say, say_left_out, tell_verified
-from kafka_reassign_rpc.cli.plan_arguments import names_in
+from kafka_reassign_rpc.cli.plan_arguments import broker_ids, names_in
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import byte_count, share, whole
@@ -97,9 +97,7 @@ def _request(arguments: argparse.Namespace) -> "DiskRequest":
     tolerance = "--tolerance" if arguments.until is None else "--until"
     given = arguments.tolerance if arguments.until is None else arguments.until
     return DiskRequest(
-        brokers=sorted(
-            {_checked("--brokers", whole(0, 2**31 - 1), one) for one in names_in("--brokers", arguments.brokers)}
-        ),
+        brokers=list(broker_ids("--brokers", arguments.brokers)),
         topics=list(names_in("--topics", arguments.topics)),
         empty={broker: sorted(empty[broker]) for broker in sorted(empty)},
         tolerance=_checked(tolerance, share(0.001), given),

@@ -21,7 +21,7 @@ from kafka_reassign_rpc.core.state.cluster import (
 )
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic
-from kafka_reassign_rpc.support.counted import first_of, plural
+from kafka_reassign_rpc.support.counted import counted, first_of
 from kafka_reassign_rpc.support.slices import run_through
 
 UNKNOWN = -1
@@ -97,11 +97,10 @@ def hidden_topics(cluster: Cluster) -> list[str]:
 
 def text_of_hidden(topics: Sequence[str]) -> str:
     """What is not seen of topics, and why; "": there are none."""
-    lacking = (
-        f"Leaders and ISRs of {len(topics)} topic{plural(len(topics))} are not seen:"
-        f" they need the operation DESCRIBE on them ({first_of(topics, NAMED)})"
-    )
-    return lacking if topics else ""
+    if not topics:
+        return ""
+    named = f"{counted(len(topics), 'topic')} are not seen: they need the operation DESCRIBE on them"
+    return f"Leaders and ISRs of {named} ({first_of(topics, NAMED)})"
 
 
 def of_moves(listed: Listed) -> Cluster:

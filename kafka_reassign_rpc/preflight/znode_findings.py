@@ -92,7 +92,7 @@ def _replicas(cluster: Cluster) -> tuple[set[int], set[int]]:
     for topic in cluster.topics.values():
         for one in topic.partitions.values():
             coming.update(one.adding)
-            held.update(one.replicas if not one.adding else set(one.replicas) - set(one.adding))
+            held.update(one.sources)
     return held, coming
 
 

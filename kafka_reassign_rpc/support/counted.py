@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-ONE = {"": "", "do": "does", "are": "is", "were": "was", "go": "goes", "have": "has"}
-"""Verbs of many -> of one, where that is not the verb with an s."""
+ONE = {"": "", "do": "does", "are": "is", "were": "was", "go": "goes", "have": "has", "them": "it"}
+"""Verbs of many -> of one, where that is not the verb with an s; and the pronoun."""
 
 
 def counted(count: int, noun: str, verb: str = "") -> str:

@@ -150,11 +150,11 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         unjudged = damaged - told.keys()
         working = {broker for broker, paths in told.items() if paths == ()}
         lost = {broker: n for broker, n in counted_lost.items() if broker not in unjudged and broker not in working}
-        repaired = {broker for broker in self._waiting_for | self._moving_from if lost.get(broker)}
+        under_repair = self._waiting_for.keys() | self._moving_from.keys()
         same = {
             broker: one
             for broker, one in in_part.items()
-            if not is_another(one, told.get(broker), is_repaired=broker in repaired)
+            if not is_another(one, told.get(broker), is_repaired=broker in under_repair and bool(lost.get(broker)))
         }
         # A broker that this controller has missed, and that has not failed by now, was back meanwhile.
         known = failed.keys() - cluster.brokers.keys() | same.keys() & cluster.brokers.keys()
@@ -163,7 +163,6 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
             broker: memory.missed.get(broker, now_ms) if broker in known or broker in new else now_ms
             for broker in [*lost, *sorted(unjudged)]
         }
-        under_repair = self._waiting_for.keys() | self._moving_from.keys()
         self._seen = {
             broker.id: broker.epoch
             for broker in cluster.brokers.values()
@@ -218,7 +217,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                 is_back=broker not in self._still_lost,
                 unapproved=self._unapproved_for[broker],
             )
-            for broker in sorted(self._waiting_for.keys() | self._moving_from.keys())
+            for broker in sorted(under_repair)
         ]
         self.answer(
             FailedBrokersReport(

@@ -162,7 +162,7 @@ def awaited_text(moves: int) -> str:
     """Says that so many moves wait for a broker that is gone, and what ends that; "" without moves."""
     if not moves:
         return ""
-    them = "it" if moves == 1 else "them"
+    them = agreeing(moves, "them")
     wait = f"{counted(moves, 'move')} {agreeing(moves, 'wait')} for it"
     return f"{wait}, and nothing repairs that: cancel {them}, give {them} another target, or bring the broker back"
 

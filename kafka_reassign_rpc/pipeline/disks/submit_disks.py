@@ -3,7 +3,6 @@
 Each broker is asked separately, so one that does not answer or refuses holds up no other.
 """
 
-import shlex
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from kafka_reassign_rpc.pipeline.disks.disk_state import DirMove, MoveState, See
 from kafka_reassign_rpc.pipeline.disks.disk_throttle import DiskThrottle
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
-from kafka_reassign_rpc.pipeline.submission.emptiness import Left, lines_of, refuse_rest
+from kafka_reassign_rpc.pipeline.submission.emptiness import Left, lines_of, plan_again, refuse_rest
 from kafka_reassign_rpc.pipeline.submission.first_health import first_health
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
@@ -33,7 +32,6 @@ from kafka_reassign_rpc.pipeline.submission.submit_settings import (
     ProgressOutput,
 )
 from kafka_reassign_rpc.support.counted import counted, first_of, plural
-from kafka_reassign_rpc.support.typed_commands import command
 
 AT_ONCE = 1000
 """So many replicas are in one request to a broker."""
@@ -162,7 +160,8 @@ class DiskSubmission:
         left = self._left()
         places = {f"log dir {path} of broker {broker}": one for (broker, path), one in left.items()}
         full = [f"{broker}:{path}" for (broker, path), one in left.items() if one.count]
-        for line in lines_of(places, lambda: _again(self.path, full)):
+        words = [word for one in full for word in ("--empty", one)]
+        for line in lines_of(places, lambda: plan_again(self.path, "disks", words)):
             self.output.line(line)
         refuse_rest(places, self.queue.begun)
 
@@ -271,14 +270,6 @@ class DiskSubmission:
             text += f", broker{plural(len(silent))} {first_of(silent, 5)} silent"
         progress = Progress(min(done, total), total, rate, left)
         return f"plan |{bar(progress.share, BAR_WIDTH)}| {text}, {amounts(progress)}"
-
-
-def _again(path: StorePath, emptied: Sequence[str]) -> Iterator[str]:
-    snapshot, plan = f"{path}-snapshot", f"{path}-again"
-    yield command("kafka-reassign-rpc export", "--out", snapshot)
-    words = [word for one in emptied for word in ("--empty", one)]
-    yield f"kafka-reassign-rpc plan disks {shlex.join([*words, '--snapshot', snapshot, '--out', plan])}"
-    yield command("kafka-reassign-rpc submit", "--plan", plan, "--execute")
 
 
 def shown_replicas(broker: int, found: BrokerLogDirs) -> dict[Replica, SeenReplica]:

@@ -45,7 +45,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
 from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
 from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfalls
 from kafka_reassign_rpc.pipeline.snapshots import log_dir_rows, snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.possible_figures import MOST_BYTES, require_possible_figures
+from kafka_reassign_rpc.pipeline.snapshots.possible_figures import MOST_BYTES, require_possible_figures, too_many_bytes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
@@ -162,7 +162,7 @@ def _check_rows(found: SnapshotSurvey, brokers: dict[int, PlannerBroker], job: P
     _require_possible_sizes(found, job)
     notes = []
     if found.unusable.total:
-        them = "it" if found.unusable.total == 1 else "them"
+        them = agreeing(found.unusable.total, "them")
         stay = counted(found.unusable.total, "partition", "stay")
         notes.append(f"{stay} as the cluster shows {them}, since no change can begin there: {_named(found.unusable)}")
     for broker, names in sorted(found.unlisted.items()):
@@ -181,7 +181,7 @@ def _require_possible_sizes(found: SnapshotSurvey, job: PlanJob) -> None:
     held = sum(load.bytes for _, load in survey.loads.items()) + usual * sum(survey.unknown.values())
     if held > MOST_BYTES:
         path, (size, name) = snapshot_files.table_path(job.snapshot, "partitions"), found.largest[:2]
-        raise BadInput(f"{path}: all replicas have {held} bytes, which no cluster holds; the largest is {name}: {size}")
+        raise BadInput(f"{path}: {too_many_bytes(held, name, size)}")
 
 
 def _named(faults: RowFaults) -> str:

@@ -66,7 +66,13 @@ def _what_is_odd(path: StorePath, table: str) -> str:
                 wrong.append(f"{name} {fault}")
     if wrong:
         return first_of(wrong, _NAMED, of=count, between="; ")
-    return f"all replicas have {held} bytes, which no cluster holds; the largest is {largest[1]}: {largest[0]}"
+    size, name = largest
+    return too_many_bytes(held, name, size)
+
+
+def too_many_bytes(held: int, largest: str, size: int) -> str:
+    """Why a snapshot is refused whose replicas have more than `MOST_BYTES`: the largest of them may be the odd one."""
+    return f"all replicas have {held} bytes, which no cluster holds; the largest is {largest}: {size}"
 
 
 def _batches(path: StorePath, table: str, names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:

@@ -4,7 +4,6 @@ after the snapshot, and says at the end whether they are empty.
 A drain of some topics alone does not empty a broker: then it does none of this.
 """
 
-import shlex
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_writer import LEFT_OUT_SCHEMA
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.pipeline.submission import drain_rest
 from kafka_reassign_rpc.pipeline.submission.batch_run import BatchRun
-from kafka_reassign_rpc.pipeline.submission.emptiness import NAMED, Left, lines_of, refuse_rest
+from kafka_reassign_rpc.pipeline.submission.emptiness import NAMED, Left, lines_of, plan_again, refuse_rest
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
 from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
@@ -149,18 +148,15 @@ class DrainedBrokers:
         opened = [] if closed is None or not self.cordons else sorted(set(self.brokers) - closed)
         if opened:
             close = command("kafka-reassign cordon", "--brokers", listed(opened))
-            who = f"broker{plural(len(opened))} {first_of(opened, NAMED)} {agreeing(len(opened), 'are')}"
-            line(f"{who} not cordoned any more, somebody has opened {_them(opened)}: `{close}` keeps new replicas away")
+            who, them = f"{_named(opened)} {agreeing(len(opened), 'are')}", agreeing(len(opened), "them")
+            line(f"{who} not cordoned any more, somebody has opened {them}: `{close}` keeps new replicas away")
         if begun is not None:
             refuse_rest(places, begun)
 
     def _again(self, brokers: str) -> Iterator[str]:
-        snapshot, plan, to = f"{self.path}-snapshot", f"{self.path}-again", self.plan.info.requested.to
-        yield command("kafka-reassign-rpc export", "--out", snapshot)
+        to = self.plan.info.requested.to
         receivers = ("--to", listed(to)) if to else ()
-        words = ("--brokers", brokers, *receivers, "--snapshot", snapshot, "--out", plan)
-        yield f"kafka-reassign-rpc plan drain {shlex.join(words)}"
-        yield command("kafka-reassign-rpc submit", "--plan", plan, "--execute")
+        return plan_again(self.path, "drain", ["--brokers", brokers, *receivers])
 
     def _look(self) -> dict[int, Left]:
         return self.cluster.ask(self._read)
@@ -183,17 +179,17 @@ class DrainedBrokers:
         return command("kafka-reassign cordon", "--uncordon", "--brokers", listed(self.brokers))
 
     def _named(self) -> str:
-        return f"broker{plural(len(self.brokers))} {first_of(self.brokers, NAMED)}"
+        return _named(self.brokers)
 
     def _are(self) -> str:
         return agreeing(len(self.brokers), "are")
 
     def _them(self) -> str:
-        return _them(self.brokers)
+        return agreeing(len(self.brokers), "them")
 
 
-def _them(brokers: Sequence[int]) -> str:
-    return "it" if len(brokers) == 1 else "them"
+def _named(brokers: Sequence[int]) -> str:
+    return f"broker{plural(len(brokers))} {first_of(brokers, NAMED)}"
 
 
 def _is_full(left: Mapping[int, Left]) -> bool:

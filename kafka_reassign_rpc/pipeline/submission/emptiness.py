@@ -1,9 +1,12 @@
 """What `submit` says at its end of brokers or log dirs that its plan empties."""
 
-from collections.abc import Callable, Iterable, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.support.counted import agreeing, counted, first_of
+from kafka_reassign_rpc.support.typed_commands import command
 
 NAMED = 5
 
@@ -35,6 +38,14 @@ def lines_of(places: Mapping[str, Left], again: Callable[[], Iterable[str]]) -> 
         lines.append("what is there was left out, came after the last look, or has nowhere to go; to plan it again:")
         lines += [f"  {one}" for one in again()]
     return lines
+
+
+def plan_again(path: StorePath, kind: str, words: Iterable[str]) -> Iterator[str]:
+    """The commands that plan what is left, with these words after `plan KIND`, and carry that out. `path`: the plan."""
+    snapshot, plan = f"{path}-snapshot", f"{path}-again"
+    yield command("kafka-reassign-rpc export", "--out", snapshot)
+    yield f"kafka-reassign-rpc plan {kind} {shlex.join([*words, '--snapshot', snapshot, '--out', plan])}"
+    yield command("kafka-reassign-rpc submit", "--plan", plan, "--execute")
 
 
 def refuse_rest(places: Mapping[str, Left], begun: int) -> None:
