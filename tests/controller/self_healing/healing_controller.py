@@ -12,6 +12,7 @@ from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
 from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS
 from kafka_reassign_rpc.core.healing.failed_log_dirs import ToldLogDirs
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered, SettingsFound
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -20,6 +21,8 @@ from tests.controller.bare_controller import SERVER, BareController, Name, Repli
 
 MINUTE = 60_000
 ON = HealingSettings(interval_ms=MINUTE)
+REQUIRED = HealingSettings(interval_ms=MINUTE, approval="required")
+ALICE = client("User:alice", "ops", "10.0.0.7")
 WHERE: Mapping[Name, Replicas] = {("a", 0): (3, 1), ("a", 1): (1, 2), ("b", 0): (2, 3), ("b", 1): (4, 3)}
 """Broker 3 is the failed one."""
 

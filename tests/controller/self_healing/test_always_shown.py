@@ -9,12 +9,13 @@ from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair, GoneBroker, LogDirFailure
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps
-from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, Name, Replicas, batch, elected_controller, register
 from tests.controller.self_healing.healing_controller import (
+    ALICE,
     MINUTE,
+    REQUIRED,
     WHERE,
     HealingController,
     failed,
@@ -23,8 +24,6 @@ from tests.controller.self_healing.healing_controller import (
 )
 from tests.controller.self_healing.test_failed_log_dirs import ALL, DISK, ON_DISK, answers
 
-ALICE = client("User:alice", "ops", "10.0.0.7")
-REQUIRED = HealingSettings(interval_ms=MINUTE, approval="required")
 HOLDING: Mapping[str, HealingSettings] = {
     "approval": REQUIRED,
     "a cap": HealingSettings(interval_ms=MINUTE),

@@ -12,12 +12,13 @@ from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST, RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController, PolicyViolation
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import elected_controller, queue_json, register
 from tests.controller.self_healing.healing_controller import (
+    ALICE,
     MINUTE,
+    REQUIRED,
     WHERE,
     HealingController,
     failed,
@@ -26,8 +27,6 @@ from tests.controller.self_healing.healing_controller import (
     targets,
 )
 
-ALICE = client("User:alice", "ops", "10.0.0.7")
-REQUIRED = HealingSettings(interval_ms=MINUTE, approval="required")
 LOST = {name for name, replicas in WHERE.items() if 3 in replicas}
 NOTHING = ApprovalOutcome(0, 0, [])
 
