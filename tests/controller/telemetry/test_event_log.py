@@ -290,7 +290,7 @@ async def test_sv_7_ten_thousand_events_do_not_block_the_event_loop_or_flood_the
         assert [json.loads(one)["topic"] for one in read.events] == ["topic-9999"]
     logged = [record.getMessage() for record in caplog.records if "move.started" in record.getMessage()]
     assert len(logged) == LINES + 1
-    assert logged[-1] == f"move.started: {10_000 - LINES} more"
+    assert logged[-1].startswith(f"move.started: {10_000 - LINES} more")
 
 
 async def test_sv_7_a_full_disk_stops_no_move_and_is_reported_once(
