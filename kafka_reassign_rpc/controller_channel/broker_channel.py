@@ -1,14 +1,11 @@
-"""The ordered connection to one broker, on which the controller propagates changes (Kafka's RequestSendThread).
-
-At most one request is in flight. It is built from the cluster when the connection is free, and goes again until the
-broker confirms it or is no longer registered.
+"""The ordered connection to one broker (Kafka's RequestSendThread). One request is in flight at most, and goes again
+until the broker confirms it or is no longer registered.
 
 When a broker refuses a whole LeaderAndIsr, nobody knows which part it has carried out. If its ZooKeeper session expires
 meanwhile, it keeps followers with the new leader epoch but no log, or a log that nobody fills, and refuses every later
-request that names such a follower with that epoch (ReplicaManager.becomeLeaderOrFollower: "Log for partition … is not
-available"). Behind a stock controller they stand still until their leader epoch rises for another reason. This
-controller raises the leader epochs of all that was in the request, after a pause: the broker then restarts these
-replicas.
+request with that epoch (ReplicaManager.becomeLeaderOrFollower: "Log for partition … is not available"). Behind a stock
+controller they stand still until their leader epoch rises for another reason. This controller raises the leader epochs
+of all that was in the request, after a pause: the broker then restarts these replicas.
 """
 
 import asyncio
@@ -97,23 +94,18 @@ _T = TypeVar("_T")
 
 
 class OtherChannels(Protocol):
-    """What a channel asks of the other channels of its controller."""
-
     def leader_and_isr_answered(
         self, broker_id: int, partitions: Mapping[str, Iterable[int]] | None
     ) -> Generator[None, None, None]:
-        """The broker has answered LeaderAndIsr for these partitions, or for all of its own (None). Yields after each
-        slice."""
+        """`partitions`: None for all of the broker's own. Yields after each slice."""
         ...
 
     def accepted_elsewhere(self, broker_id: int, replica: HostedReplica) -> bool: ...
 
 
 class BrokerChannel:
-    """Sends one broker its pending requests, from the first `wake` on. Each registration of a broker gets a channel.
+    """Sends one broker its pending requests, from the first `wake` on; one channel for each registration.
 
-    reports     hears what the broker reports
-    others      the other channels
     turn        held while a part of a request is built: all channels share it, so that requests to many brokers do not
                 add up to one long pause
     """
@@ -154,8 +146,7 @@ class BrokerChannel:
         self._wakeup.set()
 
     def unconfirmed(self) -> PendingRequests:
-        """Returns what the broker has not confirmed, the stops in flight included. Call it before the channel
-        closes."""
+        """Includes the stops in flight: call it before the channel closes."""
         if isinstance(self._sending, StopReplica | UpdateMetadata):
             self.pending.restore(self._sending)
         return self.pending
@@ -278,8 +269,7 @@ class BrokerChannel:
                 return request_builders.stop_replica(self._sender, self.broker, stops, version)
 
     def _refused(self, request: _Part, error: int) -> bool:
-        """Returns whether the broker has refused the whole request, and logs it. Raises BrokerRefuses if this server
-        lacks the right."""
+        """Returns whether the whole request is refused. Raises BrokerRefuses if this server lacks the right."""
         if error == ClusterAuthorizationFailed.code:
             self._lacks_rights()
         self._links.forget(self.broker.id, RIGHTS, VERSIONS)
@@ -316,7 +306,7 @@ class BrokerChannel:
         self._reports.leader_and_isr_refused(self.broker, partitions)
 
     def _lacks_rights(self) -> None:
-        """The broker takes nothing from this server. The channel repeats all of it: somebody may grant the right."""
+        """The channel repeats all that it sends: somebody may grant the right."""
         text = f"broker {self.broker.id} {NO_RIGHTS}"
         self._links.note(self.broker.id, RIGHTS, text)
         raise BrokerRefuses(text, NO_RIGHTS)
@@ -349,7 +339,7 @@ class BrokerChannel:
         self.wake()
 
     def has_accepted(self, replica: HostedReplica) -> bool:
-        """Returns whether the broker has answered for its replica of the same partition without refusing it."""
+        """Whether the broker has answered for its replica without refusing it."""
         topic, index = replica.name
         sending = self._sending if isinstance(self._sending, LeaderAndIsr) else None
         return (
@@ -360,8 +350,7 @@ class BrokerChannel:
         )
 
     def _retry_later(self, request: StopReplica, failed: Mapping[TopicPartition, int]) -> None:
-        """Repeats the stops that may succeed later. A fenced stop is older than what the broker knows, and is not
-        repeated."""
+        """A fenced stop is older than what the broker knows, and is not repeated."""
         if not failed:
             self._retry.reset()
             return
@@ -381,8 +370,7 @@ class BrokerChannel:
 
 
 def _metadata_in_parts(cluster: Cluster) -> Iterator[UpdateMetadata]:
-    """Splits the metadata of all partitions into requests. There is at least one, since each also carries the live
-    brokers."""
+    """There is at least one part, since each also carries the live brokers."""
     part: dict[str, Collection[int]] = {}
     size, is_first = 0, True
     for name, indexes in request_builders.all_partitions(cluster):

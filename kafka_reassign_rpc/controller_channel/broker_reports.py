@@ -9,9 +9,9 @@ from kafka_reassign_rpc.core.state.cluster import Broker, TopicPartition
 
 
 class LogDirAnswer(NamedTuple):
-    """Whether the log dir of a replica has failed, as its broker answered LeaderAndIsr.
+    """Whether a replica's log dir has failed, as its broker answered LeaderAndIsr.
 
-    topic_id    of the topic that the broker meant, if the cluster's topics have ids
+    topic_id    that the broker meant, if topics have ids
     in_sync     the log dir works but has the log of an earlier topic: the replica counts as offline only while this
                 broker has an in-sync one
     """
@@ -29,10 +29,10 @@ class BrokerReports(Protocol):
         """The broker has confirmed these stops, or is away, and nobody waits for it."""
 
     def knows_newer_controller(self) -> None:
-        """A broker says that it knows a newer controller. It is called each time that a broker says so."""
+        """Is called each time that a broker says so."""
 
     def log_dirs_answered(self, broker: Broker, answers: Sequence[LogDirAnswer], *, is_complete: bool = False) -> None:
-        """Log dirs of these replicas have failed, or work again. `is_complete`: of all others they work."""
+        """`is_complete`: the log dirs of all other replicas work."""
 
     def leader_and_isr_refused(self, broker: Broker, partitions: Mapping[str, Collection[int]] | None) -> None:
-        """The broker has refused these partitions, or all of its own (None). Their leader epochs have to rise."""
+        """`partitions`: None for all of the broker's own. Their leader epochs have to rise."""

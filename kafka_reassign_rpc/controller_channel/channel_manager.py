@@ -21,7 +21,7 @@ from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 
 
 class ChannelManager:
-    """Holds one channel per registered broker. The methods mark what is out of date on a broker; `flush` sends it."""
+    """One channel per registered broker. The methods mark what is out of date on a broker; `flush` sends it."""
 
     def __init__(
         self,
@@ -42,11 +42,8 @@ class ChannelManager:
         self._turn = Turn()
 
     def set_brokers(self, wanted: Mapping[int, Broker]) -> list[int]:
-        """Connects to the registered brokers and to no others. Returns the ids that were not connected before.
-
-        These brokers learn everything, and with `returned` what they have missed. The others learn the new live
-        brokers.
-        """
+        """Connects to these brokers and to no others. Returns the ids that were not connected before: they learn
+        everything, and with `returned` what they have missed. The others learn the new live brokers."""
         for broker_id, channel in list(self._channels.items()):
             if wanted.get(broker_id) != channel.broker:
                 del self._channels[broker_id]
@@ -74,8 +71,7 @@ class ChannelManager:
         """Marks LeaderAndIsr for the partition's replicas, and StopReplica for those that are pending deletion.
 
         A replica that was pending deletion before may have stopped, been added and been removed again in one round. A
-        broker that is away stops the replicas that it loses when it returns. A partition that somebody else has created
-        has no state until this controller writes the first one. (`metadata` marks UpdateMetadata.)
+        partition that somebody else has created has no state until this controller writes the first one.
         """
         known = None if before is None or before.partition_epoch < 0 else before
         has_new_epoch = known is None or known.leader_epoch != after.leader_epoch
@@ -99,7 +95,6 @@ class ChannelManager:
             self._missed.replica_dropped(broker_id, TopicPartition(topic, index), Dropped(known.created))
 
     def _new_leader_epoch(self, topic: str, index: int, known: Partition | None, after: Partition) -> None:
-        """Marks LeaderAndIsr for the leader, and for its followers once it has answered."""
         leader = after.leader if after.leader in after.replicas and after.leader in self._channels else NO_LEADER
         led_before = NO_LEADER if known is None else known.leader
         waiting: list[int] = []
@@ -120,10 +115,8 @@ class ChannelManager:
     def leader_and_isr_answered(
         self, broker_id: int, partitions: Mapping[str, Iterable[int]] | None
     ) -> Generator[None, None, None]:
-        """Marks LeaderAndIsr for the followers of these partitions (None: of all) where the broker leads them.
-
-        If one broker refused the partition's topic id and another has accepted it now, the first is out of sync.
-        """
+        """Marks LeaderAndIsr for the followers of these partitions (None: of all) where the broker leads them. If it
+        has now accepted a topic id that another broker refused, that one is out of sync."""
         channel = self._channels.get(broker_id)
         if channel is None:
             return
@@ -150,7 +143,7 @@ class ChannelManager:
         self.flush()
 
     def _accepted_by(self, replica: HostedReplica, broker_id: int) -> int | None:
-        """Returns another broker whose in-sync replica is of the topic of which this broker has refused one."""
+        """Returns another broker whose in-sync replica is of the topic's present id."""
         waiting = self._leaders_first.waiting(*replica.name)
         for other in in_sync_elsewhere(replica, broker_id, self._cluster()):
             channel = self._channels.get(other)
@@ -162,7 +155,7 @@ class ChannelManager:
         return self._accepted_by(replica, broker_id) is not None
 
     def leader_and_isr(self, broker_id: int, topic: str, index: int) -> None:
-        """Marks LeaderAndIsr for a replica. It stays new only if it was pending as new."""
+        """The replica stays new only if it was pending as new."""
         channel = self._channels.get(broker_id)
         if channel is not None:
             channel.pending.leader_and_isr(topic, index, is_new=False)
@@ -188,10 +181,7 @@ class ChannelManager:
                     await channel.stops_answered()
 
     def stop_and_delete(self, broker_id: int, topic: str, index: int, value: Partition) -> None:
-        """Marks StopReplica with delete for a replica that is pending deletion on that broker.
-
-        If the broker is not registered, nobody waits for it: `flush` reports the replica as stopped.
-        """
+        """If the broker is not registered, nobody waits for it: `flush` reports the replica as stopped."""
         known = self._cluster().topics.get(topic)
         stop = StopReplicaState(value.leader_epoch, delete=True, created=-1 if known is None else known.created)
         if broker_id in self._cluster().brokers:
@@ -206,7 +196,7 @@ class ChannelManager:
             channel.pending.topic_deleted(topic.name, topic.partitions)
 
     def topic_vanished(self, name: str) -> None:
-        """The topic is gone from ZooKeeper without a deletion: what is pending about it is not sent."""
+        """The topic is gone from ZooKeeper without a deletion."""
         self._leaders_first.forget_topic(name)
         for channel in self._channels.values():
             channel.pending.topic_vanished(name)

@@ -1,8 +1,8 @@
 """Asks a broker what it says to cluster-wide configs: IncrementalAlterConfigs with validateOnly changes nothing.
 
-A broker judges all cluster-wide configs together, as they would be after the change, with its start-up settings, its
-own configs, its threads and its class path. What it accepts and yet cannot live with shows in its answers to
-DescribeConfigs (`core.configs.broker_config_rules.later_trouble`).
+A broker judges all of them together, as they would be after the change, with its start-up settings, its own configs,
+threads and class path. What it accepts and yet cannot live with shows in its answers to DescribeConfigs
+(`core.configs.broker_config_rules.later_trouble`).
 """
 
 from collections.abc import Collection, Mapping
@@ -27,9 +27,7 @@ class NoAnswer(ConnectionError):
 
 
 class Refusal(NamedTuple):
-    """Why a broker refuses.
-
-    standing   whether it also refuses what stands already
+    """standing   whether the broker also refuses what stands already
     culprits   configs without which it takes the rest, if a single one is to blame
     """
 
@@ -60,8 +58,7 @@ async def judge(client: RpcClient, broker: int, change: DefaultsChange) -> Refus
 
 
 async def judge_standing(client: RpcClient, broker: int, standing: Mapping[str, str]) -> Refusal | None:
-    """Returns why the broker refuses the configs that stand already, or None if it lives with them. Raises as
-    `judge`."""
+    """The same for the configs that stand already."""
     error = await _validated(client, {})
     if error is None:
         return await _later(client, broker, DefaultsChange({}, standing), tried=standing)

@@ -1,5 +1,4 @@
-"""Reads from a LeaderAndIsr answer which replicas of a broker are in a failed log dir, or have the log of another
-topic.
+"""Which replicas of a broker are in a failed log dir, or have the log of another topic, by its LeaderAndIsr answer.
 
 The answer to a complete request has an entry for each replica of the broker: too many to decode in one turn of the
 event loop. So `refusals` reads the bytes, and yields after each item.
@@ -25,14 +24,14 @@ _ENTRY = struct.Struct(">ihB")
 
 
 class HostedReplica(NamedTuple):
-    """A replica of the broker. `topic_id` is of the topic that the broker means, if topics have ids."""
+    """`topic_id` is the one that the broker means, if topics have ids."""
 
     name: TopicPartition
     topic_id: UUID | None
 
 
 def errors(answer: LeaderAndIsrResponse, cluster: Cluster) -> Iterator[tuple[HostedReplica, int]]:
-    """Returns the replicas that the broker hosts or should host, with error 0 or one of `REFUSALS`."""
+    """Yields the replicas that the broker hosts or should host, with error 0 or one of `REFUSALS`."""
     telling = (0, *REFUSALS)
     for topic in answer.topics or ():
         name = None if topic.topic_id is None else cluster.topic_names.get(topic.topic_id)
@@ -43,8 +42,7 @@ def errors(answer: LeaderAndIsrResponse, cluster: Cluster) -> Iterator[tuple[Hos
 
 
 def refusals(body: bytes, cluster: Cluster) -> Generator[None, None, list[tuple[HostedReplica, int]]]:
-    """Returns the replicas with one of `REFUSALS` in the body of an answer. Raises Truncated if it ends inside a
-    field."""
+    """Raises Truncated if the body ends inside a field."""
     try:
         return (yield from _refusals(body, cluster))
     except (IndexError, ValueError, struct.error) as error:
@@ -76,11 +74,10 @@ def may_be_replaced(
     """Whether the broker's log, which is not of the present topic of its name, may be deleted for a new replica.
 
     Such a log is of a deleted topic: the replica was dropped while the broker was away. (Kafka's controller leaves it,
-    and the broker refuses the new replica from then on.) If the partition was created in this term, and its topic had
-    the id by then, that log was never one of this partition. Otherwise the id may have changed and the log be the right
-    one: somebody restored ZooKeeper, or wrote the znode without the id. Then an in-sync replica is not replaced, and
-    another one only with proof. The same holds if a topic of the name has vanished without a deletion mark, since the
-    log may be of that one: only a replica of the present topic elsewhere shows that it has taken the other's place.
+    and the broker refuses the new replica from then on.) If partition and topic id are of this term, it was never this
+    partition's. Otherwise it may be the right one: somebody restored ZooKeeper, or wrote the znode without the id. Then
+    an in-sync replica is not replaced, and another only with proof. So too if a topic of the name has vanished without
+    a deletion mark: the log may be of that one.
 
     elected    the zxid of this controller's election
     has_proof  whether another broker has accepted the topic's id for its in-sync replica
@@ -104,12 +101,9 @@ def in_sync_elsewhere(replica: HostedReplica, broker: int, cluster: Cluster) -> 
 
 
 def cannot_be_in_sync(replica: HostedReplica, broker: int, cluster: Cluster) -> bool:
-    """Whether the broker's replica counts as in sync and cannot be, since the broker has refused it.
-
-    It has the log of another topic, and was registered before the partition was created: so that log is of an earlier
-    topic, and of this one the broker never had a record. (After somebody has restored ZooKeeper, every broker's
-    registration is newer than the restored partitions.)
-    """
+    """Whether the replica counts as in sync though its broker has refused it and never had a record of this topic,
+    since it was registered before the partition was created. (After somebody has restored ZooKeeper, every registration
+    is newer than the restored partitions.)"""
     value = _hosted(replica, cluster)
     registered = cluster.brokers.get(broker)
     return (

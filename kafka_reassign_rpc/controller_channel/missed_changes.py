@@ -1,18 +1,17 @@
 """What a broker has missed while it was away, and does not learn from the state of the cluster.
 
-A broker that registers again learns the metadata of all partitions and its own replicas. Neither names what is gone. A
-process that was frozen, or cut off from ZooKeeper, has lost its session and not its memory:
+The requests after a registration do not name what is gone. A process that was frozen, or cut off from ZooKeeper, still
+has its memory:
 
-* it goes on as the leader of a replica that was dropped meanwhile. Producers that have not asked for metadata since
-  write to it: with acks=1 to a log that nobody reads, with acks=all until their time is over;
+* it goes on as the leader of a dropped replica. Producers with old metadata write to it: with acks=1 to a log that
+  nobody reads, with acks=all until their time is over;
 * it goes on showing partitions of deleted topics, since UpdateMetadata only adds.
 
-A process that was restarted has neither, but keeps the log of the dropped replica on disk.
+A restarted process keeps the log of the dropped replica on disk.
 
-Kafka's controller leaves all three. Here a term remembers what it has dropped and deleted, and the broker stops and
-forgets it when it returns. What an earlier term has dropped stays, as in Kafka: only a controller that has dropped a
-replica by itself knows that its log may be deleted (ZooKeeper may have been restored since). For the same reason a log
-stays while its topic is not in ZooKeeper and nobody has marked it for deletion: what is put back may need it.
+Kafka's controller leaves all three. Here a term remembers what it has dropped and deleted, and the returning broker
+stops and forgets it. What an earlier term has dropped stays: ZooKeeper may have been restored since. So does a log
+whose topic is not in ZooKeeper without a mark for deletion: what is put back may need it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -27,15 +26,14 @@ topics, those that were deleted first are forgotten."""
 
 
 class Dropped(NamedTuple):
-    """A replica that left the assignment of the topic with this `Topic.created`. The topic's deletion may have begun
-    since."""
+    """A replica that left the assignment of the topic with this `Topic.created`."""
 
     created: int
     topic_deleted: bool = False
 
 
 class MissedChanges:
-    """What brokers missed during one term. A broker is away from `left` until `returned`."""
+    """A broker is away from `left` until `returned`."""
 
     def __init__(self, cluster: Callable[[], Cluster]) -> None:
         self._cluster = cluster
@@ -97,7 +95,7 @@ class MissedChanges:
 
     def _may_be_needed(self, name: TopicPartition, dropped: "Dropped") -> bool:
         """Whether an operator may need this log: the partition has no leader, or others have removed or replaced it or
-        its topic in ZooKeeper. The log then stays until a later return."""
+        its topic in ZooKeeper. It then stays until a later return."""
         if dropped.topic_deleted:
             return False
         topic = self._cluster().topics.get(name.topic)
@@ -105,10 +103,10 @@ class MissedChanges:
         return value is None or value.leader == NO_LEADER
 
     def _stop(self, broker: int, name: TopicPartition, created: int) -> StopReplicaState | None:
-        """Returns how the broker stops its dropped replica, or None if it has one again or must not stop it.
+        """Returns None if the broker has a replica there again or must not stop it.
 
         A topic in deletion deletes the log by itself. If another topic has the name now and the broker has a replica of
-        it, the broker will report the log of another topic (INCONSISTENT_TOPIC_ID).
+        it, the broker will report INCONSISTENT_TOPIC_ID.
         """
         cluster = self._cluster()
         deleted = StopReplicaState(DELETED_EPOCH, delete=True, created=created)

@@ -1,11 +1,10 @@
 """LeaderAndIsr and UpdateMetadata packed straight into bytes, in the versions of brokers since 2.8.
 
-A move costs some twenty partition states over all brokers. One takes 30 us as a message object that is encoded field by
-field, and 2 us with a format that is compiled once for each shape. Tests compare these bytes with those of the schemas'
-messages.
+A move costs some twenty partition states over all brokers. One takes 30 us as a message object, and 2 us with a format
+compiled once for each shape. Tests compare these bytes with those of the schemas' messages.
 
-For the layouts see schemas/LeaderAndIsrRequest.json and schemas/UpdateMetadataRequest.json: lengths are varints of the
-length plus one, and every structure ends with its tagged fields, of which there are none here.
+Layouts: schemas/LeaderAndIsrRequest.json and schemas/UpdateMetadataRequest.json. Lengths are varints of the length plus
+one; every structure ends with its tagged fields, here none.
 """
 
 import struct
@@ -45,10 +44,8 @@ def leader_and_isr(
     *,
     is_complete: bool = False,
 ) -> Packing[bytes | None]:
-    """Returns LeaderAndIsr for `broker`, or None if it has no replica of the partitions any more.
-
-    `partitions` and `is_complete` are those of `hosted_partitions`.
-    """
+    """Returns None if the broker has no replica of the partitions any more. `partitions`, `is_complete`: see
+    `hosted_partitions`."""
     topics = bytearray()
     count = 0
     leaders: set[int] = set()
@@ -89,7 +86,7 @@ def update_metadata(
     deleted: Mapping[str, Iterable[int]],
     version: int,
 ) -> Packing[bytes]:
-    """Returns UpdateMetadata for `broker`. It lists all live brokers: the broker replaces its set with them."""
+    """Lists all live brokers: the broker replaces its set with them."""
     live = cluster.brokers.keys() - cluster.soft.shutting_down
     states: dict[str, list[bytes]] = {}
     counts: dict[str, int] = {}
@@ -117,7 +114,7 @@ def update_metadata(
 
 
 def _head(sender: Sender, broker: Broker, *, is_kraft: bool) -> tuple[bytes, ...]:
-    """Returns the first fields. `is_kraft`: this version has the field isKRaftController."""
+    """`is_kraft`: this version has the field isKRaftController."""
     return (
         _INT.pack(sender.id),
         b"\0" if is_kraft else b"",

@@ -1,7 +1,7 @@
 """The partitions of which a broker still needs a LeaderAndIsr, in the order in which they go.
 
-Followers whose leader knows the new leader epoch go first: they replicate nothing until they know it too. So leaders go
-in steps, each before its followers. However many partitions change at once, each stands still for about one request.
+Followers whose leader knows the new leader epoch go first: they replicate nothing until they know it too. So each
+partition stands still for about one request, however many change at once.
 """
 
 from collections.abc import Iterable
@@ -46,7 +46,7 @@ class PendingLeaderAndIsr:
         return True
 
     def drop(self, topic: str, index: int) -> bool:
-        """Drops one. Returns whether its replica is new; False if it was not pending."""
+        """Returns whether the replica is new; False if it was not pending."""
         self._not_at_once(topic, (index,))
         is_new = _drop(self._awaited, topic, index)
         is_new |= _drop(self._others, topic, index)

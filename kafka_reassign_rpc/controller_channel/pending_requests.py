@@ -1,23 +1,22 @@
 """What one broker still has to learn: the order, the size and the repetition of its requests.
 
-`PendingRequests` holds the names of partitions that are out of date at the broker; the channel builds the request from
-the cluster when the connection is free. So a burst of changes to one partition costs one entry, and a broker that was
-away learns the latest state. The first of these that applies goes next:
+`PendingRequests` holds only names of partitions, and the channel builds the request from the cluster when the
+connection is free. So a burst of changes to one partition costs one entry, and a broker that was away learns the latest
+state. The first of these that applies goes next:
 
-1. If the broker has to learn everything, as after its registration: the metadata of all partitions, so that it does not
-   deny that a topic exists (KafkaController.onBrokerStartup).
+1. After a registration: the metadata of all partitions, so that the broker does not deny that a topic exists
+   (KafkaController.onBrokerStartup).
 2. The live brokers, if they changed: a follower must know its leader's address before it can fetch.
 3. StopReplica for a partition that may have been assigned to this broker again since: it must not undo the
    LeaderAndIsr.
-4. LeaderAndIsr (see `pending_leader_and_isr`), UpdateMetadata, StopReplica for all others, one request of each in turn
-   as in Kafka's ControllerBrokerRequestBatch: many of one kind do not delay the others.
+4. LeaderAndIsr, UpdateMetadata, StopReplica for all others, one request of each in turn as in Kafka's
+   ControllerBrokerRequestBatch: many of one kind do not delay the others.
 
 The first LeaderAndIsr after a registration has all replicas of the broker: after it the broker rewrites its file of
 high watermarks (ReplicaManager.becomeLeaderOrFollower), and would lose those of partitions that it left out.
 
-A request without an answer goes again with the state of that time (`restore`). A refused StopReplica goes again later,
-unless the broker has the partition again; Kafka does not repeat it, and the log stays until broker or controller
-change. A refused LeaderAndIsr does not go again as it was: leader epochs rise (see `BrokerChannel`).
+A refused StopReplica goes again later, unless the broker has the partition again; Kafka does not repeat it, and the log
+stays until broker or controller change.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -52,20 +51,17 @@ class StopReplicaState(NamedTuple):
 
 
 def is_undone(cluster: Cluster, name: TopicPartition, stop: StopReplicaState) -> bool:
-    """Whether the topic whose deletion sent this stop exists and is not in deletion any more.
-
-    Somebody removed the deletion mark, or put the topic back: its id shows that it is the same one.
-    """
+    """Whether somebody removed the deletion mark, or put the topic back: its id shows that it is the same one."""
     topic = cluster.topics.get(name.topic)
     return topic is not None and not topic.deleting and stop.deleted is not None and topic.id == stop.deleted
 
 
 class LiveBrokers(NamedTuple):
-    """UpdateMetadata that carries the live brokers and no partition."""
+    """UpdateMetadata without partitions."""
 
 
 class AllMetadata(NamedTuple):
-    """UpdateMetadata that carries the live brokers and all partitions. It may take more than one request."""
+    """UpdateMetadata with all partitions, in one or more requests."""
 
 
 class LeaderAndIsr(NamedTuple):
@@ -89,10 +85,7 @@ BrokerRequest = LiveBrokers | AllMetadata | LeaderAndIsr | UpdateMetadata | Stop
 
 
 class PendingRequests:
-    """The pending requests of one broker, which has just registered and has to learn everything.
-
-    `take` hands out the next request; `restore` puts back one without an answer.
-    """
+    """Begins as that of a broker that has just registered and has to learn everything."""
 
     def __init__(self) -> None:
         self._all_metadata = True
@@ -135,11 +128,8 @@ class PendingRequests:
     def leader_and_isr(
         self, topic: str, partition: int, *, is_new: bool, leader_knows: bool = False, at_once: bool = False
     ) -> None:
-        """The broker has to learn the partition's leader, ISR or assignment, since it holds a replica.
-
-        `leader_knows`: it is a follower whose leader has learned the same. `at_once`: it led, and believes that it
-        leads until it gets this request; so this one cannot be held back.
-        """
+        """`leader_knows`: it is a follower whose leader has learned the same. `at_once`: the broker led, and believes
+        that it leads until it gets this request; so this one cannot be held back."""
         if self._stops or self._refused_stops:
             name = TopicPartition(topic, partition)
             self._refused_stops.pop(name, None)
@@ -162,14 +152,13 @@ class PendingRequests:
         self._deleted.setdefault(topic, set()).update(partitions)
 
     def partitions_deleted(self, topic: str, partitions: Iterable[int]) -> None:
-        """These partitions do not exist (any more). Others of a topic of this name may."""
+        """Others of a topic of this name may exist."""
         gone = set(partitions).difference(self._metadata.get(topic, ()))
         if gone:
             self._deleted.setdefault(topic, set()).update(gone)
 
     def deleted(self) -> Mapping[str, int]:
-        """Returns the topics with partitions that the broker has to forget, each with one more than the highest
-        index."""
+        """Returns topics with partitions that the broker has to forget, each with one more than the highest index."""
         return {topic: max(indexes) + 1 for topic, indexes in self._deleted.items()}
 
     def _not_deleted(self, topic: str, partitions: Collection[int]) -> None:
@@ -180,7 +169,7 @@ class PendingRequests:
                 del self._deleted[topic]
 
     def stop(self, topic: str, partition: int, stop: StopReplicaState) -> None:
-        """The broker stops its replica. If an earlier pending stop deletes the log, this one does too."""
+        """If an earlier pending stop deletes the log, this one does too."""
         self._leader_and_isr.drop(topic, partition)
         name = TopicPartition(topic, partition)
         self._refused_stops.pop(name, None)
@@ -188,8 +177,7 @@ class PendingRequests:
         self._stops[name] = stop if earlier is None else _both(earlier, stop)
 
     def stops_refused(self, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
-        """The broker has refused these stops: they wait for `retry_refused_stops`, unless a newer request replaces
-        them."""
+        """They wait for `retry_refused_stops`, unless a newer request replaces them."""
         for name, stop in stops.items():
             if not self.has_stop(name) and not self.has_leader_and_isr(name):
                 self._refused_stops[name] = stop
@@ -212,20 +200,16 @@ class PendingRequests:
         return name in self._leader_and_isr
 
     def without_leader_and_isr(self, topic: str, indexes: Iterable[int]) -> Iterator[int]:
-        """Yields those of these partitions without a pending LeaderAndIsr, each judged when its turn comes."""
+        """Each partition is judged when its turn comes."""
         return (index for index in indexes if (topic, index) not in self._leader_and_isr)
 
     def hold_leader_and_isr(self, topic: str, index: int, *, is_new: bool) -> bool:
-        """Holds the replica's LeaderAndIsr back until `leader_and_isr` marks it again. A complete request includes it
-        all the same.
-
-        Returns False if it must go at once: the broker has yet to learn of an earlier epoch.
-        """
+        """Holds it back until `leader_and_isr` marks it again; a complete request includes it all the same. Returns
+        False if it must go at once: the broker has yet to learn of an earlier epoch."""
         return self._leader_and_isr.hold(topic, index, is_new=is_new)
 
     def take(self, limit: int | None = None) -> BrokerRequest | None:
-        """Returns the next request, or None if the broker knows everything. `limit` replaces
-        `PARTITIONS_PER_REQUEST`."""
+        """Returns None if the broker knows everything. `limit` replaces `PARTITIONS_PER_REQUEST`."""
         limit = PARTITIONS_PER_REQUEST if limit is None else limit
         if self._all_metadata:
             self._all_metadata = self._brokers = False
@@ -262,10 +246,7 @@ class PendingRequests:
         return StopReplica(_take_map(self._stops, limit)) if self._stops else None
 
     def refused(self, request: BrokerRequest) -> None:
-        """The broker has refused the whole request. If it was complete, the next LeaderAndIsr has to be so.
-
-        A replica that was new in it is new in the next one.
-        """
+        """If the request was complete, the next LeaderAndIsr has to be so. A replica that was new in it stays new."""
         if isinstance(request, LeaderAndIsr):
             if request.is_complete:
                 self._knows_replicas = False
@@ -304,7 +285,7 @@ class PendingRequests:
                     self.leader_and_isr(topic, index, is_new=is_new, at_once=True)
 
     def _restore_stops(self, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
-        """These stops are older than all that is pending: they go first, or a newer stop takes their place."""
+        """They are older than all that is pending: they go first, or a newer stop takes their place."""
         for name, stop in stops.items():
             newer = self._stops if name in self._stops else self._urgent_stops
             newer[name] = _both(stop, newer[name]) if name in newer else stop

@@ -1,7 +1,7 @@
 """What one broker has answered about its replicas: failed log dirs, logs of other topics.
 
-An answer is forgotten some time after its replica has left the broker, or its topic is gone: each new one checks two
-old ones. So there are never many more than the broker has replicas, however long it stays registered.
+Each new answer checks two old ones, and forgets those whose replica or topic is gone: so there are never many more than
+the broker has replicas.
 """
 
 import logging
@@ -25,7 +25,7 @@ class ReplicaAnswers:
 
     elected             the zxid of this controller's election
     accepted_elsewhere  whether another broker has accepted an in-sync replica of the same partition
-    replace             has this stop delete a replica's log, then the replica start again
+    replace             deletes a replica's log by this stop, then starts the replica again
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class ReplicaAnswers:
         return replica in (self._offline.get(replica.name), self._kept_logs.get(replica.name))
 
     def kept_of(self, partitions: Mapping[str, Iterable[int]] | None) -> list[HostedReplica]:
-        """Returns the replicas of these partitions (None: of all) that the broker has refused and whose logs stay."""
+        """Returns the refused replicas of these partitions (None: of all) whose logs stay."""
         if not self._kept_logs or partitions is None:
             return list(self._kept_logs.values())
         names = (TopicPartition(topic, index) for topic, indexes in partitions.items() for index in indexes)
@@ -89,24 +89,21 @@ class ReplicaAnswers:
 
     def refused_in_sync(self, replicas: Mapping[HostedReplica, int]) -> None:
         """Other brokers have accepted what this one has refused: its replicas count as on a failed log dir until their
-        logs are replaced. They leave the ISR, are not elected and complete no move.
-
-        `replicas`: each with a broker whose in-sync replica is of the right topic.
-        """
+        logs are replaced. `replicas`: each with a broker whose in-sync replica is of the right topic."""
         for replica in replicas:
             self._note(self._offline, replica)
         answers = [LogDirAnswer(*replica, is_offline=True, in_sync=other) for replica, other in replicas.items()]
         self._reports.log_dirs_answered(self._broker, answers)
 
     def reconsider(self, topic: str, index: int) -> None:
-        """The replica is out of sync now, or another broker has accepted one of the same partition: a log of an earlier
-        topic may now be replaced."""
+        """The replica is out of sync now, or another broker has accepted one: an earlier topic's log may now be
+        replaced."""
         replica = self._kept_logs.get(TopicPartition(topic, index))
         if replica is not None:
             self._replace_log(replica)
 
     def _replace_log(self, replica: HostedReplica) -> None:
-        """Has a log of an earlier topic of this name deleted, then the replica started again; once for each replica."""
+        """Does so once for each replica."""
         name, cluster = replica.name, self._cluster()
         if self._replaced.get(name) == replica:
             return

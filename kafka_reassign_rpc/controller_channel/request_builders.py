@@ -1,7 +1,5 @@
 """What the controller's requests say (Kafka's AbstractControllerBrokerRequestBatch), and StopReplica as a message.
-
-All of it is pure. `packed_requests` makes the two others, which are large.
-"""
+Pure. `packed_requests` makes the two others, which are large."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -33,10 +31,8 @@ AT_ONCE = 500
 
 
 class Sender(NamedTuple):
-    """The controller: its id and epoch, and one endpoint per listener at which brokers reach it.
-
-    `elected` is the zxid of its election.
-    """
+    """The controller, with one endpoint per listener at which brokers reach it. `elected` is the zxid of its
+    election."""
 
     id: int
     epoch: int
@@ -45,8 +41,7 @@ class Sender(NamedTuple):
 
 
 def live_nodes_of(cluster: Cluster, sender: Sender) -> Iterator[tuple[int, tuple[Endpoint, ...], str | None]]:
-    """Yields the nodes that brokers are to know (id, endpoints, rack): all live brokers, and the controller unless a
-    broker has its id.
+    """Yields id, endpoints and rack of the nodes that brokers are to know: live brokers, and the controller.
 
     The controller claims the rack of some broker: if it alone had none, brokers could not create topics such as those
     of groups and transactions ("Not all brokers have rack information").
@@ -59,7 +54,7 @@ def live_nodes_of(cluster: Cluster, sender: Sender) -> Iterator[tuple[int, tuple
 
 
 def all_partitions(cluster: Cluster) -> Iterator[tuple[str, Collection[int]]]:
-    """Returns the partitions of all topics, as `visible_partitions` takes them. Topics may change meanwhile."""
+    """Topics may change meanwhile."""
     return ((topic.name, topic.partitions) for topic in list(cluster.topics.values()))
 
 
@@ -67,9 +62,7 @@ def visible_partitions(
     cluster: Cluster, partitions: Iterable[tuple[str, Iterable[int]]]
 ) -> Iterator[tuple[Topic, Iterator[list[tuple[int, Partition]]]]]:
     """Yields each topic with the partitions that brokers may see, in slices of at most `AT_ONCE`, some of them empty.
-
-    Brokers see no topic in deletion, and no partition without a readable state.
-    """
+    Brokers see no topic in deletion, and no partition without a readable state."""
     for name, indexes in partitions:
         topic = cluster.topics.get(name)
         if topic is not None and not topic.deleting:
@@ -89,10 +82,7 @@ def _visible(topic: Topic, indexes: Sequence[int]) -> Iterator[list[tuple[int, P
 def forgotten_partitions(
     cluster: Cluster, deleted: Mapping[str, Iterable[int]]
 ) -> Iterator[tuple[str, Collection[int]]]:
-    """Yields those of the `deleted` partitions that a broker is to remove from its metadata.
-
-    A topic of the same name may exist again when the request goes, or goes again.
-    """
+    """Yields those of the `deleted` partitions that do not exist again when the request goes."""
     for name, indexes in deleted.items():
         known = visible_partitions(cluster, [(name, indexes)])
         shown = {index for _, slices in known for found in slices for index, _ in found}
@@ -105,11 +95,9 @@ def hosted_partitions(
     """Yields the partitions with a replica on `broker` like `visible_partitions`, and whether each replica is new
     there.
 
-    `partitions` says by topic and partition whether the replica is new. `is_complete` adds all other partitions of the
-    broker: their replicas are not new.
-
-    A broker creates the log of a new replica in any log directory. It creates none for another replica while a
-    directory is offline, which may have the log (LogManager's isNew).
+    `partitions` says by topic and partition whether the replica is new. `is_complete` adds all others of the broker, as
+    not new. A broker creates the log of a new replica in any log directory, that of another one only while none is
+    offline, which may have the log (LogManager's isNew).
     """
     own, known = broker.id, partitions
 
@@ -127,9 +115,9 @@ def hosted_partitions(
 
 
 def _may_be_new(broker: Broker, value: Partition) -> bool:
-    """Whether the adding replica may be unknown to the broker.
+    """Whether the broker may not know the adding replica.
 
-    A replica in the ISR has data. So may one on a broker that registered after the move began: it may have copied some
+    One in the ISR has data. So may one on a broker that registered after the move began: it may have copied some
     before. (Kafka treats all replicas of a starting broker as old ones: onBrokerStartup.)
     """
     return broker.id not in value.isr and value.move is not None and value.move.id > broker.epoch
