@@ -10,7 +10,7 @@ broker_registration.py      /brokers/ids, the broker epoch
 controller_requests.py      what LeaderAndIsr, StopReplica and UpdateMetadata change
 replica_table.py            its replicas and the sizes of their logs
 metadata_cache.py           the cluster, as UpdateMetadata describes it
-leader_replication.py       the leader's side of replication
+leader_replication.py       the leader's side of replication: how many bytes each follower gets
 replica_fetcher.py          the follower's side of replication
 token_bucket.py             rates in bytes per second
 throttled_replicas.py       which replicas the configs throttle, and at which rate

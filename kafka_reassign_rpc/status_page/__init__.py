@@ -8,6 +8,8 @@
     status_api      the paths under /api/v1
     status_stream   server-sent events: what has changed, for all viewers at once
     page            the page itself and its files; the list of several clusters
+    templates/      its HTML: the columns of each table stand in page.html.j2
+    assets/         its scripts and styles: status.js fills the tables
 
 The page is read-only: nothing here changes anything.
 """

@@ -1,4 +1,6 @@
-"""The targets of repairs (KIP-46), and whether they are still needed once brokers return or other moves come."""
+"""Whether the targets of repairs (KIP-46) are still needed once brokers return or other moves come. The planner chooses
+them.
+"""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence

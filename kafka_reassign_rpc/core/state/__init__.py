@@ -8,7 +8,8 @@ failed_log_dirs.py              what is recorded of a broker that has lost log d
 former_partitions.py            partitions that others have taken out of ZooKeeper, as they were last known
 topic_partition.py              `TopicPartition`, the name of a partition
 requesters.py                   who asked for a decision
-queue_entries.py                the queue: waiting moves and the znodes that store them
+queue_entries.py                the queue: waiting moves, whether they may start (held, unapproved), and the znodes
+                                that store them
 waiting_lines.py                what the moves of the queue wait for
 reassign_partitions_entries.py  entries of `/admin/reassign_partitions`
 throttle_leases.py              throttle leases, by topic and broker

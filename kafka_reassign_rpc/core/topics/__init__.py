@@ -1,6 +1,7 @@
 """Topics.
 
-topic_changes.py        creation, growth and deletion
+topic_changes.py        creation, growth and the decision to delete. Its leases and waiting moves end in
+                        `core.writers.topic_writes.begin_deletion`; its brokers: `controller.duties.topic_deletion`
 cordon_corrections.py   replaces new replicas that others have placed on cordoned brokers
 deletion_marks.py       what a mark in /admin/delete_topics means
 lost_commits.py         which changes ZooKeeper holds after a commit whose answer was lost
