@@ -12,7 +12,7 @@ BURST_BYTES = 1024 * 1024
 
 
 class AnswerWriter:
-    """Writes answers, and knows what the peer has not taken. While it is `clogged`, no further answer is made."""
+    """While it is `clogged` by what the peer has not taken, no further answer is made."""
 
     def __init__(self, stats: ServerStats) -> None:
         self._stats = stats
@@ -45,8 +45,7 @@ class AnswerWriter:
         return self._piece_bytes
 
     def write(self, out: list[bytes]) -> bool:
-        """Sends answers, or pieces of one: at once what the peer takes, the rest as it reads. Returns whether the
-        caller has to call `write_on` in the next turn of the loop."""
+        """Sends answers, or pieces of one. Returns whether to call `write_on` in the next turn of the loop."""
         if not out or self._transport is None:
             return False
         if not self.clogged:
@@ -66,7 +65,7 @@ class AnswerWriter:
         return self.write_on()
 
     def write_on(self) -> bool:
-        """Gives pieces to the transport until it is full or the turn ends. Returns whether the turn ended it."""
+        """Goes on until the transport is full or the turn ends. Returns whether the turn ended it."""
         burst = 0
         while self._pieces and not self._full and self._transport is not None and burst <= BURST_BYTES:
             piece = self._pieces.popleft()

@@ -1,7 +1,4 @@
-"""The authenticator of one connection, and what its answers mean for the stream.
-
-It holds no connection: it says what has to be done, and the connection does it.
-"""
+"""The authenticator of one connection: says what has to be done, and the connection does it."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -17,8 +14,6 @@ from kafka_reassign_rpc.server.request_service import Service
 
 
 class RequestsOf:
-    """Implements `security.authenticator.Requests` with the server's service."""
-
     def __init__(self, service: Service, peer: Peer) -> None:
         self.served = service.served
         self._service = service
@@ -45,10 +40,7 @@ def recognize(service: Service, listener: Listener, peer: Peer, transport: async
 
 
 class ConnectionGuard:
-    """Runs the steps of an authenticator, which may take time. A failed one ends the connection.
-
-    `expired`: the last frame came after the end of its client's session.
-    """
+    """A failed step ends the connection. `expired`: the last frame came after the end of its client's session."""
 
     def __init__(self, authenticator: Authenticator, stream: Connection) -> None:
         self._authenticator = authenticator
@@ -86,6 +78,5 @@ class ConnectionGuard:
             self._stream.one_by_one(self._authenticator.max_receive_size)
 
     def invalid_size(self, fault: RemoteProtocolError) -> Step | None:
-        """Returns how to end a connection that announced a frame out of bounds, or None if it is a fault like any
-        other."""
+        """How to end a connection that announced a frame out of bounds, or None if it is a fault like any other."""
         return None if self.authenticated else self._authenticator.invalid_size(str(fault))

@@ -1,4 +1,4 @@
-"""The states of a connection as data. `server_connection` follows these tables, a test walks them over real objects,
+"""The states of a connection as data: `server_connection` follows these tables, a test walks them over real objects,
 and `docs/connections.md` prints them."""
 
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Work(IntEnum):
-    """What becomes of the requests of a connection. (Python finds an IntEnum faster in a dict than an Enum.)"""
+    """What becomes of a connection's requests. (Python finds an IntEnum faster in a dict than an Enum.)"""
 
     NEW = auto()
     READING = auto()
@@ -106,7 +106,7 @@ AFTER: Mapping[Work, Mapping[WorkEvent, Work]] = {
 
 
 class Pause(Enum):
-    """Why a connection is not read. It is read while there is no reason."""
+    """Why a connection is not read."""
 
     UNREAD = auto()
     BEHIND = auto()

@@ -1,4 +1,4 @@
-"""Which connections are out of time: idle, silent, slow, or gone without a word. It finds them; others close them."""
+"""Which connections are out of time: idle, silent, slow, or gone without a word. Others close them."""
 
 import asyncio
 import select
@@ -20,9 +20,8 @@ HUNG_UP = getattr(select, "POLLRDHUP", 0)
 
 
 class Timed(Hashable, Protocol):
-    """A connection with its times, in seconds by the loop's clock.
+    """Times are seconds by the loop's clock.
 
-    last_active    when it last sent or took anything
     silent_since   when it was accepted; 0 once it has sent a whole request, or has authenticated where it must
     frame_since    when the incomplete frame began; 0 if there is none
     unread_since   since when it has not taken all its answers; 0 if it has
@@ -35,7 +34,7 @@ class Timed(Hashable, Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether no request of it is in work."""
+        """No request of it is in work."""
 
 
 C = TypeVar("C", bound=Timed)
@@ -58,14 +57,13 @@ class ConnectionTimes(Generic[C]):
         self._wheel.discard(connection)
 
     def tick(self) -> bool:
-        """A tick has passed. Returns whether all of the last tick was checked."""
+        """Returns whether all of the last tick was checked."""
         checked = not self._due
         self._due += self._wheel.tick()
         return checked
 
     def overdue(self, now: float, kept: Container[C]) -> Iterator[tuple[C, str]]:
-        """Yields the next connections whose time is up, among those that are `kept`, each with the counter of its
-        end."""
+        """Yields connections whose time is up, each with the counter of its end."""
         while self._due:
             connection = self._due.popleft()
             if connection not in kept:
@@ -81,7 +79,7 @@ class ConnectionTimes(Generic[C]):
         return bool(self._due)
 
     def _left(self, connection: C, now: float) -> tuple[float, str]:
-        """Returns for how many seconds a connection may stay as it is, and the counter of its end if there are none."""
+        """For how many seconds a connection may stay, and the counter of its end if there are none."""
         found = self._check_seconds, ""
         if not connection.idle:
             return found
@@ -98,8 +96,7 @@ class ConnectionTimes(Generic[C]):
 
 
 def slowest(connections: Iterable[C], latest: float) -> list[C]:
-    """Returns the slower half of those whose frame, or whose reading of an answer, began before `latest`; the slowest
-    first."""
+    """The slower half of those whose frame, or whose reading of an answer, began before `latest`; the slowest first."""
     since = ((min(filter(None, (c.frame_since, c.unread_since)), default=latest), c) for c in connections)
     slow = sorted((found for found in since if found[0] < latest), key=lambda found: found[0])
     return [connection for _, connection in slow[: (len(slow) + 1) // 2]]
@@ -108,7 +105,7 @@ def slowest(connections: Iterable[C], latest: float) -> list[C]:
 class Watched(Hashable, Protocol):
     @property
     def unwatched(self) -> int | None:
-        """Returns the descriptor of a client that has not authenticated and is not read meanwhile, else None."""
+        """The descriptor of a client that has not authenticated and is not read meanwhile."""
 
 
 W = TypeVar("W", bound=Watched)
@@ -123,7 +120,7 @@ class StepsUnderWay(Generic[W]):
         step.add_done_callback(lambda _: self._connections.pop(connection, None))
 
     def departed(self) -> list[W]:
-        """Returns those whose clients have hung up. The loop does not see the end of a stream behind unread bytes."""
+        """Clients that have hung up: the loop does not see the end of a stream behind unread bytes."""
         poll = select.poll()
         found: dict[int, W] = {}
         for connection in islice(self._connections, LOOKED_AT):

@@ -1,8 +1,7 @@
 """Prevents core dumps: they would hold private keys and passwords of this process.
 
 A process that is not dumpable also hides its environment and memory from other processes of its user
-(/proc/PID/environ, ptrace); root still sees them. In place of a dump, standard error gets the Python stacks of all
-threads.
+(/proc/PID/environ, ptrace); root still sees them. Instead, standard error gets the Python stacks of all threads.
 """
 
 import ctypes
@@ -15,8 +14,7 @@ STANDARD_ERROR = 2
 
 
 def forbid() -> None:
-    """From now on this process leaves no core dump. A limit alone would not do: the system ignores it if dumps go to a
-    program (`|…` in core_pattern)."""
+    """A limit alone would not do: the system ignores it if dumps go to a program (`|…` in core_pattern)."""
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
     with suppress(AttributeError):  # Linux alone has it

@@ -1,4 +1,4 @@
-"""The event loop: uvloop if it is installed and wanted, else asyncio's own."""
+"""uvloop if it is installed and wanted, else asyncio's own loop."""
 
 import asyncio
 from asyncio import sslproto
@@ -15,8 +15,7 @@ LoopName = Literal["uvloop", "asyncio"]
 
 
 def loop_factory(name: LoopName | None = None) -> Callable[[], asyncio.AbstractEventLoop]:
-    """Returns the function that makes the loop. None takes uvloop if it is installed. Raises ImportError if uvloop is
-    wanted but missing."""
+    """None takes uvloop if it is installed. Raises ImportError if uvloop is wanted but missing."""
     if name == "asyncio":
         return asyncio.new_event_loop
     try:

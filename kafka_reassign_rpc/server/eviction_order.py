@@ -1,6 +1,6 @@
 """Which connection closes to make room for another. Pure: the caller passes the connections in.
 
-Kafka closes the connection that has been idle longest (Selector.lowestPriorityChannel), and only for newcomers on the
+Kafka closes the one that has been idle longest (Selector.lowestPriorityChannel), and only for newcomers on the
 inter-broker listener. Here every listener may have brokers, and a connection that never sent a request closes first:
 that costs its client nothing, and a broker or a tool sends its first request as soon as it is connected.
 """
@@ -14,9 +14,7 @@ MOST_LOOKS = 64
 
 
 class Evictable(Hashable, Protocol):
-    """A connection, as `EvictionOrder` sees it.
-
-    last_active   seconds, by a monotonic clock
+    """last_active   seconds, by a monotonic clock
     idle          whether no request of it is in work
     """
 
@@ -30,11 +28,10 @@ C = TypeVar("C", bound=Evictable)
 
 
 class EvictionOrder(Generic[C]):
-    """Orders the connections as they close: first those without a request, the oldest first; then the others, the
-    longest idle first. One with a request in work never closes.
+    """First those without a request, the oldest first; then the others, the longest idle first. One with a request in
+    work never closes.
 
-    A request costs nothing here: the others stand in the order of their last check, and one that was active since goes
-    to the end when its turn comes.
+    A request costs nothing here: one that was active since its last check goes to the end when its turn comes.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,5 @@
-"""How many file descriptors this process may open, how near it is to that, and what connections leave to others.
-
-ZooKeeper, the channels to brokers, the pages for monitoring and the event log need descriptors at any time; client
-connections must not take them.
-"""
+"""How near this process is to its limit of file descriptors. ZooKeeper, the channels to brokers, the pages for
+monitoring and the event log need some at any time; client connections must not take them."""
 
 import os
 import resource
@@ -40,9 +37,7 @@ def backlog(descriptors: int) -> int:
 
 def missing() -> int:
     """Returns how many connections have to close so that half of what is kept back is free again; none if 0 or less.
-
-    The system gives the lowest free number, which says how many are in use, but for gaps.
-    """
+    The system gives the lowest free number, which says how many are in use, but for gaps."""
     most = limit()
     try:
         lowest_free = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

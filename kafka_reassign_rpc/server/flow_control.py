@@ -1,7 +1,5 @@
-"""Whether a connection is read, and what it holds of the bytes that all connections share.
-
-A connection is paused only when bytes arrive that it does not want yet: most clients wait for their answers.
-"""
+"""Whether a connection is read, and what it holds of the bytes that all connections share. It is paused only when bytes
+arrive that it does not want yet: most clients wait for their answers."""
 
 import asyncio
 from typing import Protocol
@@ -19,13 +17,11 @@ class Budgets(Protocol):
 
 class Reader(Protocol):
     def fed(self) -> None:
-        """There is room for request bytes again: the connection reads on."""
+        """There is room for request bytes again."""
 
 
 class FlowControl:
-    """Pauses and resumes one connection.
-
-    reasons   why it is not read
+    """reasons   why the connection is not read
     paused    whether the transport is paused
     level     whether nothing is held and nothing paused: then `update` has nothing to do
     """
@@ -61,7 +57,7 @@ class FlowControl:
         self.reasons.discard(Pause.STARVED)
 
     def update(self, owner: Reader, requests: int, unread: int, *, clogged: bool, behind: bool, idle: bool) -> bool:
-        """Updates what is held after a change, and pauses or resumes. Returns whether reading was resumed.
+        """Updates what is held, and pauses or resumes. Returns whether reading was resumed.
 
         requests   bytes of requests without an answer
         unread     bytes of answers that the peer has yet to take; `clogged`: there are such answers

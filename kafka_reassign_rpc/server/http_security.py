@@ -1,8 +1,8 @@
 """Who may read pages over HTTP: TLS, users with passwords (HTTP Basic, RFC 7617), and the names of this server.
 
-A foreign web page can point the name of its own server at this one (DNS rebinding), and then read our answers in its
-visitor's browser. Such requests name that other server in `Host`. So without a login the server answers only to an IP
-address, to localhost, and to names that the operator has given.
+A foreign web page can point the name of its own server at this one (DNS rebinding), and read our answers in its
+visitor's browser; `Host` then names that other server. So without a login the server answers only to an IP address, to
+localhost, and to names that the operator has given.
 """
 
 import base64
@@ -29,9 +29,8 @@ class Passwords(Protocol):
 
 
 class HttpSecurity(msgspec.Struct, frozen=True):
-    """How pages are secured. Without `tls` they go over plain HTTP; without `users` everybody who can connect may read.
-    `users_file` is where the users come from; with `certificates` only clients with one can connect; `host_names` are
-    the server's names, in lower case."""
+    """Without `tls` pages go over plain HTTP; without `users` everybody who can connect may read. `users_file` is where
+    the users come from; with `certificates` only clients with one can connect; `host_names` are in lower case."""
 
     tls: ReloadedContext | None = None
     users: Passwords | None = None
@@ -76,8 +75,7 @@ def credentials(header: str) -> tuple[str, str] | None:
 
 
 class HandshakeDoor(OpenDoor):
-    """Lets everybody in, up to so many TLS handshakes at a time: then the oldest of the address with the most makes
-    room."""
+    """Lets everybody in, up to so many TLS handshakes: then the oldest of the address with the most makes room."""
 
     def __init__(self, most: int) -> None:
         self._most = most

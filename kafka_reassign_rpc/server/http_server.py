@@ -3,10 +3,9 @@
 A stream of server-sent events ends with the life of its connection, and browsers come back. A client that does not read
 is disconnected after `READS_S`.
 
-Limits against hostile input: GET and HEAD of known pages only, no bodies, bounded heads, a bounded number of
-connections with a short life. A newcomer beyond the number takes the place of another (`makes_room`): a scrape takes
-milliseconds, and neither slow clients nor wrong passwords keep others out. No answer shows versions, or the parser's
-words.
+Against hostile input: GET and HEAD of known pages only, no bodies, bounded heads, few connections with a short life. A
+newcomer beyond the number takes the place of another (`makes_room`): a scrape takes milliseconds, and neither slow
+clients nor wrong passwords keep others out. No answer shows versions, or the parser's words.
 """
 
 import asyncio
@@ -61,14 +60,14 @@ class HttpPage(NamedTuple):
 
 
 class QueryPage(NamedTuple):
-    """A page that is made for the query of a request, the part behind the question mark."""
+    """Is made for what stands behind the question mark."""
 
     answer: Callable[[str], Awaitable[HttpPage]]
 
 
 class StreamPage(NamedTuple):
-    """A stream of server-sent events. `open` gives one more client its events, or None if there are too many. It ends
-    by itself before `LIVES_S`."""
+    """Server-sent events. `open` gives one more client its events, or None if there are too many; they end before
+    `LIVES_S`."""
 
     open: Callable[[], AsyncIterator[bytes] | None]
 
@@ -77,7 +76,7 @@ Page = Callable[[], HttpPage] | QueryPage | StreamPage
 
 
 def _refusal(request: web.BaseRequest, status: int, why: str, headers: Mapping[str, str]) -> web.Response:
-    """Below `API` a refusal is the JSON that programs expect, elsewhere a line of text."""
+    """Below `API` a refusal is the JSON that programs expect."""
     if request.path.startswith(API):
         body = json.dumps({"error": why}).encode()
         return web.Response(status=status, body=body, headers={"Content-Type": "application/json", **headers})
@@ -129,16 +128,16 @@ P = TypeVar("P", bound=Placed)
 
 
 def makes_room(connections: Sequence[P], now: float) -> P:
-    """Returns which connection, of the oldest first, leaves for a newcomer. A user's leaves only if there is no other;
-    of the rest, one of the address with the most; of these, one that still has not asked; of these the oldest."""
+    """Returns which connection, of the oldest first, leaves for a newcomer: a user's only if there is no other; then
+    one of the address with the most; then one that still has not asked; then the oldest."""
     strangers = [one for one in connections if not one.is_user] or connections
     of_each = Counter(one.host for one in strangers)
     return max(strangers, key=lambda one: (of_each[one.host], not one.has_asked and now - one.since > ASKS_S))
 
 
 class HttpServer:
-    """Serves `pages`, by path. `start` binds (or raises OSError); then `address` has host and port. Paths in
-    `for_anybody` are answered under any `Host`."""
+    """Serves `pages` by path. `start` binds (or raises OSError) and sets `address`. Paths in `for_anybody` are answered
+    under any `Host`."""
 
     def __init__(
         self,
@@ -226,8 +225,7 @@ class HttpServer:
 
 
 class _Connection(web.RequestHandler):
-    """One connection. `has_asked`: it has sent a whole request. `is_user`: one of its requests had a right password.
-    `since` is by the loop's clock."""
+    """`has_asked`: it has sent a whole request. `is_user`: one had a right password. `since` is by the loop's clock."""
 
     has_asked = False
     is_user = False

@@ -2,9 +2,9 @@
 
 Two things in CPython do so in a process that holds a hundred thousand partitions:
 
-- The garbage collector passes over its oldest generation. It looks at every long-lived object, which takes a quarter of
-a second at that size. So a pass comes as soon as some 20,000 objects have become old, and those that have survived it
-are excluded from the next ones: each object is looked at once, and no pass finds many.
+- A pass of the garbage collector over its oldest generation looks at every long-lived object, which takes a quarter of
+  a second at that size. So a pass comes as soon as some 20,000 objects have become old, and excludes from the next ones
+  what survives it.
 - Another thread takes the interpreter for 5 ms at a time, as often as the loop releases it.
 
 And glibc keeps what was freed: after the first frame of 10 MiB it takes blocks of that size from its heap, where a
@@ -39,7 +39,7 @@ MAPPED_BYTES = 1024 * 1024
 
 
 def tune_interpreter() -> None:
-    """Sets thresholds and switch interval. Call it once, after all imports."""
+    """Call it once, after all imports."""
     with suppress(OSError, AttributeError):  # only glibc has it
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, MAPPED_BYTES)
     sys.setswitchinterval(SWITCH_S)
@@ -66,12 +66,12 @@ class _FullPasses:
 
 
 def leave_loaded_objects_alone() -> None:
-    """Excludes all present objects from collection. Call it after loading many objects that will stay."""
+    """Call it after loading many objects that will stay."""
     gc.freeze()
 
 
 async def measure_loop_delay(report: Callable[[float], None]) -> None:
-    """Reports again and again by how many seconds the event loop was late. Runs until cancelled."""
+    """Reports again and again by how many seconds the event loop was late."""
     while True:
         due = time.perf_counter() + MEASURE_EVERY_S
         await asyncio.sleep(MEASURE_EVERY_S)
@@ -79,8 +79,7 @@ async def measure_loop_delay(report: Callable[[float], None]) -> None:
 
 
 async def collect_garbage_periodically() -> None:
-    """Runs a full pass every `COLLECT_EVERY_S`: a server without work makes too few objects for one. Runs until
-    cancelled."""
+    """A server without work makes too few objects for a full pass."""
     while True:
         await asyncio.sleep(COLLECT_EVERY_S)
         gc.collect()

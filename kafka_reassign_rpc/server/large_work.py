@@ -1,7 +1,5 @@
-"""Bounds the memory of the large requests that are in work at the same time.
-
-The addresses that they come from take turns: whoever sends many waits for himself.
-"""
+"""Bounds the memory of the large requests that are in work at the same time. The addresses that they come from take
+turns: whoever sends many waits for himself."""
 
 import asyncio
 from collections import OrderedDict, deque
@@ -18,18 +16,14 @@ LARGE_BYTES_IN_WORK = 16 * 1024 * 1024
 
 
 class LargeWork:
-    """Admits large requests while there is room, those of one address in their order.
-
-    `closed`: nothing is admitted, since clients have too many answers to read.
-    """
+    """`closed`: nothing is admitted, since clients have too many answers to read."""
 
     def __init__(self, closed: Callable[[], bool]) -> None:
         self._budgets = (_Budget(LARGE_BYTES_IN_WORK, closed), _Budget(HUGE_BYTES_IN_WORK, closed))
 
     @asynccontextmanager
     async def room(self, size: int, host: str) -> AsyncIterator[None]:
-        """Waits until a request of `size` bytes from `host` may be decoded. It leaves its room at the end of the
-        context."""
+        """Waits until `size` bytes from `host` may be decoded."""
         budget = self._budgets[size > HUGE_BYTES]
         await budget.enter(size, host)
         try:

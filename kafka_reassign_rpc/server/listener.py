@@ -1,8 +1,8 @@
 """Listening sockets: where to listen, who may come in, and how to stop.
 
 The server accepts by itself, not asyncio or uvloop. It checks an address before it makes anything of the connection, so
-a flood of newcomers costs a few microseconds each; it accepts many in a turn of the loop, so the system drops none that
-wait; and when file descriptors run out it makes room and goes on.
+a flood of newcomers costs a few microseconds each; it accepts many in a turn, so the system drops none that wait; and
+when file descriptors run out it makes room and goes on.
 """
 
 import asyncio
@@ -33,8 +33,8 @@ OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Listener(msgspec.Struct, frozen=True):
-    """An address to listen on. With port 0 the system chooses one. `tls` is for SSL and SASL_SSL listeners,
-    `authenticator` makes one for each connection."""
+    """With port 0 the system chooses one. `tls` is for SSL and SASL_SSL; `authenticator` makes one for each
+    connection."""
 
     host: str
     port: int
@@ -47,18 +47,18 @@ class Listener(msgspec.Struct, frozen=True):
 class Door(Protocol):
     """Decides who may come in.
 
-    With TLS a connection exists only after its handshake. Until then it is in `shakes_hands` and has a place like a
-    silent connection: a newcomer may take it.
+    With TLS a connection exists only after its handshake. Until then it has a place like a silent connection: a
+    newcomer may take it.
     """
 
     def accept_delay(self, listener: str) -> float:
-        """Returns for how many seconds a newcomer, and all behind it on that listener, wait."""
+        """For how many seconds a newcomer, and all behind it on that listener, wait."""
 
     def address_throttle(self, listener: str, host: str) -> float:
-        """Returns for how many seconds a newcomer is held and then closed; 0 lets it in."""
+        """For how many seconds a newcomer is held and then closed; 0 lets it in."""
 
     def refuses(self, host: str) -> bool:
-        """Whether a connection from this address closes at once. If not, it has a place from now on."""
+        """If not, the connection has a place from now on."""
 
     def has_left(self, host: str) -> None:
         """A connection that was let in has gone before it was made."""
@@ -103,7 +103,7 @@ class OpenDoor:
 
 
 class Listening:
-    """The sockets of one listener. `address` is the real host and port of the first."""
+    """The sockets of one listener. `address` is the real one of the first."""
 
     def __init__(
         self,
@@ -131,8 +131,7 @@ class Listening:
             self._loop.add_reader(one, self._accept, one)
 
     async def close(self) -> None:
-        """Accepts no more connections, and ends handshakes. When it returns, every other accepted connection has had
-        its `connection_made`."""
+        """Ends handshakes too. When it returns, every other accepted connection has had its `connection_made`."""
         for listening in self._sockets:
             self._loop.remove_reader(listening)
             listening.close()
@@ -268,7 +267,7 @@ async def listen(
     turns: HandshakeTurns | None = None,
     name: str = "",
 ) -> Listening:
-    """Binds to all addresses of `host` (if empty, of this machine), and accepts. Raises OSError."""
+    """Binds to all addresses of `host` (if empty, of this machine). Raises OSError."""
     found = await asyncio.get_running_loop().getaddrinfo(
         host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )

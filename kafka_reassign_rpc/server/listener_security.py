@@ -1,4 +1,4 @@
-"""How a listener secures its connections: TLS, and who is at the other end."""
+"""How a listener secures its connections."""
 
 import msgspec
 
@@ -16,7 +16,7 @@ from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 
 
 class ListenerSecurity(msgspec.Struct, frozen=True):
-    """The security of one listener. `tls` is for SSL and SASL_SSL; `authenticator` makes one for each connection."""
+    """`tls` is for SSL and SASL_SSL; `authenticator` makes one for each connection."""
 
     tls: ReloadedContext | None = None
     authenticator: MakeAuthenticator = anonymous
@@ -28,7 +28,7 @@ def tls_context(listener: str, config: TlsConfig) -> ReloadedContext:
 
 
 def by_certificate(config: TlsConfig) -> MakeAuthenticator:
-    """For SSL listeners: the principal is the subject of the client's certificate, by the mapping rules."""
+    """For SSL listeners: the principal is the subject of the certificate, by the mapping rules."""
 
     def authenticator(context: AuthenticationContext) -> Authenticator:
         try:

@@ -1,4 +1,4 @@
-"""The open connections of a server: who may come in, who closes to make room or for a limit, what all of them share."""
+"""Who may come in, who closes to make room or for a limit, and what all connections share."""
 
 import asyncio
 import logging
@@ -48,13 +48,11 @@ class OpenConnection(Timed, Watched, Protocol):
     def drain(self) -> None:
         """Closes as soon as all requests that have arrived are answered."""
 
-    def abort(self) -> None:
-        """Closes at once."""
+    def abort(self) -> None: ...
 
 
 class OpenConnections:
-    """Admits connections, holds their shared budgets, and closes idle and slow ones. Belongs to one server and one
-    event loop.
+    """Belongs to one server and one event loop.
 
     served   the lowest and highest version of each API key that the service has
     quotas   those of users, clients and addresses
@@ -135,10 +133,8 @@ class OpenConnections:
         return throttle_ms / 1000
 
     def refuses(self, host: str) -> bool:
-        """Whether a newcomer closes at once. If not, it has a place; another connection may have made room for it.
-
-        A full server takes few newcomers from one address, since others pay for them.
-        """
+        """If not, the newcomer has a place; another connection may have made room for it. A full server takes few
+        newcomers from one address, since others pay for them."""
         over = self._counts.over
         most = self.limits.max_connection_creation_rate_per_ip
         if over is not None:
@@ -223,7 +219,7 @@ class OpenConnections:
             self._empty.set()
 
     def close_soon(self, close: Callable[[], object]) -> None:
-        """The client of a connection has gone. Each turn of the loop closes a few: a crowd can leave at once."""
+        """Each turn of the loop closes a few: a crowd can leave at once."""
         if not self._leaving:
             self.loop.call_soon(self._close_leaving)
         self._leaving.append(close)
@@ -244,7 +240,7 @@ class OpenConnections:
             self._close("connections_idle_closed", connection, "it was muted for a quota")
 
     def record(self, kind: str, host: str, why: object) -> None:
-        """Counts what happened to a connection, and logs it if it is in LOGGED and its kind is not frequent."""
+        """Counts what happened, and logs it if it is in LOGGED and its kind is not frequent."""
         setattr(self.stats, kind, getattr(self.stats, kind) + 1)
         if kind in LOGGED and self._lines[kind].admits(self.loop.time()):
             level, what = LOGGED[kind]
@@ -254,7 +250,7 @@ class OpenConnections:
         self._close("connections_unread_closed", connection, why)
 
     def step(self, connection: OpenConnection, waits: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Runs a step of a connection's authentication that takes time, such as the check of a password."""
+        """For authentication that takes time, such as the check of a password."""
         task = self.budgets.aside(waits)
         self._steps.add(connection, task)
         return task
@@ -286,14 +282,14 @@ class OpenConnections:
             self.loop.call_soon(self._check)
 
     def _close_slow(self, now: float) -> None:
-        """Closes the slowest clients while too many bytes are held: they could keep all others out."""
+        """While too many bytes are held: the slowest clients could keep all others out."""
         if self.budgets.too_many_bytes:
             for connection in slowest(self._connections, now - self.limits.slow_frame_ms / 1000)[:CLOSED_AT_A_TICK]:
                 why = f"{self.limits.queued_max_request_bytes} bytes of requests and answers are held"
                 self._close("connections_slow_closed", connection, why)
 
     def _free_descriptors(self) -> None:
-        """Closes connections while file descriptors run out, whoever has taken them."""
+        """Whoever has taken them."""
         for _ in range(min(file_descriptors.missing(), CLOSED_AT_A_TICK)):
             found = self._order.first()
             if found is None:

@@ -1,8 +1,5 @@
-"""From a frame to its answer: decodes it, asks the service, encodes the answer, counts its time against quotas.
-
-A frame is answered at once (`answer`) if its handler does not wait and it is small; else a coroutine waits for the
-answer and passes it to `write`.
-"""
+"""From a frame to its answer: decodes it, asks the service, encodes the answer, counts its time against quotas. A small
+frame whose handler does not wait is answered at once."""
 
 import logging
 import time
@@ -30,14 +27,12 @@ Write = Callable[[list[bytes]], None]
 
 
 class UnanswerableError(Exception):
-    """An answer cannot be encoded. That is a defect, since a service answers its own errors."""
+    """An answer cannot be encoded: a defect, since a service answers its own errors."""
 
 
 class RequestAnswers:
-    """Answers the frames of one stream. Each method takes the frame that is in work there.
-
-    `throttle_ms`: so long the client has to wait by the last answer; whoever makes it wait sets it to 0.
-    """
+    """Answers the frames of one stream. `throttle_ms`: so long the client has to wait by the last answer; whoever makes
+    it wait sets it to 0."""
 
     def __init__(self, stream: Connection, service: Service, throttle: RequestThrottle, stats: ServerStats) -> None:
         self._stream = stream
@@ -47,7 +42,7 @@ class RequestAnswers:
         self.throttle_ms = 0
 
     def answer(self, frame: bytes, peer: Peer, out: list[bytes], write: Write) -> Coroutine[Any, Any, None] | None:
-        """Puts the answer into `out`, or returns a coroutine if it has to wait. Raises UnanswerableError."""
+        """Returns a coroutine if the answer has to wait. Raises UnanswerableError."""
         begun = time.perf_counter_ns()
         request = self._stream.parse(frame)
         if isinstance(request, Refusal):
@@ -70,8 +65,7 @@ class RequestAnswers:
         wanted: Callable[[], bool],
         write: Write,
     ) -> None:
-        """Answers a large frame in slices once it has its `place`, if the answer is still `wanted` then. Raises
-        UnanswerableError."""
+        """Answers in slices once it has its `place`, if the answer is still `wanted` then. Raises UnanswerableError."""
         async with place:
             if not wanted():
                 return
@@ -94,7 +88,7 @@ class RequestAnswers:
     async def _later(
         self, request: DecodedRequest, peer: Peer, result: Awaitable[Reply], taken: LoopTime, write: Write
     ) -> None:
-        """Waits for the answer and sends it. `taken` is the loop's time that the request has taken so far."""
+        """`taken`: the loop's time so far."""
         out: list[bytes] = []
         try:
             body = await taken.of(result)
@@ -104,8 +98,7 @@ class RequestAnswers:
         write(out)
 
     def _answered(self, request: DecodedRequest, peer: Peer, body: Reply, begun: int, out: list[bytes]) -> None:
-        """Puts the bytes of the answer into `out`, in pieces. `begun`: ns by the clock, as if the request had kept the
-        loop ever since."""
+        """`begun`: ns by the clock, as if the request had kept the loop ever since."""
         header, throttle = request.header, self._throttle
         self._stats.requests[header.api_key] += 1
         if isinstance(body, NoAnswer):

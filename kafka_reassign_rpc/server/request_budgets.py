@@ -1,5 +1,5 @@
-"""What the requests of all connections share: places among queued.max.requests, bytes of requests and answers, and the
-tasks that finish them."""
+"""What the requests of all connections share: places among queued.max.requests, bytes, and the tasks that finish
+them."""
 
 import asyncio
 from collections import OrderedDict, deque
@@ -31,10 +31,8 @@ class _Turn:
 
 
 class RequestBudgets:
-    """Belongs to one server and one event loop.
-
-    `close_unread` closes the connection of a client that leaves its answers unread, and says why.
-    """
+    """Belongs to one server and one event loop. `close_unread` closes the connection of a client that leaves its
+    answers unread, and says why."""
 
     def __init__(self, limits: ServerLimits, stats: ServerStats, close_unread: Callable[[Any, str], None]) -> None:
         self.stats = stats
@@ -66,12 +64,12 @@ class RequestBudgets:
         self.stats.requests_waiting_now = len(self._waiting)
 
     def work(self, waits: Coroutine[Any, Any, None]) -> None:
-        """Finishes a request in a task, even if its client disconnects meanwhile. The task calls `worked`."""
+        """Finishes a request even if its client disconnects meanwhile. The task calls `worked`."""
         self.stats.requests_in_work_now += 1
         self.aside(waits)
 
     def aside(self, waits: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Runs in a task what takes no place among queued.max.requests: strangers must not fill that."""
+        """Takes no place among queued.max.requests: strangers must not fill that."""
         task = self._loop.create_task(waits)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
@@ -79,8 +77,8 @@ class RequestBudgets:
 
     @asynccontextmanager
     async def large_place(self, size: int, host: str) -> AsyncIterator[None]:
-        """Waits until a large request may go into work: first for room, then for a place among queued.max.requests.
-        While it waits for room, it keeps no place from others."""
+        """Waits first for room, then for a place among queued.max.requests: so it keeps no place from others
+        meanwhile."""
         async with self.large_work.room(size, host):
             turn = _Turn(self)
             if self.has_place:
@@ -110,7 +108,7 @@ class RequestBudgets:
         return 0 <= self._limits.queued_max_request_bytes < self.stats.request_bytes_now
 
     def charge(self, difference: int) -> bool:
-        """A connection holds so many bytes more. Returns whether all connections together hold too many."""
+        """A connection holds so many bytes more. Returns whether all together hold too many."""
         self.stats.request_bytes_now += difference
         over = self.too_many_bytes
         if self._starving and not over and difference < 0:
@@ -127,8 +125,8 @@ class RequestBudgets:
             reader.fed()
 
     def unread(self, owner: Reader, size: int) -> None:
-        """A connection has so many bytes of answers that its client has not read. (It charges them as well.) If all
-        clients together leave too many, those close that have had some for the longest time."""
+        """A connection has so many bytes of unread answers, and charges them as well. If all clients together leave too
+        many, those close that have had some for the longest time."""
         difference = size - self._unread.get(owner, 0)
         if not difference:
             return

@@ -12,21 +12,17 @@ from kafka_reassign_rpc.protocol.messages import ApiMessage
 class Service(Protocol):
     @property
     def served(self) -> Mapping[int, tuple[int, int]]:
-        """Returns the served versions, by API key. A request for any other closes the connection."""
+        """Versions by API key. A request for any other closes the connection."""
 
     @property
     def max_elements(self) -> Mapping[int, int]:
-        """Returns the most array elements of a request, by API key."""
+        """The most array elements of a request, by API key."""
 
     def refusal(self, header: RequestHeader, error: RemoteProtocolError) -> ApiMessage | None:
-        """Returns the answer to a request that cannot be decoded; None closes the connection."""
+        """The answer to a request that cannot be decoded; None closes the connection."""
 
     def illegal_sasl_state(self, request: DecodedRequest, text: str) -> ApiMessage | None:
-        """Returns the answer ILLEGAL_SASL_STATE to a request in the midst of authentication, or None if its answer has
-        no field for it."""
+        """The answer in the midst of authentication, or None if it has no field for an error."""
 
     def handle(self, request: DecodedRequest, peer: Peer) -> Reply | Awaitable[Reply]:
-        """Returns the body of the answer, or an awaitable of it.
-
-        It does not raise for a request's own errors: every answer has a place for them.
-        """
+        """Does not raise for a request's own errors: every answer has a place for them."""

@@ -1,9 +1,9 @@
 """What a request costs its client: its share of the server's time, and how long its connection is muted.
 
 As in a broker (RequestHandlerHelper, KIP-219) the answer goes out at once and says how long the client should wait;
-meanwhile the server neither reads the connection nor takes up what it has sent. If a controller mutation quota asks for
-a wait too, the longer one counts. The cost is the time on the event loop: decoding, handler, encoding. What the
-controller does later, together for many, does not count; nor does it in Kafka.
+meanwhile its connection is not read. If a controller mutation quota asks for a wait too, the longer one counts. The
+cost is the time on the event loop: decoding, handler, encoding. What the controller does later, together for many, does
+not count; nor does it in Kafka.
 """
 
 import time
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class LoopTime:
-    """Measures for how many `ns` awaitables have kept the event loop so far."""
+    """For how many `ns` awaitables have kept the event loop so far."""
 
     def __init__(self, ns: int = 0) -> None:
         self.ns = ns
@@ -59,8 +59,7 @@ class LoopTime:
 
 
 class RequestThrottle:
-    """Counts the requests of one connection against the quotas of its clients. The time `now_ns` is that of the
-    performance counter."""
+    """Counts the requests of one connection against its clients' quotas. `now_ns` is by the performance counter."""
 
     def __init__(self, quotas: RequestQuotas) -> None:
         self._quotas = quotas
@@ -73,7 +72,6 @@ class RequestThrottle:
 
     @property
     def unlimited(self) -> bool:
-        """Whether there is no quota of any kind: no client waits, and nothing is counted."""
         return self._table.empty
 
     def answer(self, header: RequestHeader, peer: Peer, body: Body, busy_ns: int, now_ns: int) -> tuple[Body, int]:
@@ -88,8 +86,8 @@ class RequestThrottle:
     def spent(
         self, header: RequestHeader, peer: Peer, busy_ns: int, now_ns: int, refusal: ApiMessage | None = None
     ) -> int:
-        """How long the client of a request waits that was not served or wants no answer: no request is free because it
-        is refused. `refusal`: its answer, which gets that time."""
+        """For a request that was not served or wants no answer: none is free because it is refused. Returns how long
+        its client waits, in ms, which its `refusal` says."""
         throttle_ms = self._throttle_ms(header, peer, busy_ns, now_ns)
         if refusal is not None and throttle_ms > 0:
             _with_throttle(header, refusal, throttle_ms)
@@ -106,7 +104,7 @@ class RequestThrottle:
         return 0 if use is None else use.throttle_ms(busy_ns, now_ms)
 
     def _use_of(self, header: RequestHeader, peer: Peer, now_ms: int) -> RequestUse | None:
-        """Where the time of a request is counted; None where no quota holds for its client."""
+        """Returns None where no quota holds for the client."""
         client = peer.principal, header.client_id
         revision = self._table.revision
         if client != self._client or revision != self._revision or now_ms >= self._known_until_ms:
@@ -146,7 +144,7 @@ def _with_throttle(header: RequestHeader, body: Body, throttle_ms: int) -> Body:
 
 @cache
 def begins_with_throttle(key: int, version: int) -> bool:
-    """Whether an encoded answer begins with its throttle time. (In ApiVersions and a few others it stands elsewhere,
-    but these are messages. A large answer to Produce does not say how long its client waits.)"""
+    """In ApiVersions and a few others the field stands elsewhere, but these are messages. A large answer to Produce
+    does not say how long its client waits."""
     fields = RESPONSES[key]._struct.fields
     return next((name for name, field in fields.items() if field.for_version_q(version)), "") == FIELD

@@ -1,7 +1,7 @@
 """What SASL takes from outside of the connections: files of users, keys of tokens, credentials of SCRAM.
 
-`SaslSources` makes the authenticators of listeners. It reads every source once at the start, where a mistake is a
-BadSetting. Then it checks for changes in the background, and keeps what it has if a source cannot be used.
+Every source is read once at the start, where a mistake is a BadSetting. Then it is checked for changes in the
+background, and what was read stays if it cannot be used.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class UsersFile:
         return found is None or found != self._seen
 
     async def follow(self) -> None:
-        """Reads the file again after each change. If it cannot be used, its users stay, and the log says so once."""
+        """If the file cannot be used, its users stay, and the log says so once."""
         told = ""
         while True:
             await asyncio.sleep(LOOKS_EVERY_S)
@@ -119,11 +119,9 @@ class Jwks:
         return data
 
     async def follow(self) -> None:
-        """Fetches the keys again and again; if that fails, they stay as they are.
-
-        Unknown key ids, however many and whoever sends them, bring no fetch sooner than the retry after a failed one:
-        the wait grows until a fetch brings a new key.
-        """
+        """Fetches the keys again and again; if that fails, they stay as they are. Unknown key ids, however many and
+        whoever sends them, bring no fetch sooner than a failed one would: the wait grows until a fetch brings a new
+        key."""
         config = self._config
         backoff = Backoff(config.first_wait_s, config.longest_wait_s)
         failed = False
@@ -150,7 +148,7 @@ class Jwks:
 
 
 def _reason(error: Exception) -> str:
-    """Returns the reason without the URL, which may hold a secret."""
+    """Leaves out the URL, which may hold a secret."""
     if isinstance(error, aiohttp.ClientResponseError):
         return f"status {error.status}"
     return str(error.strerror).lower() if isinstance(error, OSError) and error.strerror else type(error).__name__

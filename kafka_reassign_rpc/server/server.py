@@ -18,11 +18,8 @@ log = logging.getLogger(__name__)
 
 
 class Server:
-    """Serves one service on all its listeners.
-
-    `quotas` are those of users, clients and addresses. `start` binds (or raises OSError); `close` drains. `addresses`
-    has the real host and port by listener name.
-    """
+    """`quotas` are those of users, clients and addresses. `start` binds (or raises OSError); `close` drains.
+    `addresses` has the real host and port by listener name."""
 
     def __init__(
         self,
@@ -64,8 +61,7 @@ class Server:
             raise
 
     async def close(self, deadline: float = 10.0) -> None:
-        """Stops accepting, answers all requests that have arrived, closes. Cuts off the rest after `deadline`
-        seconds."""
+        """Answers all requests that have arrived. Cuts off the rest after `deadline` seconds."""
         await self._stop_listening()
         self._connections.drain()
         try:

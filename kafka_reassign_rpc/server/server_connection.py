@@ -3,14 +3,13 @@
 `connection_states` says how the states of the work follow each other; this file makes them happen. Like Kafka, the
 server mutes a connection while one of its requests is in work.
 
-Sync handlers run straight through: the answers to all frames of one `data_received` go out in one write. A run ends
-after `turn_ms` and continues in the next turn of the loop. After a piece of `MUCH_BYTES` the connection reads on in the
-next turn: libuv reads up to 8 MiB in a row from a fast client.
+The answers of sync handlers to all frames of one `data_received` go out in one write. A run ends after `turn_ms` and
+continues in the next turn of the loop. After a piece of `MUCH_BYTES` the connection reads on in the next turn: libuv
+reads up to 8 MiB in a row from a fast client.
 
-An authenticator that guards sees each frame first. Its steps take no place among queued.max.requests. Until the client
-has authenticated, the connection counts as silent, so `slow.client.timeout.ms` bounds all of it. A large frame waits
-for room (`large_work`), and is decoded and freed in slices. Unread answers count as held bytes, like a frame without an
-answer.
+Steps of authentication take no place among queued.max.requests. Until the client has authenticated, the connection
+counts as silent, so `slow.client.timeout.ms` bounds all of it. A large frame waits for room (`large_work`), and is
+decoded and freed in slices. Unread answers count as held bytes, like a frame without an answer.
 """
 
 import asyncio
@@ -42,7 +41,7 @@ MUCH_BYTES = 128 * 1024
 
 
 class ServerConnection(asyncio.Protocol):
-    """The asyncio side of a `Connection`, which `OpenConnections` sees as an `OpenConnection`."""
+    """The asyncio side of a `Connection`, and an `OpenConnection`."""
 
     def __init__(self, shared: OpenConnections, listener: Listener) -> None:
         self._shared = shared
@@ -110,8 +109,7 @@ class ServerConnection(asyncio.Protocol):
             self._throttled = None
 
     def eof_received(self) -> bool:
-        """The peer has sent all its requests and still gets its answers. If it has not authenticated, no answer is of
-        use to it."""
+        """The peer still gets its answers, unless it has not authenticated: no answer is of use to it then."""
         if self._guard is not None and not self._guard.authenticated:
             self._shared.close_soon(self.abort)
         self._end()
@@ -194,7 +192,7 @@ class ServerConnection(asyncio.Protocol):
         return self._flow.level and self._stream.empty and not self._writer.clogged
 
     def _hungry(self) -> None:
-        """The next turn of the loop has come. This pause gives a slow client no more time."""
+        """The next turn has come. This pause gives a slow client no more time."""
         self._flow.hungry()
         if self._transport is not None:
             since = self.frame_since
@@ -213,8 +211,7 @@ class ServerConnection(asyncio.Protocol):
         self._run_on([])
 
     def _run_on(self, out: list[bytes]) -> None:
-        """Answers queued frames until a request has to wait or the turn is over. `out` holds an answer that goes
-        first."""
+        """Answers queued frames until a request has to wait or the turn is over. `out` goes first."""
         stream, writer, answers, budgets = self._stream, self._writer, self._answers, self._budgets
         frames = stream.queue
         until = 0.0
@@ -264,7 +261,7 @@ class ServerConnection(asyncio.Protocol):
             self._run(WorkEvent.TURN)
 
     def _mute(self) -> None:
-        """Takes up nothing for as long as the last answer says, but no longer than a connection may be idle."""
+        """For as long as the last answer says, but no longer than a connection may be idle."""
         throttle_ms, self._answers.throttle_ms = self._answers.throttle_ms, 0
         if self._shared.closing:
             return
@@ -356,7 +353,7 @@ class ServerConnection(asyncio.Protocol):
         self._cut(b"", self._loop.time())
 
     def _fail(self, step: Step, kind: str = "connections_unauthenticated") -> None:
-        """Closes the connection. A failed authentication is answered after a delay, in which nothing is read."""
+        """A failed authentication is answered after a delay, in which nothing is read."""
         self._enter(WorkEvent.FAILED)
         if step.reason:
             self._shared.record(kind, self._peer.host, step.reason)
@@ -408,7 +405,7 @@ class ServerConnection(asyncio.Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is in work. Half a frame does not count, nor do answers that the peer has yet to read."""
+        """Half a frame is not in work, nor are answers that the peer has yet to read."""
         return self.state in (Work.READING, Work.CLOSING)
 
     @property

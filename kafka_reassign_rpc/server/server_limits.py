@@ -1,7 +1,8 @@
-"""The limits of a server on frames, requests and connections, by Kafka's names, and their bookkeeping.
+"""The limits of a server on frames, requests and connections, by Kafka's names, and their bookkeeping. Pure: the caller
+passes the time in.
 
 `protocol.connection_state` enforces the size of a frame, `protocol.frame_codec` the number of array elements,
-`open_connections` the rest. Pure: the caller passes the time in.
+`open_connections` the rest.
 """
 
 from collections import Counter, deque
@@ -19,8 +20,7 @@ LEAST_PER_IP = 100
 
 
 class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits of a server. Names and defaults are Kafka's; three defaults differ to suit an administration
-    server."""
+    """Names and defaults are Kafka's; three defaults differ to suit an administration server."""
 
     socket_request_max_bytes: int = MAX_REQUEST_BYTES
     queued_max_requests: int = 500
@@ -63,13 +63,12 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def most_per_ip(connections: int) -> int:
-    """Returns the default limit for one address: many clients may be behind a NAT gateway, and no single address takes
-    the place of all others."""
+    """Many clients may be behind a NAT gateway, and no single address takes the place of all others."""
     return max(LEAST_PER_IP, connections // 4)
 
 
 class AddressRates:
-    """How many connections each address may still open in this second: at most one second's worth at once."""
+    """At most one second's worth of connections at once."""
 
     def __init__(self) -> None:
         self._used: dict[str, tuple[float, float]] = {}
@@ -79,7 +78,7 @@ class AddressRates:
         return len(self._used)
 
     def admits(self, host: str, now: float, per_second: int) -> bool:
-        """Whether a connection from `host` may come at `now`. Counts it if so."""
+        """Counts the connection if it may come."""
         if per_second >= UNLIMITED:
             return True
         before, used = self._used.get(host, (now, 0.0))
@@ -89,7 +88,7 @@ class AddressRates:
         return admitted
 
     def forget(self, now: float) -> None:
-        """Forgets addresses whose last connection is a second ago: they have their whole share again."""
+        """Whose last connection is a second ago has its whole share again."""
         self._used = {host: use for host, use in self._used.items() if use[0] > now - 1.0}
 
 
@@ -127,8 +126,8 @@ T = TypeVar("T")
 class IdleWheel(Generic[T]):
     """Finds idle items with one slot per tick instead of one timer per item.
 
-    An item lies in the slot of the tick at which it times out unless it is active. Activity does not touch the wheel:
-    when the slot is due, the owner checks the clock of each item and puts the active ones back.
+    Activity does not touch the wheel: when a slot is due, the owner checks the clock of each item and puts the active
+    ones back.
     """
 
     def __init__(self, slots: int) -> None:

@@ -1,8 +1,8 @@
 """TLS handshakes: how many begin, and which of them has to go.
 
 A handshake takes a few milliseconds of the event loop, and anybody can ask for one. So they begin at a limited rate,
-and addresses take turns: whoever asks for many waits for himself. Of those under way, the oldest of the address with
-the most makes room for the next one.
+and addresses take turns: whoever asks for many waits for himself. The oldest of the address with the most makes room
+for the next one.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ MOST_UNDER_WAY = 500
 
 
 class Handshake:
-    """One handshake, which `OpenConnections` treats as a connection without a request: it may have to make room."""
+    """To `OpenConnections` it is a connection without a request."""
 
     def __init__(self, host: str, now: float, task: "asyncio.Task[None]") -> None:
         self.host = host
@@ -47,7 +47,7 @@ class Handshake:
 
 
 class HandshakeTurns:
-    """Lets handshakes begin, for all listeners of a server. Belongs to one event loop."""
+    """For all listeners of a server, on one event loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
