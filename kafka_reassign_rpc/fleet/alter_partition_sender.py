@@ -21,9 +21,7 @@ SLOW_RETRY_S = 0.5
 
 
 class AlterPartitionSender:
-    """epochs() gives (broker id, broker epoch), late() the partitions with an ISR member that has been behind for
-    longer than `lag_time_max_s`.
-    """
+    """epochs() gives (broker id, broker epoch), late() what `LeaderReplication.late` finds."""
 
     def __init__(
         self,
@@ -46,7 +44,6 @@ class AlterPartitionSender:
         self._later: set[asyncio.TimerHandle] = set()
 
     def wake(self) -> None:
-        """A proposal may be due."""
         self._wake.set()
 
     async def close(self) -> None:

@@ -1,6 +1,5 @@
-"""The APIs that a simulated broker serves: those of every node, LeaderAndIsr (4), StopReplica (5), UpdateMetadata (6)
-and the private SimulatedFetch (32250).
-"""
+"""The APIs of a simulated broker: those of every node, LeaderAndIsr (4), StopReplica (5), UpdateMetadata (6) and the
+private SimulatedFetch (32250)."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast

@@ -1,10 +1,11 @@
-"""A broker's registration: its ephemeral znode in /brokers/ids, created again with every ZooKeeper session.
+"""A broker's registration: its ephemeral znode in /brokers/ids, created again with every ZooKeeper session. Its czxid
+is the broker epoch.
 
-The znode's czxid is the broker epoch. If the znode of an earlier session still exists (a restart after kill -9), the
-registration waits until ZooKeeper has expired it, so that no controller takes two lives of a broker for one. An id
-under which another broker runs is refused at the start: `check_free` finds it by its listener, and a first registration
-that finds the znode for longer than an earlier session can live fails. Sources: KafkaZkClient.registerBroker,
-KafkaServer.getOrGenerateClusterId, ZkData.PersistentZkPaths.
+If the znode of an earlier session still exists (a restart after kill -9), the registration waits until ZooKeeper has
+expired it, so that no controller takes two lives of a broker for one. An id under which another broker runs is refused
+at the start: `check_free` finds it by its listener, and a first registration fails that finds the znode for longer than
+an earlier session can live. Sources: KafkaZkClient.registerBroker, KafkaServer.getOrGenerateClusterId,
+ZkData.PersistentZkPaths.
 """
 
 import asyncio
@@ -77,9 +78,7 @@ async def cluster_id(zk: ZooKeeper) -> str:
 
 
 class Registration:
-    """Keeps one broker registered while it runs.
-
-    registered    called with the broker epoch of each new registration
+    """registered    called with the broker epoch of each new registration
     longest_wait  seconds for which the first registration waits for the end of an earlier session
     """
 

@@ -18,10 +18,7 @@ TIMEOUT_S = 5.0
 
 
 async def controlled_shutdown(link: ControllerConnection, epochs: Callable[[], tuple[int, int]]) -> bool:
-    """Asks the controller until it has moved all leadership away.
-
-    False: it has not, and the broker stops all the same.
-    """
+    """False: leadership is not all moved away, and the broker stops all the same."""
 
     def build(version: int) -> ControlledShutdownRequest:
         broker_id, broker_epoch = epochs()

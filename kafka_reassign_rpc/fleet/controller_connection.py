@@ -1,8 +1,5 @@
-"""A broker's connection to the controller. Requests are repeated until a controller answers.
-
-Source: NodeToControllerChannelManager. The controller is the node that the metadata cache names, at its endpoint for
-the inter-broker listener. After NOT_CONTROLLER or a lost connection the broker looks for the controller again.
-"""
+"""A broker's connection to the controller (NodeToControllerChannelManager): the node that the metadata cache names, at
+its endpoint for the inter-broker listener. After NOT_CONTROLLER or a lost connection the broker looks for it again."""
 
 import asyncio
 import logging
@@ -44,7 +41,7 @@ class ControllerConnection:
             self._connection = None
 
     def look_again(self) -> None:
-        """Drop the connection to a former controller, on which a request may wait endlessly."""
+        """On the connection to a former controller a request may wait endlessly."""
         if self._connection is not None and self._find() != self._to:
             self.close()
 
@@ -55,10 +52,10 @@ class ControllerConnection:
         errors: Callable[[Response], Iterable[int]] = _top_level,
         tries: int | None = None,
     ) -> Response:
-        """Repeats a request until a controller answers. `build` makes it in the common version.
+        """Repeats a request until a controller answers with no NOT_CONTROLLER among its `errors`.
 
-        The answer may have any error but NOT_CONTROLLER among its `errors`. Without `tries` the call goes on while
-        there is no controller; with `tries` it raises TimeoutError after so many failed attempts.
+        `build` makes it in the common version. Without `tries` the call goes on while there is no controller; with
+        `tries` it raises TimeoutError after so many failed attempts.
         """
         backoff = Backoff(FIRST_BACKOFF_S, LAST_BACKOFF_S)
         tried = 0

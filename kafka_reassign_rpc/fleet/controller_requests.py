@@ -52,8 +52,7 @@ SLICE = 250
 
 class AppliedRequest(msgspec.Struct):
     """The changes of one slice: replicas that this broker leads, follows or no longer hosts, logs created and
-    deleted.
-    """
+    deleted."""
 
     leaders: list[SimulatedReplica] = []
     followers: list[SimulatedReplica] = []

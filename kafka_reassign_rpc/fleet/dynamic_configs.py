@@ -1,8 +1,6 @@
-"""Dynamic configs in ZooKeeper, followed for all brokers of a process, as each Kafka broker does for itself.
-
-A sequential znode in /config/changes announces a change; after a new connection all configs are read again. Source:
-DynamicConfigManager, ZkNodeChangeNotificationListener.
-"""
+"""Dynamic configs in ZooKeeper, followed for all brokers of a process (DynamicConfigManager,
+ZkNodeChangeNotificationListener): a sequential znode in /config/changes announces a change; after a new connection all
+are read again."""
 
 import asyncio
 import logging
@@ -42,7 +40,6 @@ class DynamicConfigs:
         self._task = asyncio.create_task(self._run(), name="configs")
 
     async def ready(self) -> None:
-        """Waits until all configs have been read once."""
         await self._caught_up.wait()
 
     async def close(self) -> None:

@@ -34,10 +34,9 @@ LOOK_AGAIN_S = 0.2
 
 
 class Fleet:
-    """The brokers of one process. `async with Fleet(config) as fleet: await fleet.ready()`.
+    """`async with Fleet(config) as fleet: await fleet.ready()`.
 
-    Entering starts every broker (bound, connected, registering). `ready` waits until they can be used, and creates the
-    topics of the configuration. Leaving stops each with a controlled shutdown. Entering raises OSError (ports, files),
+    Entering starts every broker; leaving stops each with a controlled shutdown. Entering raises OSError (ports, files),
     LogSizeFileError (a data directory of another fleet), BrokerIdTaken, ZkError. `ready` raises SeedError,
     BrokerIdTaken, ZkError.
     """
@@ -80,8 +79,7 @@ class Fleet:
 
     async def ready(self) -> None:
         """Waits until all brokers are registered and have the cluster's metadata (if there is a controller); creates
-        topics.
-        """
+        topics."""
         waiting = asyncio.create_task(self._brokers_ready())
         self._controller_exists = True
         try:
@@ -154,7 +152,7 @@ class Fleet:
         self._losing = asyncio.create_task(self._lose_log_dirs(), name="lost-log-dirs")
 
     async def _lose_log_dirs(self) -> None:
-        """What `lost_log_dirs` says happens to the brokers that run. One that has lost all its log dirs ends."""
+        """A broker that has lost all its log dirs ends."""
         told = ""
         while self.config.data_dir is not None:
             try:

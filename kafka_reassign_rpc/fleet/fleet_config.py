@@ -24,9 +24,9 @@ class FleetConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     racks       by broker id; other brokers have none
     bandwidth   bytes/s that each broker can send, and that each can receive; None for no limit
-    data_dir    where sizes of logs survive the end of the process; None keeps nothing
+    data_dir    where sizes of logs survive the end of the process
     ports       by broker id; other brokers get one from the system
-    log_dirs    how many log dirs each broker has
+    log_dirs    how many each broker has
     configs     what all brokers are started with besides, by Kafka's names: DescribeConfigs shows it
     disk        bytes that all log dirs of a broker can hold together; further bytes are not copied; None for no limit
     """
@@ -47,10 +47,7 @@ class FleetConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_topic(text: str) -> SeedTopic:
-    """`NAME:PARTITIONS:RF:BYTES`; bytes may end in K, M, G or T (1024 each).
-
-    Raises ValueError with a message of one line.
-    """
+    """`NAME:PARTITIONS:RF:BYTES`. Raises ValueError with a message of one line."""
     parts = text.rsplit(":", 3)
     if len(parts) != 4 or not parts[0]:
         raise ValueError(f"{text!r} is not NAME:PARTITIONS:RF:BYTES")

@@ -1,14 +1,15 @@
-"""The ISRs that a leader wants, and its proposals to the controller: how a simulated broker shrinks and expands an ISR.
+"""How a simulated broker shrinks and expands an ISR: what its leader wants, and proposes to the controller.
 
 A follower that is late (`leader_replication`, replica.lag.time.max.ms) leaves the ISR; one that has caught up joins it.
-
 A partition that may need another ISR is *due*. The wanted ISR is computed when a request is built, so any number of
-changes between two requests costs one proposal. A partition has at most one proposal in flight.
+changes costs one proposal. A partition has at most one in flight.
 
-| answer | consequence | |---|---| | 0 | the answer's ISR and partition epoch hold, unless there is a newer leader epoch
-| | 3, 42, 74, 95, 100 | the controller knows better: no further proposal before its next LeaderAndIsr | | 107 a member
-is not eligible | the proposal is dropped, and made again after a while if it is still wanted | | any other error |
-tried again |
+| answer | consequence |
+|---|---|
+| 0 | the answer's ISR and partition epoch hold, unless there is a newer leader epoch |
+| 3, 42, 74, 95, 100 | the controller knows better: no further proposal before its next LeaderAndIsr |
+| 107 a member is not eligible | the proposal is dropped, and made again after a while if it is still wanted |
+| any other error | tried again |
 
 Sources: kafka.cluster.Partition, DefaultAlterPartitionManager.
 """
@@ -64,7 +65,6 @@ class IsrProposals:
         return bool(self._due)
 
     def look_at(self, name: TopicPartition) -> None:
-        """The partition's followers have changed."""
         self._due[name] = None
 
     def leader_and_isr_received(self, name: TopicPartition) -> None:
@@ -79,7 +79,7 @@ class IsrProposals:
         self._due.pop(name, None)
 
     def take(self, limit: int, now: float) -> list[IsrProposal]:
-        """The proposals of up to `limit` due partitions. Each has to be given back (`resolve`, `retry`)."""
+        """Each has to be given back (`resolve`, `retry`)."""
         proposals: list[IsrProposal] = []
         for name in list(islice(self._due, limit)):
             del self._due[name]
@@ -95,7 +95,6 @@ class IsrProposals:
         return proposals
 
     def wanted(self, replica: SimulatedReplica, now: float) -> tuple[int, ...]:
-        """The ISR without late members, with followers that have caught up."""
         name = replica.name
         stay = [
             member
@@ -110,7 +109,7 @@ class IsrProposals:
         return shared(stay + joining)
 
     def resolve(self, proposal: IsrProposal, error: int, isr: tuple[int, ...], leader_epoch: int, epoch: int) -> bool:
-        """Applies the controller's answer. False: the proposal has to be made again after a while (`retry`)."""
+        """Returns False if the proposal has to be made again after a while (`retry`)."""
         if self._in_flight.get(proposal.name) is not proposal:
             return True  # A LeaderAndIsr has overtaken the answer.
         if error in _AWAIT_LEADER_AND_ISR:
@@ -135,7 +134,7 @@ class IsrProposals:
 
 
 def is_slow_retry(error: int) -> bool:
-    """An immediate retry is pointless: the broker that is not eligible has to come back first."""
+    """The broker that is not eligible has to come back first."""
     return error == IneligibleReplica.code
 
 

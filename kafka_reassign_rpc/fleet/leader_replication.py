@@ -1,14 +1,12 @@
-"""The leader's side of the simulated replication: how far each follower is, and how many bytes it gets next.
+"""The leader's side of the simulated replication: how far each follower is, and how many bytes it gets next. Pure but
+for the message classes: the caller passes the time in.
 
 Each follower broker has one session with each leader broker. A replica that has caught up costs nothing: the session's
-heartbeats count for all such replicas. A replica that lags gets bytes, within the leader's bandwidth, its replication
-throttle and the follower's own limit.
+heartbeats count for all of them. One that lags gets bytes, within the leader's bandwidth, its replication throttle and
+the follower's own limit.
 
-A follower has caught up with a partition while it has all of the leader's bytes *and* its session is alive. This is
-stricter than Kafka, where a follower of an idle partition never falls behind: simulated partitions count as if a
-producer wrote to them all the time.
-
-Pure but for the message classes: the caller passes the time in.
+A follower has caught up while it has all of the leader's bytes *and* its session is alive. In Kafka a follower of an
+idle partition never falls behind: simulated partitions count as if a producer wrote to them all the time.
 """
 
 from collections.abc import Callable
@@ -39,7 +37,7 @@ Answers = dict[TopicPartition, tuple[int, int, int]]
 
 
 class FollowedReplica:
-    """A partition in a follower's session. `granted` are bytes in flight; the next request confirms them."""
+    """`granted` are bytes in flight; the next request confirms them."""
 
     __slots__ = ("granted", "replica", "size", "throttled")
 
@@ -55,7 +53,7 @@ class FollowedReplica:
 
 
 class FollowerSession:
-    """The partitions that one follower broker follows here. `lagging` is in the order of turns."""
+    """What one follower broker follows here. `lagging` is in the order of turns."""
 
     __slots__ = ("dropped", "granted", "id", "lagging", "last_heard", "partitions", "sequence")
 
@@ -70,7 +68,7 @@ class FollowerSession:
 
 
 class LeaderReplication:
-    """`caught_up` is called with (replica, follower's broker id) whenever a follower catches up."""
+    """`caught_up` is called with (replica, follower's broker id)."""
 
     def __init__(
         self,
@@ -95,7 +93,7 @@ class LeaderReplication:
     # --------------------------------------------------------------------------------- the state behind the ISR
 
     def became_leader(self, replica: SimulatedReplica, now: float) -> None:
-        """Under a new leader epoch every follower has to report its size again, within replica.lag.time.max.ms."""
+        """Every follower has to report its size again, within replica.lag.time.max.ms."""
         self._forget_followers(replica.name, FencedLeaderEpoch.code)
         followers = {follower: now for follower in replica.isr if follower != self.broker_id}
         if followers:
@@ -109,7 +107,6 @@ class LeaderReplication:
         self._forget_followers(name, NOT_LEADER_OR_FOLLOWER)
 
     def is_caught_up(self, name: TopicPartition, follower: int) -> bool:
-        """The follower has all bytes and a live session."""
         session = self._sessions.get(follower)
         following = None if session is None else session.partitions.get(name)
         return following is not None and following.size >= following.replica.log.size
@@ -118,7 +115,6 @@ class LeaderReplication:
         return [follower for follower in self._sessions if self.is_caught_up(name, follower)]
 
     def outside_isr(self, follower: int) -> list[TopicPartition]:
-        """Partitions that the follower follows without being in their ISR."""
         session = self._sessions.get(follower)
         if session is None:
             return []
@@ -243,7 +239,7 @@ class LeaderReplication:
     def _grant(
         self, session: FollowerSession, follower: int, request: SimulatedFetchRequest, answers: Answers, now: float
     ) -> int:
-        """Grants bytes to lagging partitions in turn. Returns when the follower should ask again, in ms."""
+        """Returns when the follower should ask again, in ms."""
         self._throttle.set_rate(self._throttles.rate(LEADER_RATE, self.broker_id), now)
         budget = min(request.max_bytes, self._out.available(now))
         for_throttled = request.max_throttled_bytes

@@ -28,7 +28,7 @@ class Copy(msgspec.Struct):
 
 
 class SimulatedLogDirs:
-    """The LogDirsPort of a simulated broker. Dirs are names; a copy between them takes time, not space.
+    """The LogDirsPort of a simulated broker. A copy between dirs takes time, not space.
 
     bandwidth   bytes/s that all copies share, None for no limit; the throttle of the configs comes on top
     written     called with (name, log) when a replica has arrived in its new dir
@@ -89,7 +89,7 @@ class SimulatedLogDirs:
         return [self._move(path, TopicPartition(topic, partition)) for path, topic, partition in moves]
 
     def lost(self, directory: int) -> None:
-        """Copies to it are gone. The replicas that were to be moved there stay where they are."""
+        """The replicas that were to be moved there stay where they are."""
         self._copies = {name: copy for name, copy in self._copies.items() if copy.directory != directory}
 
     def _move(self, path: str, name: TopicPartition) -> KafkaError | None:

@@ -2,9 +2,9 @@
 
 It has one JSON array a line: `[topic, partition, directory, size, topic id]`, or `[topic, partition]` for a deleted
 log; the last line about a partition counts. The first line names the owner (`{"cluster_id":…,"broker_id":…}`, as
-Kafka's meta.properties). The next start drops a line that kill -9 has cut short, and rewrites the file with the lines
-that count. Lines reach the operating system before the broker confirms what they say, so they survive the end of the
-process (not of the machine).
+Kafka's meta.properties). The next start drops a line that kill -9 has cut short, and keeps the lines that count. Lines
+reach the operating system before the broker confirms what they say, so they survive the end of the process (not of the
+machine).
 """
 
 import os

@@ -1,7 +1,7 @@
-"""Which log dirs of simulated brokers are lost: a file for each in the data directory says so.
+"""Which log dirs of simulated brokers are lost, by files in the data directory.
 
-`broker-3-dir-1.failed` takes log dir 1 of broker 3 away, as a disk that fails under a running broker. It stays away
-when the file is deleted, until the next start of the broker, as that of a stock broker does.
+`broker-3-dir-1.failed` takes log dir 1 of broker 3 away, as a disk that fails under a running broker. Like that of a
+stock broker it stays away, if the file is deleted, until the broker's next start.
 """
 
 import re

@@ -52,7 +52,6 @@ class MetadataCache:
         return self._names.get(topic_id)
 
     def update_brokers(self, request: UpdateMetadataRequest) -> None:
-        """The controller and the live brokers replace the former ones."""
         self.controller_id = request.controller_id
         self.brokers = {broker.id: _alive(broker) for broker in request.live_brokers}
         self.received = True
@@ -89,7 +88,7 @@ class MetadataCache:
 
 
 def update_metadata_states(request: UpdateMetadataRequest) -> Iterator[tuple[str, UUID | None, _State]]:
-    """(topic, its id if known, state) of each partition."""
+    """Yields (topic, its id if known, state)."""
     for topic in request.topic_states:
         for state in topic.partition_states:
             yield topic.topic_name, topic.topic_id or None, state

@@ -1,7 +1,7 @@
 """The follower's side of the simulated replication: one task and one connection for each leader that a broker follows.
 
-The task announces replicas to the leader, applies grants, and otherwise only sends heartbeats. A request confirms the
-grants of the previous answer, so the log is written (`LogSizeFile`) before the next request leaves.
+A request confirms the grants of the previous answer, so the log is written (`LogSizeFile`) before the next request
+leaves.
 """
 
 import asyncio
@@ -36,10 +36,8 @@ FIRST_BACKOFF_S, LAST_BACKOFF_S = 0.05, 1.0
 
 
 class InboundBudget:
-    """What one broker can receive: its bandwidth, its follower throttle, its disk (`free`: bytes).
-
-    Its fetchers share it.
-    """
+    """What one broker can receive, shared by its fetchers: its bandwidth, its follower throttle, its disk (`free`:
+    bytes)."""
 
     def __init__(
         self, broker_id: int, throttles: ThrottledReplicas, bandwidth: float | None, free: Callable[[], int], now: float
@@ -66,7 +64,7 @@ class InboundBudget:
         return amount, throttled
 
     def pace_s(self) -> float:
-        """How long a fetcher waits after it could not receive all that it wanted: longer with more fetchers."""
+        """How long a fetcher waits after it could not receive all that it wanted."""
         return max(PACE_MS / 1000, self.busy / ASKS_PER_S)
 
     def release(self, reserved: tuple[int, int], used: tuple[int, int], now: float) -> None:
@@ -79,9 +77,7 @@ class InboundBudget:
         return self._throttles.follower_throttled(self._broker_id, name)
 
     def _share(self, bucket: TokenBucket, now: float) -> int:
-        """Half of what is left, if several fetchers copy: leaders that can send make up for those that cannot, so the
-        rate is used up.
-        """
+        """Half of what is left, if several fetchers copy: leaders that can send make up for those that cannot."""
         available = bucket.available(now)
         if bucket.rate is None or self.busy <= 1:
             return available
@@ -132,7 +128,7 @@ class ReplicaFetcher:
         self._set_busy(False)
 
     def follow(self, replica: SimulatedReplica) -> None:
-        """A replica that follows this leader has a new leader epoch."""
+        """The replica has a new leader epoch."""
         self._followed[replica.name] = replica
         self._to_announce[replica.name] = replica
         self._refused.pop(replica.name, None)
@@ -234,7 +230,7 @@ class ReplicaFetcher:
         )
 
     def _take_in(self, answer: SimulatedFetchResponse, now: float) -> tuple[int, int]:
-        """Grows the logs. Returns the received (bytes, bytes of throttled partitions)."""
+        """Returns the received (bytes, bytes of throttled partitions)."""
         used = throttled_used = 0
         for topic in answer.topics:
             for partition in topic.partitions:
@@ -258,10 +254,8 @@ class ReplicaFetcher:
         return used, throttled_used
 
     def _was_refused(self, name: TopicPartition, error: int, now: float) -> None:
-        """Have it announced again later. A fenced replica waits for its LeaderAndIsr, which has a newer leader epoch.
-
-        Source: AbstractFetcherThread.onPartitionFenced.
-        """
+        """Has it announced again later. A fenced replica waits for its LeaderAndIsr, which has a newer leader epoch
+        (AbstractFetcherThread.onPartitionFenced)."""
         self._copying.pop(name, None)
         if name in self._to_announce:
             return
@@ -274,7 +268,7 @@ class ReplicaFetcher:
         heappush(self._due, (now + wait, name))
 
     async def _pause(self, wait_ms: int, *, idle: bool, now: float) -> None:
-        """Waits until the next request is due. `idle` False: the budget was empty, so the next request waits too."""
+        """`idle` False: the budget was empty, so the next request waits too."""
         if self._to_announce or self._to_remove:
             return
         if not self._followed:

@@ -1,7 +1,7 @@
 """The replicas of one broker: their state by LeaderAndIsr, and the sizes of their logs.
 
-A log is only a size here ("offset in bytes"). It outlives the replica: StopReplica without delete, or a restart, leaves
-a log without a replica, which the next LeaderAndIsr takes up again.
+A log is only a size here ("offset in bytes"). StopReplica without delete, or a restart, leaves a log without a replica,
+which the next LeaderAndIsr takes up again.
 
 A log dir that is lost takes its logs with it until the broker's next start. The replicas that it held are *offline*.
 """
@@ -23,7 +23,7 @@ class Log(msgspec.Struct, gc=False):
 
 
 class SimulatedReplica(msgspec.Struct, gc=False):
-    """A hosted replica, with the partition's state by the latest LeaderAndIsr (or ISR change)."""
+    """By the latest LeaderAndIsr (or ISR change)."""
 
     name: TopicPartition
     log: Log
@@ -63,7 +63,7 @@ class ReplicaTable:
         return [directory for directory in range(len(self._counts)) if directory not in self.lost]
 
     def lose(self, directory: int) -> list[TopicPartition]:
-        """Its logs are gone. Returns the replicas that were online and are offline now."""
+        """Returns the replicas that were online and are offline now."""
         self.lost.add(directory)
         self.preferred = {name: wanted for name, wanted in self.preferred.items() if wanted != directory}
         gone = [name for name, log in self.logs.items() if log.directory == directory]

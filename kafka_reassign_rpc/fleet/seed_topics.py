@@ -1,7 +1,7 @@
 """Topics that a fleet creates at its start, and the size of their replicas from creation on.
 
-Each size is in a znode of its own, `/simulated_fleet/$topic`, written before the topic is created. So every process of
-a fleet knows the size when one of its brokers gets a new partition.
+Each size is in `/simulated_fleet/$topic`, written before the topic is created. So every process of a fleet knows it
+when one of its brokers gets a new partition.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class SeedError(Exception):
 
 
 class SeedSizes:
-    """Sizes of new partitions by topic. Unknown ones are read from ZooKeeper."""
+    """Sizes of new partitions by topic."""
 
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
@@ -124,9 +124,7 @@ class TopicSeeder:
             await asyncio.sleep(AGAIN_S)
 
     async def _write(self, topic: SeedTopic) -> None:
-        """Creates a topic in ZooKeeper, as a broker does by itself (AdminZkClient.createTopic); a controller then takes
-        it up.
-        """
+        """As AdminZkClient.createTopic; a controller then takes the topic up."""
         names = await self._zk.children(znode_paths.BROKER_IDS)
         brokers: dict[int, str | None] = {}
         for name, found in zip(
@@ -152,10 +150,8 @@ class TopicSeeder:
 
 
 def spread(brokers: Mapping[int, str | None], partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
-    """Replica sets in turn over all brokers, with neighbours in different racks if there are racks.
-
-    Raises SeedError if there are fewer brokers than replicas.
-    """
+    """Replica sets in turn over all brokers, with neighbours in different racks. Raises SeedError if there are fewer
+    brokers than replicas."""
     if len(brokers) < replication_factor:
         raise SeedError(f"{InvalidReplicationFactor.default_message} ({replication_factor} of {len(brokers)})")
     by_rack: dict[str, list[int]] = {}

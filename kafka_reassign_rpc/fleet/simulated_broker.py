@@ -73,10 +73,8 @@ LISTENER = "PLAINTEXT"
 
 
 class SimulatedBroker:
-    """A broker with sizes in place of data. Call `close` only after `start` has succeeded.
-
-    heartbeat_s     how often its fetchers send a heartbeat, in seconds
-    """
+    """Call `close` only after `start` has succeeded. `heartbeat_s`: how often its fetchers send a heartbeat, in
+    seconds."""
 
     def __init__(
         self,
@@ -138,7 +136,7 @@ class SimulatedBroker:
     # ------------------------------------------------------------------------------------------ life
 
     async def start(self, endpoint: Endpoint) -> None:
-        """Connects to ZooKeeper; registers in the background. Raises LogSizeFileError, OSError, NotSent."""
+        """Registers in the background. Raises LogSizeFileError, OSError, NotSent."""
         self._table.lost.update(self._lost(lost_log_dirs(self._config.data_dir).get(self.node_id, ())))
         if not self.has_log_dirs:
             raise LogSizeFileError(
@@ -158,9 +156,7 @@ class SimulatedBroker:
         self._registration = Registration(self._zk, self.node_id, [endpoint], self._rack, self._registered, wait)
 
     async def ready(self, has_controller: Callable[[], bool]) -> None:
-        """Waits until it is registered and, while there is a controller, has received the cluster's metadata from
-        it.
-        """
+        """Waits until it is registered and, while there is a controller, has the cluster's metadata from it."""
         async with self._metadata_changed:
             await self._metadata_changed.wait_for(
                 lambda: self.broker_epoch >= 0 and (self._cache.received or not has_controller())
@@ -176,12 +172,12 @@ class SimulatedBroker:
             self._metadata_changed.notify_all()
 
     async def shut_down(self) -> None:
-        """Controlled shutdown, if there is a controller. The listener still serves meanwhile."""
+        """The listener still serves meanwhile."""
         if self._cache.controller_id >= 0 and self.broker_epoch >= 0:
             await controlled_shutdown(self._link, self._epochs)
 
     async def close(self) -> None:
-        """Stops, and removes the registration. Sizes stay in the file."""
+        """Removes the registration. Sizes stay in the file."""
         self._throttles.on_change.remove(self._throttles_changed)
         await self._registration.close()
         await self._isr_sender.close()
@@ -193,14 +189,11 @@ class SimulatedBroker:
 
     @property
     def has_log_dirs(self) -> bool:
-        """Whether one of them works: a broker without ends."""
+        """A broker without a log dir that works ends."""
         return bool(self._table.working)
 
     async def lose_log_dirs(self, directories: Collection[int]) -> None:
-        """Those that it still has are lost, and the controller is told; a call after ZkError tells it again.
-
-        Source: ReplicaManager.handleLogDirFailure.
-        """
+        """The controller is told; a call after ZkError tells it again. Source: ReplicaManager.handleLogDirFailure."""
         pace = Pace()
         async with self._order:
             for directory in self._lost(directories) - self._table.lost:
@@ -285,7 +278,6 @@ class SimulatedBroker:
         }
 
     async def _carry_out(self, steps: Steps[Response]) -> Response:
-        """Applies a request part by part; returns the answer."""
         pace = Pace()
         while True:
             try:

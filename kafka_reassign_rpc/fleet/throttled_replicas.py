@@ -1,6 +1,4 @@
-"""The replicas that configs throttle, and their rates, for all brokers of a process
-(core.throttling.replication_throttles).
-"""
+"""The replicas that configs throttle, and their rates, for all brokers of a process."""
 
 from collections.abc import Callable
 
@@ -19,8 +17,6 @@ LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 
 class ThrottledReplicas:
-    """`dynamic_configs` sets them."""
-
     def __init__(self) -> None:
         self._topics: dict[str, tuple[Named, Named]] = {}
         self._brokers: dict[str, Configs] = {}
@@ -43,11 +39,11 @@ class ThrottledReplicas:
             self._notify()
 
     def leader_throttled(self, broker: int, partition: TopicPartition) -> bool:
-        """Whether bytes that this broker sends of the partition count for its leader throttle."""
+        """Whether bytes that this broker sends count for its leader throttle."""
         return self._names(0, broker, partition)
 
     def follower_throttled(self, broker: int, partition: TopicPartition) -> bool:
-        """Whether bytes that this broker receives of the partition count for its follower throttle."""
+        """Whether bytes that this broker receives count for its follower throttle."""
         return self._names(1, broker, partition)
 
     def rate(self, name: str, broker: int) -> float | None:

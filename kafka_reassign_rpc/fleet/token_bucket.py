@@ -1,7 +1,7 @@
-"""Token buckets: rates in bytes per second.
+"""Token buckets: rates in bytes per second. Pure: the caller passes the time in (seconds, monotonic).
 
-Pure: the caller passes the time in (seconds, monotonic). A bucket may go into debt, for which later bytes wait. So one
-grant larger than the bucket still keeps the rate in the long run.
+A bucket may go into debt, for which later bytes wait. So one grant larger than the bucket still keeps the rate in the
+long run.
 """
 
 UNLIMITED = (1 << 63) - 1
@@ -46,7 +46,6 @@ class TokenBucket:
         return max(0, int(self._tokens))
 
     def take(self, amount: int, now: float) -> None:
-        """Takes bytes that pass now."""
         self.hold(amount, now)
         if amount:
             self._used = now

@@ -1,7 +1,7 @@
 """`/api/v1/events`: the newest events of all running servers.
 
-Each server records its own decisions, so the history of a cluster lies in several logs. While somebody looks, this
-server reads its own log and asks the other registered servers for theirs, and keeps the newest `KEPT` events.
+Each server records its own decisions. While somebody looks, this server reads its own log and asks the other registered
+servers for theirs, and keeps the newest `KEPT` events.
 """
 
 import asyncio
@@ -48,14 +48,14 @@ class LogPage(NamedTuple):
 
 
 class EventReader(Protocol):
-    """Reads the event log of one server."""
+    """The event log of one server."""
 
     async def page(self, first: int, max_bytes: int) -> LogPage:
         """Events from number `first` on; below 0: none, only the number of the next. Raises EventsUnknown."""
 
 
 class EventsUnknown(Exception):
-    """The events of a server cannot be read; the text says why."""
+    """The text says why."""
 
 
 Readers = Callable[[], Awaitable[Mapping[int, EventReader]]]
@@ -74,7 +74,7 @@ class _Log:
 
 
 class EventFeed:
-    """`newest` answers requests; it reads the logs first, unless that was done a moment ago."""
+    """`newest` reads the logs first, unless that was done a moment ago."""
 
     def __init__(self, readers: Readers) -> None:
         self._readers = readers
@@ -129,7 +129,7 @@ class EventFeed:
 
 
 async def _take_new(known: _Log, reader: EventReader, most: int, at: int) -> None:
-    """Read what is new in a log, the newest `most` events at the most. `at`: now, ms since 1970."""
+    """The newest `most` events at the most. `at`: now, ms since 1970."""
     end = (await reader.page(FROM_NOW_ON, 0)).next_seq
     if end < known.next_seq:  # another log: that of a server that was set up again
         known.events.clear()
@@ -155,7 +155,7 @@ async def _take_new(known: _Log, reader: EventReader, most: int, at: int) -> Non
 
 
 def _decoded(text: str) -> Event | None:
-    """An event of a server, perhaps of another version; None where it is none."""
+    """The server may have another version. None where it is no event."""
     try:
         event = msgspec.json.decode(text, type=Event)
     except (msgspec.DecodeError, UnicodeError):

@@ -19,7 +19,7 @@ MOST_KEPT = 8
 
 
 class Kept(NamedTuple, Generic[V]):
-    """A value. `at`: when it was made, on the event loop's clock; `cost_s`: what that took."""
+    """`at`: when it was made, on the event loop's clock; `cost_s`: what that took."""
 
     value: V
     at: float
@@ -27,9 +27,7 @@ class Kept(NamedTuple, Generic[V]):
 
 
 class PacedViews(Generic[K, V]):
-    """Computes values by key.
-
-    make  steps that end with the value
+    """make  steps that end with the value of a key
     free  frees a value that is not needed any longer, in steps
     """
 
@@ -44,7 +42,7 @@ class PacedViews(Generic[K, V]):
         self._turn = asyncio.Lock()
 
     async def get(self, key: K) -> Kept[V]:
-        """The value. One is made at a time, whoever asks for how many. Use it before the next `await`: then another may
+        """One is made at a time, whoever asks for how many. Use the value before the next `await`: then another may
         have taken its place, and it is freed."""
         kept = self._fresh(key)
         if kept is not None:
@@ -64,7 +62,6 @@ class PacedViews(Generic[K, V]):
             return found
 
     def clear(self) -> None:
-        """Nothing of what is kept holds any longer."""
         self._kept.clear()
 
     def _fresh(self, key: K) -> Kept[V] | None:
@@ -77,7 +74,7 @@ class PacedViews(Generic[K, V]):
 
 
 class _Clock:
-    """Measures the steps of a generator alone, and not what runs between them."""
+    """Measures the steps of a generator, and not what runs between them."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

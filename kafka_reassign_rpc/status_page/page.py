@@ -1,7 +1,7 @@
 """The page itself, and the files that it loads from this server. They need no other network.
 
-The page has no data of the cluster but its id: all else comes as JSON, and the script puts it in as text. The policy of
-the page allows nothing from elsewhere, and no script or style inside of it.
+The page has no data of the cluster but its id: the script puts all else in as text. Its policy allows nothing from
+elsewhere, and no script or style inside of it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ _PAGE, _LIST = "page.html.j2", "clusters.html.j2"
 
 @cache
 def _template(name: str) -> "Template":
-    """The compiled template: the import and the compilation take longer than the event loop may be held up."""
+    """The import and the compilation take longer than the event loop may be held up."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # few servers serve a page
 
     loader = PackageLoader(__package__, "templates")
@@ -48,13 +48,13 @@ def _template(name: str) -> "Template":
 
 
 def page(view: ServerView, version: str, *, full: bool, api: str, name: str = "") -> HttpPage:
-    """The page. `full`: it has the tables whose API answers; `name`: of the cluster, where there are several."""
+    """`full`: it has the tables whose API answers; `name`: of the cluster, where there are several."""
     who = f"watch {name}".rstrip() if view.server < 0 else f"server {view.server}"
     return _html(_PAGE, cluster=view.cluster_id, who=who, version=version, full=full, sorts=SORTS, api=api, name=name)
 
 
 def list_page(rows: Sequence[Mapping[str, str | None]], version: str) -> HttpPage:
-    """The page with a row for each cluster. It is loaded again and again, and needs no script."""
+    """A row for each cluster. The page is loaded again and again, and needs no script."""
     return _html(_LIST, rows=rows, version=version)
 
 
@@ -63,7 +63,7 @@ def _html(template: str, **values: object) -> HttpPage:
 
 
 def assets() -> Mapping[str, Callable[[], HttpPage]]:
-    """The files of the page, by path. They are read, and the templates are compiled, when this is called."""
+    """Reads files and compiles templates when it is called."""
     for template in (_PAGE, _LIST):
         _template(template)
     folder = files(__package__) / "assets"

@@ -28,7 +28,7 @@ class BadParameter(ValueError):
 
 
 class Parameters:
-    """The parameters of a query string. Raises BadParameter where one is unknown, or stands there twice."""
+    """Raises BadParameter where one is unknown, or stands there twice."""
 
     def __init__(self, query: str, known: tuple[str, ...]) -> None:
         self._values: dict[str, str] = {}
@@ -108,15 +108,13 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
 
 
 class _Page:
-    """What a client asks for of a path whose answer has pages."""
-
     def __init__(self, given: Parameters) -> None:
         self.offset = given.number("offset", 0, MOST_OFFSET) or 0
         self.limit = given.number("limit", 1, MOST_MOVES) or MOVES
 
 
 class MovesRequest(_Page):
-    """The parameters of `/api/v1/moves`."""
+    """`/api/v1/moves`."""
 
     def __init__(self, query: str) -> None:
         given = Parameters(query, tuple(PARAMETERS["/api/v1/moves"]))
@@ -130,7 +128,7 @@ class MovesRequest(_Page):
 
 
 class PartitionsRequest(_Page):
-    """The parameters of `/api/v1/partitions`."""
+    """`/api/v1/partitions`."""
 
     def __init__(self, query: str) -> None:
         given = Parameters(query, tuple(PARAMETERS["/api/v1/partitions"]))
@@ -143,7 +141,7 @@ class PartitionsRequest(_Page):
 
 
 class DepartureRequest:
-    """The parameters of `/api/v1/departure`."""
+    """`/api/v1/departure`."""
 
     def __init__(self, query: str) -> None:
         given = Parameters(query, tuple(PARAMETERS["/api/v1/departure"]))
@@ -151,7 +149,7 @@ class DepartureRequest:
 
 
 class EventsRequest:
-    """The parameters of `/api/v1/events`."""
+    """`/api/v1/events`."""
 
     def __init__(self, query: str) -> None:
         given = Parameters(query, tuple(PARAMETERS["/api/v1/events"]))

@@ -47,7 +47,7 @@ V = TypeVar("V")
 
 
 class _Asked(Protocol[F_co]):
-    """A request for a page of what a filter selects."""
+    """A page of what a filter selects."""
 
     offset: int
     limit: int
@@ -57,11 +57,8 @@ class _Asked(Protocol[F_co]):
 
 
 class StatusApi:
-    """The status page of one server.
-
-    look     the server now
+    """look     the server now
     readers  of the event logs of all servers
-    figures  of this server's moves, now and in the past
     full     whether names, reasons, principals and addresses are told
     last     what this server last knew of the moves; None: nothing
     name     of the cluster, where the process has several
@@ -96,7 +93,7 @@ class StatusApi:
 
     @property
     def pages(self) -> Mapping[str, Page]:
-        """The answers by path. Reads the files of the page: before the server serves anybody."""
+        """Reads the files of the page: before the server serves anybody."""
         api: dict[str, Page] = {
             "status": QueryPage(self._status_page),
             "stream": StreamPage(self._watch),
@@ -114,7 +111,7 @@ class StatusApi:
         }
 
     async def document(self, name: str, query: str) -> tuple[int, bytes]:
-        """A document of the API in full, whatever the page tells: HTTP's status code, and JSON."""
+        """In full, whatever the page tells. Returns HTTP's status code, and JSON."""
         answers = {
             "status": self._status_document,
             "moves": self._moves_document,
@@ -133,7 +130,7 @@ class StatusApi:
         await self._stream.close()
 
     def whole_status(self) -> Status:
-        """The status now in full, whatever the page tells."""
+        """In full, whatever the page tells."""
         return self._status_now(full=True)
 
     def status(self) -> Status:
@@ -174,7 +171,7 @@ class StatusApi:
         views: PacedViews[F, V],
         page: Callable[..., msgspec.Struct],
     ) -> HttpPage:
-        """One page of what the filter selects, of a term that may have ended meanwhile."""
+        """The term may end meanwhile."""
         try:
             asked = parse(query)
         except BadParameter as error:
@@ -261,7 +258,7 @@ class StatusApi:
     # ------------------------------------------------------------------------------------------------- parts
 
     def _term(self) -> TermView | None:
-        """What the controller knows. What was made of another term's cluster is dropped."""
+        """Drops what was made of another term's cluster."""
         term = self._look().term
         cluster = None if term is None else term.progress
         if cluster is not self._cluster:
@@ -306,7 +303,7 @@ class StatusApi:
 
 
 def _problem_of(query: str) -> HttpPage | None:
-    """The answer to parameters where there should be none."""
+    """For a path without parameters."""
     try:
         Parameters(query, ())
     except BadParameter as error:

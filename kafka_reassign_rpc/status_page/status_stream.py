@@ -1,8 +1,8 @@
 """`/api/v1/stream`: the status as server-sent events, for all viewers at once.
 
-Nothing is computed while nobody looks. While somebody does, one document is made every `EVERY_S`, and encoded once: in
-full, and as the fields that have changed. A viewer that has the one before gets the changes, every other one all of it.
-Nothing waits in line for a slow viewer: it gets the latest when it can take it.
+Nothing is computed while nobody looks. Else one document is made every `EVERY_S`, and encoded once: in full, and as the
+fields that have changed, for viewers that have the one before. Nothing waits in line for a slow viewer: it gets the
+latest when it can take it.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ RETRY_MS = 1_000
 
 
 class StatusStream:
-    """`watch` gives the events of one viewer. `make`: the status now."""
+    """`make`: the status now."""
 
     def __init__(self, make: Callable[[], Status], every_s: float = EVERY_S) -> None:
         self._make = make
