@@ -18,6 +18,7 @@ from tests.docs.pages import DOCS, text_of
 from tests.docs.secured_page import BLOCK, as_printed
 from tests.jvm import QUICK
 from tests.processes import ended
+from tests.stock import class_archives
 from tests.stock.jars import BROKER_VERSION, classpath
 from tests.stock.kraft import VERSION as KRAFT_VERSION
 
@@ -97,7 +98,7 @@ def put_program(programs: Path, name: str, command: str) -> None:
 
 def put_stock_tools(programs: Path) -> None:
     for name, (version, main_class) in STOCK_TOOLS.items():
-        options = f"-Xmx128m {' '.join(QUICK)}"
+        options = " ".join(("-Xmx128m", *QUICK, *class_archives.of_tools(version)))
         put_program(programs, name, f'exec java {options} -cp "{classpath(version)}" {main_class} "$@"')
 
 

@@ -21,8 +21,9 @@ from tests.certificates import Authority
 from tests.fork_server import KAFKA_REASSIGN, output_of
 from tests.preflight.command import run as run_command
 from tests.processes import Process, Processes, processes
-from tests.stock.cluster import JVM, StockCluster
+from tests.stock.cluster import StockCluster
 from tests.stock.jars import BROKER_VERSION, require
+from tests.stock.node_jvm import JVM
 from tests.stock.tools import Output
 from tests.waiting import eventually
 

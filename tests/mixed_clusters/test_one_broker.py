@@ -26,6 +26,7 @@ from tests.jvm import QUICK
 from tests.preflight.command import every_znode, run
 from tests.processes import ended, processes
 from tests.reassign_command.run_command import kafka_reassign
+from tests.stock import class_archives
 from tests.stock.cluster import StockBroker, StockCluster
 from tests.stock.jars import BROKER_VERSION, classpath, require
 from tests.stock.tools import Output, Tools
@@ -218,7 +219,7 @@ async def test_sv_4_the_commands_of_the_operators_page_do_what_it_says_word_for_
     programs.mkdir()
     for name, main_class in STOCK_TOOLS.items():
         program = programs / name
-        options = f"-Xmx128m {' '.join(QUICK)}"
+        options = " ".join(("-Xmx128m", *QUICK, *class_archives.of_tools(BROKER_VERSION)))
         program.write_text(f'#!/bin/sh\nexec java {options} -cp "{classpath(BROKER_VERSION)}" {main_class} "$@"\n')
         program.chmod(0o755)
     shown = [f"echo '=== {index}'\n{text}" for index, text in enumerate(commands)]

@@ -20,6 +20,7 @@ from tests.fork_server import CLI, output_of
 from tests.jvm import QUICK
 from tests.migration.page import Shell, put_program, put_stock_tools, shell
 from tests.mixed_clusters.zookeeper_users import OWNER, zookeeper_users
+from tests.stock import class_archives
 from tests.stock.jars import BROKER_VERSION, classpath, require
 from tests.waiting import eventually
 
@@ -96,7 +97,8 @@ async def test_mg_1_znodes_that_migrating_controllers_could_not_write_are_opened
     require(BROKER_VERSION)
     programs, known = tmp_path / "bin", zookeeper_users(tmp_path)
     put_stock_tools(programs)
-    java = f'exec java {" ".join(QUICK)} {known.login} -cp "{classpath(BROKER_VERSION)}"'
+    options = " ".join((*QUICK, *class_archives.of_tools(BROKER_VERSION), known.login))
+    java = f'exec java {options} -cp "{classpath(BROKER_VERSION)}"'
     put_program(programs, "zookeeper-security-migration.sh", f'{java} kafka.admin.ZkSecurityMigrator "$@"')
     login = ("--java-security-auth-login-config", str(known.file))
     async with AsyncExitStack() as stack:

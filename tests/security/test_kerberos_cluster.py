@@ -26,8 +26,9 @@ from tests.fork_server import KAFKA_REASSIGN, output_of
 from tests.mixed_clusters.mixed_cluster import controller
 from tests.processes import processes
 from tests.security.realm import kerberos_realm
-from tests.stock.cluster import JVM, StockCluster
+from tests.stock.cluster import StockCluster
 from tests.stock.jars import BROKER_VERSION, require
+from tests.stock.node_jvm import JVM
 from tests.waiting import eventually
 
 pytestmark = [

@@ -12,19 +12,17 @@ import signal
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tests.jvm import QUICK
-
-from .jars import BROKER_VERSION, classpath, jars
+from . import loaded_classes
+from .jars import BROKER_VERSION
+from .node_jvm import JVM, STARTED, java
 from .process import LoggedProcess
 
-_LOG4J = Path(__file__).with_name("log4j-broker.properties")
-_LOG4J2 = Path(__file__).with_name("log4j2.properties")
-JVM = ("-Xms96m", "-Xmx256m", *QUICK)
 _PORT = re.compile(rb"Awaiting socket connections on [^:\s]*:(\d+)")
-STARTED = re.compile(rb"\[KafkaServer id=\d+\] started|\[KafkaRaftServer nodeId=\d+\] Kafka Server started")
 
 DEFAULTS: Mapping[str, str] = {
     "controlled.shutdown.enable": "true",
+    "controlled.shutdown.max.retries": "30",
+    "controlled.shutdown.retry.backoff.ms": "500",
     "auto.create.topics.enable": "false",
     "auto.leader.rebalance.enable": "false",
     "offsets.topic.replication.factor": "1",
@@ -44,20 +42,6 @@ DEFAULTS: Mapping[str, str] = {
     "group.initial.rebalance.delay.ms": "0",
 }
 """Small, quick to notice a lost broker, and no background work that could change an assignment."""
-
-
-def java(version: str, jvm: Sequence[str]) -> list[str]:
-    """The beginning of a command of this version, with its logging. The jars of Kafka 2.8 have no backend for it, and
-    get the one of 3.9.1, of the same API.
-    """
-    path = classpath(version)
-    if version.startswith(("2.", "3.")):
-        logging = f"-Dlog4j.configuration=file:{_LOG4J}"
-        if version != BROKER_VERSION:
-            path = ":".join([path, *map(str, jars(BROKER_VERSION).glob("*reload4j-*.jar"))])
-    else:
-        logging = f"-Dlog4j2.configurationFile={_LOG4J2}"
-    return ["java", *jvm, logging, "-cp", path]
 
 
 class StockBroker(LoggedProcess):
@@ -91,7 +75,8 @@ class StockBroker(LoggedProcess):
         properties = {"listeners": f"{self.protocol}://127.0.0.1:{self.port}", **self.properties}
         path = self._directory / "server.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
-        self.launch([*java(self.version, self.jvm), "kafka.Kafka", str(path)])
+        jvm = (*self.jvm, *await loaded_classes.of_nodes(self.version, is_kraft="process.roles" in properties))
+        self.launch([*java(self.version, jvm), "kafka.Kafka", str(path)])
         if not self.port:
             self.port = int((await self.wait_for_line(_PORT, timeout))[1])
         await self.wait_for_line(STARTED, timeout)

@@ -7,8 +7,10 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from .cluster import DEFAULTS, JVM, STARTED, java
+from . import loaded_classes
+from .cluster import DEFAULTS
 from .jars import BROKER_VERSION
+from .node_jvm import JVM, STARTED, java
 from .ports import kept_ports
 from .process import LoggedProcess
 
@@ -51,14 +53,15 @@ class KRaftNode(LoggedProcess):
         """Start the node with `properties`, and format its directory before the first start; returns once its log says
         that it has started."""
         self._config.write_text("".join(f"{key}={value}\n" for key, value in self.properties.items()))
+        jvm = (*self._jvm, *await loaded_classes.of_nodes(self.version, is_kraft=True))
         if not (Path(self.properties["log.dirs"].partition(",")[0]) / "meta.properties").exists():
-            await self._format()
-        self.launch([*java(self.version, (*self._jvm, *self.options)), "kafka.Kafka", str(self._config)])
+            await self._format(jvm)
+        self.launch([*java(self.version, (*jvm, *self.options)), "kafka.Kafka", str(self._config)])
         await self.wait_for_line(STARTED, 240)
 
-    async def _format(self) -> None:
+    async def _format(self, jvm: Sequence[str]) -> None:
         format_it = [
-            *java(self.version, self._jvm),
+            *java(self.version, jvm),
             "kafka.tools.StorageTool",
             "format",
             f"--cluster-id={self.cluster_id}",  # one of ZooKeeper mode may begin with "-"

@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from tests.jvm import QUICK
 
+from . import class_archives
 from .jars import CACHE, classpath, locked
 
 _DRIVER = Path(__file__).with_name("ToolDriver.java")
@@ -75,8 +76,14 @@ class Tools:
         self._ids = itertools.count(1)
         self._waiting: dict[str, tuple[asyncio.AbstractEventLoop, asyncio.Future[Output]]] = {}
 
+    @property
+    def pid(self) -> int:
+        """Of the JVM."""
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
-        command = ["java", "-Xmx256m", *QUICK, *self._jvm]
+        command = ["java", "-Xmx256m", *QUICK, *class_archives.of_tools(self.version), *self._jvm]
         command += [f"-Dlog4j.configuration=file:{_LOG4J}", f"-Dlog4j2.configurationFile={_LOG4J2}"]
         command += ["-cp", f"{classpath(self.version)}:{_compiled_driver(self.version)}", _DRIVER.stem]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

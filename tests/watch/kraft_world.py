@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 from kafka import KafkaAdminClient
 
 from tests.jvm import QUICK
+from tests.stock import class_archives
 from tests.stock.jars import classpath
 from tests.stock.kraft import KRaftNode, kraft_cluster
 from tests.stock.ports import kept_ports
@@ -123,8 +124,9 @@ class KRaftWorld:
         plan.write_text(json.dumps({"version": 1, "partitions": moves}))
         tool = [MAIN_CLASSES["reassign-partitions"], "--bootstrap-server", self.bootstrap, "--execute"]
         what = ["--reassignment-json-file", str(plan), "--throttle", str(throttle)]
+        jvm = ("java", *QUICK, *class_archives.of_tools(self.version))
         process = await asyncio.create_subprocess_exec(
-            "java", *QUICK, "-cp", classpath(self.version), *tool, *what, stdout=PIPE, stderr=STDOUT
+            *jvm, "-cp", classpath(self.version), *tool, *what, stdout=PIPE, stderr=STDOUT
         )
         out, _ = await process.communicate()
         assert process.returncode == 0, out

@@ -17,6 +17,7 @@ from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from tests.http_client import get
 from tests.jvm import QUICK
 from tests.reassign_command.run_command import Command
+from tests.stock import class_archives
 from tests.stock.cluster import StockCluster
 from tests.stock.jars import classpath, require
 from tests.waiting import eventually
@@ -57,8 +58,9 @@ class OldCluster:
         plan.write_text(json.dumps({"version": 1, "partitions": moves}))
         where = ["--zookeeper", by] if by else ["--bootstrap-server", self.stock.bootstrap]
         what = [*where, action, "--reassignment-json-file", str(plan), *more]
+        jvm = ("java", *QUICK, *class_archives.of_tools(VERSION))
         process = await asyncio.create_subprocess_exec(
-            "java", *QUICK, "-cp", classpath(VERSION), TOOL, *what, stdout=PIPE, stderr=STDOUT
+            *jvm, "-cp", classpath(VERSION), TOOL, *what, stdout=PIPE, stderr=STDOUT
         )
         out, _ = await process.communicate()
         assert process.returncode == 0, out

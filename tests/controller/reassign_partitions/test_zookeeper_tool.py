@@ -20,6 +20,7 @@ from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from tests.controller.bare_controller import Name, Replicas, batch
 from tests.controller.cluster import Cluster, cluster
 from tests.jvm import QUICK
+from tests.stock import class_archives
 from tests.stock.jars import BROKER_VERSION, classpath, require
 from tests.waiting import eventually
 
@@ -54,7 +55,7 @@ async def later_tool(world: Cluster, *arguments: str) -> str:
 
 
 def java(version: str, *arguments: str) -> list[str]:
-    command = ["java", "-Xmx128m", *QUICK, f"-Dlog4j.configuration=file:{LOG4J}"]
+    command = ["java", "-Xmx128m", *QUICK, *class_archives.of_tools(version), f"-Dlog4j.configuration=file:{LOG4J}"]
     return [*command, "-cp", classpath(version), *arguments]
 
 
