@@ -13,12 +13,10 @@ Sasl = Callable[[str, Exchange], Awaitable[None]]
 
 
 class Access(NamedTuple):
-    """Holds for every connection of a client.
-
-    tls     has the context for a `secureClientPort`, with the client's certificate if it has one; None: plain TCP
+    """tls     has the context for a `secureClientPort`, with the client's certificate if it has one; None: plain TCP
     sasl    authenticates a connection before anything else
     auth    (scheme, credentials), sent first on every connection
-    acl_of  returns the ACL of each created znode, by its path
+    acl_of  the ACL of each created znode, by its path
     """
 
     tls: ReloadedContext | None = None
@@ -27,7 +25,7 @@ class Access(NamedTuple):
     acl_of: AclOf = open_to_all
 
     async def keep(self) -> None:
-        """Takes up new certificates when their files change. Runs until cancelled."""
+        """Takes up new certificates when their files change."""
         if self.tls is not None:
             await self.tls.keep()
 

@@ -1,5 +1,4 @@
-"""How a client connects to ZooKeeper, by Kafka's settings. Source: KafkaConfig, ZkConfigs,
-JaasUtils.isZkSaslEnabled."""
+"""How a client connects to ZooKeeper, by Kafka's settings (KafkaConfig, ZkConfigs, JaasUtils.isZkSaslEnabled)."""
 
 from collections.abc import Mapping
 
@@ -22,7 +21,7 @@ _KEYSTORE, _KEYSTORE_PASSWORD = "zookeeper.ssl.keystore.location", "zookeeper.ss
 
 
 def zookeeper_access(values: Mapping[str, str]) -> Access:
-    """Takes settings by Kafka's names. Reads keystores and a JAAS file: call it off the loop. Raises BadSetting."""
+    """Reads keystores and a JAAS file: call it off the loop. Raises BadSetting."""
     properties = Properties(values, ("",))
     tls = _tls(values, properties)
     sasl = _sasl(properties)

@@ -83,9 +83,8 @@ _PERMISSIONS = {one.in_znodes.upper(): one for one in AclPermissionType}
 
 
 def decode_acls(data: bytes, path: str) -> Entries:
-    """Returns the ACLs of a pattern; none for a znode without content. As in Kafka, an operation or permission that
-    Kafka does not know is UNKNOWN: such an ACL neither denies nor allows. Raises BadZnode, even if Kafka takes the bad
-    JSON for no ACLs."""
+    """As in Kafka, an operation or permission that Kafka does not know is UNKNOWN: such an ACL neither denies nor
+    allows. Raises BadZnode, even if Kafka takes the bad JSON for no ACLs."""
     if not data:
         return NO_ENTRIES
     found = []
@@ -121,7 +120,7 @@ def decode_extended_change(data: bytes, path: str) -> ResourcePattern:
 
 
 def literal_change(data: bytes, path: str) -> ResourcePattern:
-    """Like `decode_extended_change`, for the older feed, which has only literal patterns. Raises BadZnode."""
+    """Of the older feed, which has only literal patterns. Raises BadZnode."""
     kind, colon, name = str(data, errors="replace").partition(":")
     if not colon:
         raise BadZnode(path, f"{shown(data)} is no type and name such as TOPIC:t")
@@ -148,7 +147,7 @@ def _folder(pattern_type: PatternType, resource_type: ResourceType) -> str:
 
 
 def announcement(pattern: ResourcePattern) -> Create:
-    """Returns the operation that makes every authorizer read the ACLs of a pattern again."""
+    """Makes every authorizer read the ACLs of a pattern again."""
     if pattern.pattern_type is PatternType.LITERAL:
         path, data = znode_paths.ACL_CHANGES, f"{pattern.resource_type.name}:{pattern.name}".encode()
     else:
@@ -179,7 +178,7 @@ Read = tuple[ResourcePattern, Entries | BadZnode]
 
 
 class Changed(NamedTuple):
-    """Announced changes: the patterns, each once; `last` is the number to continue from in each feed."""
+    """The patterns, each once; `last` is the number to continue from in each feed."""
 
     last: Mapping[str, int]
     patterns: list[ResourcePattern]
@@ -199,7 +198,7 @@ class AclStore:
             await self._zk.ensure_path(path)
 
     async def read_all(self) -> AsyncIterator[Read]:
-        """Yields every pattern. As in Kafka, a resource type that Kafka does not know is left out."""
+        """As in Kafka, a resource type that Kafka does not know is left out."""
         for pattern_type, resource_type in FOLDERS:
             try:
                 names = await self._zk.children(_folder(pattern_type, resource_type), many=True)
@@ -220,10 +219,11 @@ class AclStore:
         return found
 
     async def change(self, pattern: ResourcePattern, change: Change) -> tuple[Entries, Entries]:
-        """Reads, changes, writes (compare-and-set) and announces; returns the ACLs before and after.
+        """Reads, changes, writes (compare-and-set) and announces; returns the ACLs before and after. Writes nothing if
+        nothing changes.
 
-        Writes nothing if nothing changes. Raises BadZnode, TooManyAcls, BadVersion after too many lost races, and for a
-        lost session as `ZooKeeper.transact`.
+        Raises BadZnode, TooManyAcls, BadVersion after too many lost races, and for a lost session as
+        `ZooKeeper.transact`.
         """
         path = acl_path(pattern)
         for attempt in range(RACES + 1):
@@ -248,7 +248,7 @@ class AclStore:
         raise BadVersion(path)
 
     async def changed_since(self, last: Mapping[str, int]) -> Changed:
-        """Returns the changes announced after these numbers, by feed. Places a watch on each feed."""
+        """The changes announced after these numbers, by feed. Places a watch on each feed."""
         numbers = dict(last)
         patterns: dict[ResourcePattern, None] = {}
         bad: list[BadZnode] = []
@@ -268,7 +268,7 @@ class AclStore:
         return Changed(numbers, list(patterns), bad)
 
     async def last_changes(self) -> dict[str, int]:
-        """Returns the number of the last announcement of each feed. Places a watch on each feed."""
+        """The number of the last announcement of each feed. Places a watch on each feed."""
         return {feed: max(await self._numbered(feed), default=-1) for feed in _DECODERS}
 
     async def _numbered(self, feed: str) -> dict[int, str]:

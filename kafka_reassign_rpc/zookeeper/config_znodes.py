@@ -39,7 +39,7 @@ Removal = Callable[[Stat | None], Awaitable[Sequence[Op] | None]]
 
 
 class Changes(NamedTuple):
-    """Announced changes: entity paths (`topics/x`), each once, in order; `last` is the number to continue from."""
+    """Entity paths (`topics/x`), each once, in order; `last` is the number to continue from."""
 
     last: int
     entities: list[str]
@@ -60,7 +60,7 @@ class ConfigStore:
         return (await self._read(znode_paths.config(entity_path(entity_type, name))))[0]
 
     async def get(self, entity_type: str, name: str) -> Mapping[str, str]:
-        """Returns the configs in force. A broker's malformed znode counts as empty: brokers leave it out too."""
+        """A broker's malformed znode counts as empty: brokers leave it out too."""
         try:
             return (await self._read(znode_paths.config(entity_path(entity_type, name))))[0]
         except BadZnode as error:
@@ -91,10 +91,9 @@ class ConfigStore:
         """Reads, changes, writes (compare-and-set) and announces. Passes on what `change` raises. An entity that is
         left without configs keeps its znode unless `removal` says how it goes, in the same transaction.
 
-        It waits for a lost connection while the session lives: raises as `ZooKeeper.transact`.
-
-        It announces even if nothing changes, as Kafka does (AdminZkClient.changeEntityConfig): brokers keep the configs
-        of a deleted topic, and the announcement makes them read again.
+        It waits for a lost connection while the session lives: raises as `ZooKeeper.transact`. It announces even if
+        nothing changes, as Kafka does (AdminZkClient.changeEntityConfig): brokers keep the configs of a deleted topic,
+        and the announcement makes them read again.
         """
         entity = entity_path(entity_type, name)
         path = znode_paths.config(entity)
@@ -119,7 +118,7 @@ class ConfigStore:
         raise BadVersion(path)
 
     async def changes_since(self, last: int, *, watch: bool = False) -> Changes:
-        """Returns the changes announced after number `last` (-1: all that are still there)."""
+        """`last` -1: all that are still there."""
         try:
             names = await self._zk.children(znode_paths.CONFIG_CHANGES, watch=watch, many=True)
         except NoNode:

@@ -25,8 +25,7 @@ _token = msgspec.json.Decoder(_Token)
 
 
 def decode_token_end(data: bytes, path: str) -> int:
-    """Returns when the token ends, in ms since 1970: at its expiry, but no later than at its longest life. Raises
-    BadZnode."""
+    """In ms since 1970: at the token's expiry, but no later than at its longest life. Raises BadZnode."""
     found = decode_json(_token, data, path)
     return min(found.expiry_timestamp, found.max_timestamp)
 

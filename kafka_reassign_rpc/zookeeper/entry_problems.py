@@ -23,7 +23,7 @@ class EntryProblems:
             self._texts.append(shortened(text, LONGEST))
 
     def add_wrong(self, text: str) -> None:
-        """Adds a problem of a malformed entry. Raises BadZnode if there are too many."""
+        """For a malformed entry. Raises BadZnode if there are too many."""
         self._wrong += 1
         if self._wrong > MAX_WRONG:
             raise BadZnode(self._path, f"more than {MAX_WRONG} of its entries are malformed, the last: {text}")

@@ -1,7 +1,7 @@
 """Jute encoded by hand, for requests that go out by the thousand: multi, multiRead, SetWatches; and Stat.
 
 aiozk's own classes compile a struct format for each value, some 18 us an operation; this takes about one. Tests compare
-the bytes with those of aiozk's classes. Source of the layouts: ZooKeeper's zookeeper.jute and MultiOperationRecord.
+the bytes with those of aiozk's classes. Layouts: ZooKeeper's zookeeper.jute and MultiOperationRecord.
 
 A request here is a packet without its length: xid, opcode, body. An answer is a whole packet: xid, zxid, error (16
 bytes), then the body, where the decoders begin.
@@ -35,8 +35,7 @@ MULTI_OVERHEAD = _REQUEST.size + len(_END)
 
 
 def real_path(chroot: str, path: str) -> str:
-    """Returns the path on the server. `path` is relative to the chroot ("" or "/a/b"). Raises ValueError without a
-    slash."""
+    """The path on the server. `path` is relative to the chroot ("" or "/a/b"). Raises ValueError without a slash."""
     if path == "/":
         return chroot or "/"
     if path[:1] != "/":
@@ -77,7 +76,7 @@ ACL_ROOM = 48
 def encode_multi(
     xid: int, ops: Sequence[Op], chroot: str = "", acl_of: Callable[[str], bytes] = lambda _: OPEN_ACL
 ) -> bytes:
-    """Encodes a transaction. Creates are `create2`, whose answer has the Stat; each has the ACL of its path."""
+    """Creates are `create2`, whose answer has the Stat; each has the ACL of its path."""
     parts = [_REQUEST.pack(xid, MULTI)]
     add = parts.append
     head, integer = _OP_PATH.pack, _INT.pack
@@ -108,8 +107,7 @@ def encode_multi(
 
 
 def decode_multi(answer: bytes, ops: Sequence[Op], chroot: str = "") -> list[Result]:
-    """Returns one result per operation. Raises TransactionFailed; struct.error or ValueError if the answer is
-    malformed."""
+    """One result per operation. Raises TransactionFailed; struct.error or ValueError if the answer is malformed."""
     results: list[Result] = []
     add = results.append
     at, cut = HEADER, len(chroot)
@@ -144,8 +142,7 @@ def _failure(answer: bytes, ops: Sequence[Op]) -> TransactionFailed:
 
 
 def encode_multi_read(xid: int, opcode: int, paths: Sequence[str], chroot: str = "") -> bytes:
-    """Encodes many reads in one packet: GET_DATA or GET_CHILDREN of each path, without watches (ZooKeeper 3.6 and
-    later)."""
+    """GET_DATA or GET_CHILDREN of each path in one packet, without watches (ZooKeeper 3.6 and later)."""
     parts = [_REQUEST.pack(xid, MULTI_READ)]
     head = _OP_PATH.pack
     for path in paths:
@@ -156,7 +153,7 @@ def encode_multi_read(xid: int, opcode: int, paths: Sequence[str], chroot: str =
 
 
 def decode_data_reads(answer: bytes, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
-    """Returns data and Stat per path, None if the znode does not exist. Raises any other error of a path."""
+    """Data and Stat per path, None if the znode does not exist. Raises any other error of a path."""
     found: list[tuple[bytes, Stat] | None] = []
     add = found.append
     at = HEADER
@@ -224,7 +221,7 @@ def decode_pairs(answer: bytes, at: int) -> list[tuple[str, str]]:
 
 
 def decode_buffer(answer: bytes, at: int) -> tuple[bytes, int]:
-    """Returns the byte buffer at `at` (null reads as empty), and the offset of its end."""
+    """The byte buffer at `at` (null reads as empty), and the offset of its end."""
     size = max(_INT.unpack_from(answer, at)[0], 0)
     end = at + 4 + size
     if end > len(answer):
@@ -237,7 +234,7 @@ def decode_stat(answer: bytes, at: int) -> Stat:
 
 
 def encode_set_watches(xid: int, since_zxid: int, paths: Sequence[Sequence[str]], chroot: str = "") -> bytes:
-    """Sets watches; a change after `since_zxid` is reported at once. `paths`: for data, exists, children."""
+    """A change after `since_zxid` is reported at once. `paths`: for data, exists, children."""
     parts = [pack(">iiq", xid, SET_WATCHES, since_zxid)]
     for kind in paths:
         parts.append(_INT.pack(len(kind)))
@@ -246,7 +243,7 @@ def encode_set_watches(xid: int, since_zxid: int, paths: Sequence[Sequence[str]]
 
 
 def size_of(op: Op, chroot: str = "") -> int:
-    """Returns the bytes that the operation takes in a transaction, with the longest ACL."""
+    """The bytes that the operation takes in a transaction, with the longest ACL."""
     path = chroot + op.path
     size = OP_OVERHEAD + (len(path) if path.isascii() else len(path.encode())) + 4
     if isinstance(op, SetData):
@@ -257,7 +254,7 @@ def size_of(op: Op, chroot: str = "") -> int:
 
 
 def split_paths(paths: Sequence[str], limit: int, overhead: int) -> Iterator[Sequence[str]]:
-    """Yields the paths in groups of at most `limit` bytes, each path counted with `overhead`; no group is empty."""
+    """Groups of at most `limit` bytes, each path counted with `overhead`; none is empty."""
     start, size = 0, 0
     for index, path in enumerate(paths):
         # UTF-8 takes at most four bytes a character: no need to encode just to measure.

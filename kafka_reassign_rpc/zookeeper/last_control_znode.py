@@ -63,7 +63,7 @@ async def read(zk: ZooKeeper) -> LastControl | str | None:
 
 
 async def note_kraft(zk: ZooKeeper) -> None:
-    """Notes in the mark, while nobody of ours is the controller, that a KRaft controller is. Raises ZkError.
+    """Writes into the mark, while nobody of ours is the controller, that a KRaft controller is. Raises ZkError.
 
     A server of ours that was elected meanwhile has written the mark: then its write counts.
     """

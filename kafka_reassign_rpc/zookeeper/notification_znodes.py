@@ -38,6 +38,6 @@ def encode_log_dir_event(broker: int) -> bytes:
 
 
 def decode_partitions(data: bytes, path: str) -> dict[TopicPartition, None]:
-    """Returns the partitions, each once, in their order. As in Kafka, no other field counts. Raises BadZnode."""
+    """Each once, in their order. As in Kafka, no other field counts. Raises BadZnode."""
     found = decode_json(_partitions, data, path).partitions
     return dict.fromkeys(TopicPartition(one.topic, one.partition) for one in found)

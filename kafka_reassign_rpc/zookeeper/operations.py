@@ -1,4 +1,4 @@
-"""The values that calls to ZooKeeper take and return: operations of a transaction, Stat, ACL, kinds of watch events."""
+"""What calls to ZooKeeper take and return."""
 
 from enum import IntEnum
 from typing import NamedTuple
@@ -9,8 +9,7 @@ ANY_VERSION = -1
 
 
 class Stat(NamedTuple):
-    """A znode's statistics. Times are in ms since 1970; `czxid` identifies the creation of the znode, and never comes
-    again."""
+    """Times are in ms since 1970; `czxid` identifies the creation of the znode, and never comes again."""
 
     czxid: int
     mzxid: int
@@ -27,7 +26,7 @@ class Stat(NamedTuple):
 
 
 class AclEntry(NamedTuple):
-    """Who may do what with a znode: permission bits, scheme (`world`, `ip`, `sasl` …) and id."""
+    """Permission bits, scheme (`world`, `ip`, `sasl` …) and id."""
 
     permissions: int
     scheme: str
@@ -54,7 +53,7 @@ class Create(msgspec.Struct, frozen=True, gc=False):
 
 
 class SetData(msgspec.Struct, frozen=True, gc=False):
-    """Writes a znode's data if it has this version (-1: any version)."""
+    """`version` -1: any version."""
 
     path: str
     data: bytes

@@ -31,7 +31,7 @@ _KINDS: Mapping[str, str] = {name: kind for kind, name in _ENTITY_TYPES.items()}
 
 
 def quote_name(name: str | None) -> str:
-    """Returns a name as a znode's name: URL quoting, with `%20`, `%2A`, `%7E`. None is the default of all others."""
+    """URL quoting, with `%20`, `%2A`, `%7E`. None is the default of all others."""
     return DEFAULT if name is None else quote(name, safe="").replace("~", "%7E")
 
 
@@ -40,7 +40,7 @@ def unquote_name(name: str) -> str | None:
 
 
 def quota_path(entity: QuotaEntity) -> str:
-    """Returns the path in an announcement: `users/alice%40x`, `users/alice%40x/clients/c`, `ips/<default>`."""
+    """In an announcement: `users/alice%40x`, `users/alice%40x/clients/c`, `ips/<default>`."""
     return "/".join(_path(entity))
 
 
@@ -49,8 +49,7 @@ def _path(entity: QuotaEntity) -> list[str]:
 
 
 def quota_entity_of(path: str) -> QuotaEntity | None:
-    """Returns the entity that a path in an announcement names; None if it is that of a topic, of a broker, or
-    nonsense."""
+    """None if the path is that of a topic, of a broker, or nonsense."""
     parts = path.split("/")
     kinds = tuple(_KINDS.get(part, "") for part in parts[::2])
     if len(parts) % 2 or kinds not in SHAPES:
@@ -74,9 +73,8 @@ class QuotaStore:
     async def _removal(self, entity: QuotaEntity, stat: Stat | None) -> list[Op] | None:
         """Returns how the znode of an entity without configs goes; None keeps it, for a user whose clients have quotas.
 
-        With the last client of a user the parent of the clients goes, and with that a user without configs. Each
-        deletion needs the version that was read, and ZooKeeper deletes nothing that has got children since. Source:
-        AdminZkClient.tryCleanQuotaNodes.
+        With the last client of a user the parent of the clients goes, and with that a user without configs. ZooKeeper
+        deletes nothing that has changed or got children since. Source: AdminZkClient.tryCleanQuotaNodes.
         """
         if stat is None:
             return []
@@ -97,15 +95,12 @@ class QuotaStore:
     async def get_all(
         self, shape: tuple[str, ...], exact: Mapping[str, str | None]
     ) -> dict[QuotaEntity, Mapping[str, str]]:
-        """Returns the configs of the entities with these types, and with the names that `exact` gives for some of the
-        types.
-
-        A malformed znode is logged and left out.
-        """
+        """The configs of the entities with these types, and with the names that `exact` gives for some of them. A
+        malformed znode is logged and left out."""
         return await self.get_many(await self.entities(shape, exact))
 
     async def entities(self, shape: tuple[str, ...], exact: Mapping[str, str | None]) -> list[QuotaEntity]:
-        """Returns the entities with these types that may have configs; those with a name of `exact` may not exist."""
+        """Those with these types that may have configs; one with a name of `exact` may not exist."""
         entities: list[QuotaEntity] = [()]
         for kind in shape:
             if kind in exact:

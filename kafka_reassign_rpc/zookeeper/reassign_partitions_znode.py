@@ -120,7 +120,7 @@ _json = msgspec.json.Encoder()
 
 
 def decode_reassignments(data: bytes, path: str) -> Reassignments:
-    """Returns the entries by partition. Of two entries for the same partition the later one counts, as in Kafka."""
+    """Of two entries for the same partition the later one counts, as in Kafka."""
     problems = EntryProblems(path)
     entries: dict[TopicPartition, BatchEntry] = {}
     for found in _read(data, path, problems).entries:
@@ -168,8 +168,7 @@ def _check(version: int, path: str) -> None:
 
 
 def encode_reassignments(entries: Mapping[TopicPartition, BatchEntry]) -> bytes:
-    """Encodes the entries. `cancel_skipped` says why a cancel has not touched an entry, for the operator who reads
-    it."""
+    """`cancel_skipped` says why a cancel has not touched an entry, for the operator who reads it."""
     partitions = [
         _Written(name[0], name[1], entry.target, entry.original, entry.not_cancelled) for name, entry in entries.items()
     ]
@@ -189,7 +188,7 @@ class QueueEntries(NamedTuple):
 
 
 def decode_queue(data: bytes, path: str) -> QueueEntries:
-    """Decodes a part of the queue. Raises BadZnode if nothing can be decoded."""
+    """Raises BadZnode if nothing can be decoded."""
     problems = EntryProblems(path)
     entries: dict[StoredName, WaitingMove] = {}
     contents = _read(data, path, problems)

@@ -2,8 +2,8 @@
 
     {"version":1,"assignments":{"my-topic":{"0":[1,2,3]},"your-topic":{"3":[4,5,6]}},"legacy":false}
 
-Operators write this znode by hand as often as tools do. So an error in one target is reported for that target alone;
-BadZnode is raised only if nothing of the content can be read, or too many targets are malformed.
+Operators write it by hand as often as tools do. So an error in one target is reported for that target alone; BadZnode
+is raised only if nothing of the content can be read, or too many targets are malformed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -49,7 +49,7 @@ _replicas = msgspec.json.Decoder(tuple[_Broker, ...])
 
 
 def decode_request(data: bytes, path: str) -> ReadRequest:
-    """Returns the targets in their order. Of two targets for the same partition the later one counts."""
+    """Returns the targets in their order. Of two for the same partition the later one counts."""
     try:
         typed = parse(_typed, data)
     except Undecodable:

@@ -2,7 +2,7 @@
 
     {"version":1,"endpoints":["PLAINTEXT:PLAINTEXT://10.0.0.5:9092"],"page":"https://10.0.0.5:9400/"}
 
-It keeps two servers from having the same id, and says where the others are. Endpoints: `core.state.cluster.Endpoint` as
+It keeps two servers from having the same id, and says where the others are. Endpoints are
 LISTENER:PROTOCOL://HOST:PORT, in the order of the server's listeners. `page` is the address of its status page; a
 server that serves none has no such field.
 
@@ -35,7 +35,7 @@ _PAGE = re.compile(r"https?://(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):
 
 
 class RegisteredServer(NamedTuple):
-    """Where clients reach a server, and the address of its status page, if it has one."""
+    """Where clients reach a server, and the address of its status page."""
 
     endpoints: tuple[Endpoint, ...]
     page: str | None = None
@@ -82,7 +82,7 @@ def endpoints_of(texts: Sequence[str]) -> tuple[Endpoint, ...]:
 
 
 async def accepts_connections(endpoint: Endpoint) -> bool:
-    """Whether somebody listens there: the znode of a killed process stays until its session ends."""
+    """The znode of a killed process stays until its session ends."""
     try:
         async with asyncio.timeout(PROBE_S):
             _, writer = await asyncio.open_connection(endpoint.host, endpoint.port)

@@ -52,7 +52,7 @@ _record = msgspec.json.Decoder(_MoveRecord)
 
 
 def decode_move_record(data: bytes, path: str, stat: Stat | None = None) -> MoveRecord:
-    """Decodes the znode. The id and the start of the move come from `stat`. Raises BadZnode."""
+    """The id and the start of the move come from `stat`. Raises BadZnode."""
     record = decode_json(_record, data, path)
     if record.version != VERSION:
         raise BadZnode(path, f"unknown version {shown(record.version)}")

@@ -8,7 +8,7 @@ lost connection with the session alive, the receipt tells what became of each tr
                                          expects. From then on ZooKeeper refuses the transaction, should it still be on
                                          its way over the former connection: so it may be sent once more
 
-No more is needed than that ZooKeeper compares versions: not which server the client is connected to, nor how old what
+All that is needed is that ZooKeeper compares versions: not which server the client is connected to, nor how old what
 that server has. See docs/decisions/0008.
 """
 
@@ -73,7 +73,7 @@ class _Sent(NamedTuple):
 
 
 class Receipts:
-    """The receipts of a client; `transact_many` is that of `ZooKeeper`."""
+    """`transact_many` is that of `ZooKeeper`."""
 
     def __init__(self, zk: "ZooKeeper") -> None:
         self._zk = zk
@@ -177,7 +177,7 @@ class Receipts:
             raise BatchesFailed(done, refused, [], unsent, first)
 
     def _is_about_receipt(self, error: ZkError) -> bool:
-        """Whether the transaction was refused for its receipt: somebody else has written or deleted it."""
+        """Whether the transaction was refused since somebody else has written or deleted its receipt."""
         if not isinstance(error, TransactionFailed) or error.index > 0:
             return False
         self._parent_of = None
@@ -217,8 +217,8 @@ class Receipts:
         """Returns what ZooKeeper has answered to a transaction: all its operations have the zxid and the time of its
         receipt.
 
-        The creation of a znode that existed before is read, unless somebody has deleted the znode since. Unknown are
-        the digits of sequential znodes, and the version after a write over any version: the present one stands for it.
+        The creation of a znode that existed before is read, unless somebody has deleted it since. Unknown are the
+        digits of sequential znodes, and the version after a write over any version: the present one stands for it.
         """
         paths = [op.path for op in ops if isinstance(op, SetData)]
         try:

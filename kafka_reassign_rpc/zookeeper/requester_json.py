@@ -17,7 +17,7 @@ _Part = Annotated[str, msgspec.Meta(max_length=LONGEST_PART)]
 
 
 class StoredClient(msgspec.Struct, omit_defaults=True, gc=False):
-    """A client. Its text for people follows from the fields."""
+    """Its text for people follows from the fields."""
 
     principal: _Principal
     address: _Part

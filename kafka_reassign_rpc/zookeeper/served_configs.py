@@ -31,10 +31,8 @@ def unrecorded(_events: Iterable[Event]) -> None:
 class ServedConfigs:
     """The `ConfigPort` of the server process and of simulated brokers.
 
-    The methods raise BrokerNotAvailable if there is no session with ZooKeeper, and InvalidConfig if its content cannot
-    be read.
-
-    After an `alter` in which the session ends, the change may have been made or not: repeating it does no harm.
+    Raises BrokerNotAvailable without a session with ZooKeeper, and InvalidConfig if its content cannot be read. After
+    an `alter` in which the session ends, the change may have been made or not: repeating it does no harm.
     """
 
     def __init__(self, store: ConfigStore, record: Record = unrecorded) -> None:
@@ -112,7 +110,7 @@ def _record(record: Record, by: Requester, event: Event | None) -> None:
 
 
 class _NotedChange:
-    """A change that remembers what it has made of what. After a lost race it is called again: the last call counts."""
+    """Remembers what it has made of what. After a lost race it is called again: the last call counts."""
 
     def __init__(self, change: Change) -> None:
         self._change = change

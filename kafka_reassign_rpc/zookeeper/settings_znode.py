@@ -4,8 +4,8 @@
 has that value (null: it is deleted): whoever edits the znode by hand, or with a former version, leaves no name.
 
 To clients they are configs of the server that they ask, beside what Kafka's names say there (`/config/brokers/<id of
-the server>`). Any server changes them. Each change is one transaction over all that it was made from: every znode at
-the version that was read, after a check that no controller was elected meanwhile.
+the server>`). Any server changes them. Each change is one transaction: every znode at the version that was read, after
+a check that no controller was elected meanwhile.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -101,8 +101,8 @@ def decode_settings(data: bytes, path: str) -> StoredSettings:
 
 
 class ServerConfigStore(ConfigStore):
-    """The dynamic configs as a server reads and changes them. The configs of its own node are the servers' settings and
-    what else is set for the node.
+    """The dynamic configs as a server reads and changes them. Those of its own node are the servers' settings and what
+    else is set for the node.
 
     A setting that this version does not know stays: a later version has written it.
     """
@@ -173,7 +173,7 @@ class ServerConfigStore(ConfigStore):
         return ops
 
     async def _repeat(self, make: Callable[[], Awaitable[list[Op]]]) -> None:
-        """Carries out operations in one transaction, once; if others were faster, makes them again from what stands."""
+        """In one transaction, once; if others were faster, makes the operations again from what stands."""
         for attempt in range(RACES):
             epoch = await self._zk.reading(partial(self._zk.exists, znode_paths.CONTROLLER_EPOCH))
             wanted = await self._zk.reading(make)
@@ -222,5 +222,5 @@ class _SettingsZnode(NamedTuple):
 
 
 def _of_own_node(found: Mapping[str, str], settings: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns what stands in the node's own znode, and the settings that this version knows."""
+    """What stands in the node's own znode, and the settings that this version knows."""
     return server_settings.divided(found)[1] | server_settings.divided(settings)[0]

@@ -1,8 +1,8 @@
 """One TCP connection to one ZooKeeper server: aiozk's Connection, with its open ends closed.
 
 aiozk opens a second connection for `srvr`, takes a closed connection for a silent one, and can spin or block on a frame
-that is cut short. This class has one connection, the caller's timeout bounds every step, and every loss ends up in
-`drop`: each call that waits for an answer gets Unknown, each call that waits to be sent gets NotSent.
+that is cut short. Here the caller's timeout bounds every step, and every loss ends up in `drop`: each call that waits
+for an answer gets Unknown, each call that waits to be sent gets NotSent.
 """
 
 import asyncio
@@ -40,8 +40,7 @@ _ANSWER = struct.Struct(">iqi")
 
 
 class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no types
-    """Connects, shakes hands, then `pump` reads until the connection is lost. `submit` sends at once, in the order of
-    calls."""
+    """Connects, shakes hands, then `pump` reads until the connection is lost. `submit` sends in the order of calls."""
 
     def __init__(
         self,
@@ -62,7 +61,7 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
         self._unwritten: list[bytes] = []
 
     async def connect(self) -> None:
-        """Opens the connection (over TLS if there is a context). Raises OSError."""
+        """Raises OSError."""
         self.reader, self.writer = await asyncio.open_connection(self.host, self.port, ssl=self.tls, limit=READ_CHUNK)
 
     async def handshake(self, request: Any) -> Any:
@@ -85,10 +84,8 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
         return self.submit(number, request.serialize(number), lambda answer: response.deserialize(answer[16:]))
 
     def submit(self, xid: int, packet: bytes, parse: Parse, path: str = "") -> asyncio.Future[Any]:
-        """Sends a packet at once, or when the requests in flight leave room; packets leave in the order of calls.
-
-        The future ends in the parsed answer or a ZkError. Raises NotSent, TooBig.
-        """
+        """Sends a packet at once, or when the requests in flight leave room. The future ends in the parsed answer or a
+        ZkError. Raises NotSent, TooBig."""
         if self.lost is not None:
             raise NotSent(f"not connected: {self.lost}")
         if len(packet) > MAX_FRAME:
@@ -117,7 +114,7 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
         self._unwritten += (_LENGTH.pack(len(packet)), packet)
 
     def ping(self) -> None:
-        """Keeps the session alive; the answer extends the lease."""
+        """The answer extends the lease."""
         if self.pinging or self.lost is not None:
             return
         self.pinging = True
@@ -135,8 +132,7 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
     # Receiving
 
     async def pump(self) -> str:
-        """Reads until the connection is lost; returns the reason. Ends at once on a close, a reset, a bad packet or
-        `drop`."""
+        """Returns why the connection is lost: a close, a reset, a bad packet or `drop`."""
         try:
             buffer = bytearray()
             while self.lost is None:
@@ -200,7 +196,7 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
     # The end
 
     def drop(self, why: str) -> None:
-        """Ends the connection, lost or given up: every waiting call gets its error now. Further calls do nothing."""
+        """Ends the connection, lost or given up. Further calls do nothing."""
         if self.lost is not None:
             return
         self.lost = why
@@ -220,6 +216,6 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
 
 
 def _seen(future: asyncio.Future[Any]) -> None:
-    """Takes the error of a ping or of a closing session: the connection's loss is reported elsewhere."""
+    """The loss of the connection is reported elsewhere."""
     if not future.cancelled():
         future.exception()

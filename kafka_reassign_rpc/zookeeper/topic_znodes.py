@@ -31,7 +31,7 @@ _json = msgspec.json.Encoder()
 
 
 class Assignment(NamedTuple):
-    """A partition's assignment in the topic znode. `adding` and `removing` are empty unless the partition moves."""
+    """`adding` and `removing` are empty unless the partition moves."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...] = NO_REPLICAS
@@ -39,9 +39,7 @@ class Assignment(NamedTuple):
 
 
 class TopicZnode(NamedTuple):
-    """`/brokers/topics/$topic`.
-
-    extra     unknown fields, which every rewrite keeps
+    """extra     unknown fields, which every rewrite keeps
     missing   field `missing_replicas`, which only this program knows: how many replicas a partition has too few
               (see `core.topics.missing_replicas`)
     """
@@ -120,10 +118,8 @@ def encode_topic(
     extra: Mapping[str, msgspec.Raw] | None = None,
     missing: Mapping[int, int] | None = None,
 ) -> bytes:
-    """Writes as Kafka 3.9: version 3, adding and removing replicas only of the partitions that have some.
-
-    `missing_replicas` is there only if a partition has some.
-    """
+    """Writes as Kafka 3.9: version 3, adding and removing replicas only of the partitions that have some. So too
+    `missing_replicas`."""
     fields: dict[str, Any] = dict(extra or {})
     fields["partitions"] = {index: replicas for index, (replicas, _, _) in partitions.items()}
     if topic_id is not None:

@@ -33,8 +33,7 @@ Submit = Callable[[Sequence[Op], int | None], asyncio.Future[list[Result]]]
 
 
 def split_ops(ops: Iterable[Op], max_bytes: int = MAX_MULTI_BYTES, max_ops: int = MAX_OPERATIONS) -> Iterator[list[Op]]:
-    """Yields the operations, in order, in batches within both limits. An operation above `max_bytes` gets a batch of
-    its own."""
+    """Keeps the order. An operation above `max_bytes` gets a batch of its own."""
     batch: list[Op] = []
     size = MULTI_OVERHEAD
     for op in ops:
@@ -63,9 +62,9 @@ async def pipeline(
 ) -> list[list[Result]]:
     """Sends transactions one after the other, several in flight; returns the results of each.
 
-    Stops sending at the first failure and raises BatchesFailed, which has the outcome of each batch. Batches in flight
-    behind a refused one may have been applied: a batch that must not be needs a check of its own. `fence` goes before
-    every batch, and is not among its results; if it fails, the error is Fenced.
+    Stops sending at the first failure and raises BatchesFailed. Batches in flight behind a refused one may have been
+    applied: a batch that must not be needs a check of its own. `fence` goes before every batch, and is not among its
+    results; if it fails, the error is Fenced.
     """
     source = enumerate(batches)
     done: dict[int, list[Result]] = {}

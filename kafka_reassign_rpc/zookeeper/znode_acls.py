@@ -30,17 +30,15 @@ def open_to_all(_: str) -> bytes:
 
 
 def secured(path: str) -> bytes:
-    """As Kafka creates znodes with `zookeeper.set.acl=true`: their creator may do everything, others read them.
-
-    Others read no secrets, and everybody may write below `/consumers`.
-    """
+    """As with Kafka's `zookeeper.set.acl=true`: the creator may do everything, others read, but no secrets. Everybody
+    may write below `/consumers`."""
     if path == znode_paths.CONSUMERS:
         return jute.OPEN_ACL
     return _PRIVATE if path.startswith(PRIVATE_ROOTS) else _SECURED
 
 
 def always(entries: Sequence[tuple[int, str, str]]) -> AclOf:
-    """Gives every znode the same ACL: (permission bits, scheme, id)."""
+    """Entries are (permission bits, scheme, id)."""
     encoded = jute.encode_acl(entries)
     return lambda _: encoded
 

@@ -2,7 +2,7 @@
 
 A `decode_*` function raises BadZnode with the path, and no other error, for any content that Kafka would not have
 written. The caller reports it and goes on without that znode. Formats: kafka.zk.ZkData (Kafka 3.9); failed brokers:
-KIP-46. The other `*_znode(s)` modules have those of topics, of KIP-236's znodes and of throttle leases.
+KIP-46.
 """
 
 from collections.abc import Mapping, Sequence
@@ -104,7 +104,7 @@ def _endpoint(text: str, protocols: Mapping[str, str], path: str) -> Endpoint:
 
 
 def encode_broker(endpoints: Sequence[Endpoint], now_ms: int, rack: str | None = None) -> bytes:
-    """Returns a registration of version 5, as a Kafka 3.9 broker writes its own."""
+    """Version 5, as a Kafka 3.9 broker writes its own."""
     plain = next((one for one in endpoints if one.security_protocol == "PLAINTEXT"), None)
     fields: dict[str, Any] = {
         "version": 5,
@@ -189,10 +189,8 @@ _migration = msgspec.json.Decoder(_Migration)
 
 
 def has_migrated(data: bytes, path: str = znode_paths.MIGRATION) -> bool:
-    """Whether a KRaft controller has copied the metadata (ZkMigrationLeadershipState.initialZkMigrationComplete).
-
-    A quorum that only waits for brokers writes an offset of -1. Raises BadZnode if this is no state of a migration.
-    """
+    """Whether a KRaft controller has copied the metadata (ZkMigrationLeadershipState.initialZkMigrationComplete). A
+    quorum that only waits for brokers writes an offset of -1. Raises BadZnode."""
     found = decode_json(_migration, data, path)
     if found.version != MIGRATION_VERSION:
         raise BadZnode(path, f"unknown version {shown(found.version)}")
@@ -270,7 +268,7 @@ _cluster_id = msgspec.json.Decoder(_ClusterId)
 
 
 def decode_producer_id_block(data: bytes, path: str = znode_paths.PRODUCER_ID_BLOCK) -> int | None:
-    """Returns the last allocated producer id, None before the first."""
+    """The last allocated producer id, None before the first."""
     if not data:
         return None
     found = decode_json(_block, data, path)

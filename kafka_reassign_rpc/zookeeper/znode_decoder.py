@@ -40,10 +40,8 @@ LONGEST_PATH, LONGEST_REASON = 300, 400
 
 
 class BadZnode(ValueError):
-    """A znode whose content cannot be decoded. The message has a bounded length, whatever the znode contains.
-
-    `reason` is for the log and for the operator, shortened.
-    """
+    """A znode that cannot be decoded. The message has a bounded length. `reason` is for the log and for the
+    operator."""
 
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
@@ -52,11 +50,11 @@ class BadZnode(ValueError):
 
 
 class Undecodable(ValueError):
-    """A part of a znode that cannot be decoded. The message is short and shows the beginning of the part."""
+    """A part of a znode. The message is short and shows its beginning."""
 
 
 class JsonObject(NamedTuple):
-    """A JSON object with all its fields, also those of the same name."""
+    """With all its fields, also those of the same name."""
 
     fields: list[tuple[str, object]]
 
@@ -79,10 +77,7 @@ def parse(decoder: "msgspec.json.Decoder[T]", data: bytes | msgspec.Raw) -> T:
 
 def parse_every_field(data: bytes) -> object:
     """Returns any JSON, its objects as JsonObject. It is for people's own writing: slower, but shows names that occur
-    twice.
-
-    A text may have halves of characters: no topic, broker or config has such a name. Raises Undecodable.
-    """
+    twice. A text may have halves of characters: no topic, broker or config has such a name. Raises Undecodable."""
     try:
         return json.loads(data, object_pairs_hook=JsonObject)
     except Exception as error:
@@ -90,7 +85,7 @@ def parse_every_field(data: bytes) -> object:
 
 
 def parse_value(decoder: "msgspec.json.Decoder[T]", value: object) -> T:
-    """Returns what `decoder` makes of a value that `parse_every_field` has found. Raises Undecodable."""
+    """Decodes a value that `parse_every_field` has found. Raises Undecodable."""
     try:
         return decoder.decode(json.dumps(value))
     except Exception as error:
@@ -108,7 +103,7 @@ def decode_number(data: bytes, low: int, high: int, path: str) -> int:
 def decode_many(
     decode: Callable[[bytes, str], T], found: Iterable[tuple[str, tuple[bytes, Stat] | None]]
 ) -> tuple[dict[str, T], list[BadZnode]]:
-    """Returns `decode(data, path)` of every znode that exists, by path, and the malformed ones."""
+    """`decode(data, path)` of every znode that exists, by path, and the malformed ones."""
     good: dict[str, T] = {}
     bad: list[BadZnode] = []
     for path, read in found:

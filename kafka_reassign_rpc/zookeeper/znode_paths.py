@@ -175,7 +175,7 @@ def queue_part(root: str, number: int) -> str:
 
 
 def queue_part_number(path: str) -> int:
-    """Returns the number of a queue's part, -1 if the path is none."""
+    """-1 if the path is none of a queue's part."""
     match = _QUEUE_PART.fullmatch(path)
     number = None if match is None else whole_number(match.group(1), 0, LAST_SEQUENCE)
     return -1 if number is None else number
@@ -203,12 +203,12 @@ def config_broker(name: str) -> str:
 
 
 def parse_index(name: str) -> int | None:
-    """Returns the broker id or partition number in a znode's name, or None (`07`, `x`, `-1`, `2147483648`)."""
+    """The broker id or partition number in a znode's name, or None (`07`, `x`, `-1`, `2147483648`)."""
     number = whole_number(name, 0, 2**31 - 1)
     return number if str(number) == name else None
 
 
 def sequence_number(name: str) -> int | None:
-    """Returns the number at the end of a sequential znode's name, or None."""
+    """The number at the end of a sequential znode's name."""
     match = _SEQUENCE.fullmatch(name)
     return None if match is None else whole_number(match.group(1), 0, LAST_SEQUENCE)

@@ -78,7 +78,7 @@ class ZooKeeper:
     # The session
 
     async def start(self, timeout: float = 30.0) -> None:  # noqa: ASYNC109 (part of the interface)
-        """Connects. Raises NotSent, and closes, if it reaches no server within `timeout` seconds."""
+        """Raises NotSent, and closes, if it reaches no server within `timeout` seconds."""
         try:
             async with asyncio.timeout(timeout):
                 await self._session.start()
@@ -92,7 +92,7 @@ class ZooKeeper:
             raise
 
     async def close(self) -> None:
-        """Ends the session: its ephemeral znodes go at once. Calls no hook; calls in flight end in Unknown."""
+        """The session's ephemeral znodes go at once. Calls no hook; calls in flight end in Unknown."""
         await self._session.close()
 
     async def __aenter__(self) -> Self:
@@ -106,8 +106,7 @@ class ZooKeeper:
 
     @property
     def session_id(self) -> int | None:
-        """The current session. It is None before the first one, and from the end of one to the beginning of the
-        next."""
+        """None before the first session, and from the end of one to the beginning of the next."""
         return self._session.session_id
 
     @property
@@ -124,13 +123,11 @@ class ZooKeeper:
         return self._session.round_trip
 
     async def connected_again(self, session: int) -> None:
-        """Waits until connected, with this session. Raises SessionOver as soon as it is over or its lease has run
-        out."""
+        """Raises SessionOver as soon as the session is over or its lease has run out."""
         await self._session.connected_again(session)
 
     async def reading(self, read: Callable[[], Awaitable[T]], session: int | None = None) -> T:
-        """Returns the result of `read`, which is called again after each lost connection for as long as the session
-        lives.
+        """Calls `read` again after each lost connection for as long as the session lives.
 
         `session` None takes the present one. Raises NotSent if there is none, and SessionOver.
         """
@@ -146,7 +143,7 @@ class ZooKeeper:
                 await asyncio.sleep(AGAIN_S)
 
     def on_session_over(self, hook: Callable[[int], None]) -> None:
-        """Calls `hook(old_session_id)` when the session is over or its lease has run out, before a new session is asked
+        """Calls `hook(old_session_id)` when the session is over or its lease has run out, before a new one is asked
         for."""
         self._session.over_hooks.append(hook)
 
@@ -187,14 +184,14 @@ class ZooKeeper:
         return await self._call(_GET_DATA, path, _flag(watch), parse)
 
     async def exists(self, path: str, watch: bool = False) -> Stat | None:
-        """Returns the znode's Stat, or None. Sets the watch either way (CREATED, or CHANGED and DELETED)."""
+        """Returns None if there is no znode. Sets the watch either way (CREATED, or CHANGED and DELETED)."""
         try:
             return await self._call(_EXISTS, path, _flag(watch), _stat)
         except NoNode:
             return None
 
     async def children(self, path: str, watch: bool = False, *, many: bool = False) -> list[str]:
-        """Returns the names of the children, in no order. Raises NoNode.
+        """In no order. Raises NoNode.
 
         `many`: there may be more names than a turn of the event loop can decode. Then a thread decodes them, and the
         answers to later calls may overtake this one.
@@ -213,8 +210,7 @@ class ZooKeeper:
         return await self._call(_GET_ACL, path, b"", lambda answer: jute.decode_acl(answer, jute.HEADER))
 
     async def who_am_i(self) -> frozenset[tuple[str, str]]:
-        """Returns (scheme, id) of this connection's identities, such as ("sasl", "kafka"); nothing before ZooKeeper
-        3.7."""
+        """(scheme, id) of this connection's identities, such as ("sasl", "kafka"); nothing before ZooKeeper 3.7."""
         xid = self._session.next_xid()
         packet = struct.pack(">ii", xid, _WHO_AM_I)
         try:
@@ -234,8 +230,7 @@ class ZooKeeper:
         sequence: bool = False,
         session: int | None = None,
     ) -> tuple[str, Stat]:
-        """Creates a znode, and returns its path (with its digits if `sequence`) and its Stat. Raises NodeExists, NoNode
-        (of the parent)."""
+        """Returns the path, with its digits if `sequence`. Raises NodeExists, NoNode (of the parent)."""
 
         def parse(answer: bytes) -> tuple[str, Stat]:
             made, end = jute.decode_buffer(answer, jute.HEADER)
@@ -306,8 +301,7 @@ class ZooKeeper:
     # Many znodes
 
     async def multi_get(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
-        """Returns data and Stat of each znode, None if it does not exist. It is fast (ZooKeeper 3.6 and later), but no
-        snapshot."""
+        """None if a znode does not exist. It is fast (ZooKeeper 3.6 and later), but no snapshot."""
         return await self._multi_read(jute.GET_DATA, paths, jute.decode_data_reads)
 
     async def multi_children(self, paths: Sequence[str]) -> list[list[str] | None]:
@@ -348,11 +342,8 @@ class ZooKeeper:
         *,
         since_zxid: int,
     ) -> None:
-        """Sets one-shot watches on many znodes. A watch fires at once if its znode has changed after `since_zxid`.
-
-        With the `last_zxid` from before the znodes were read as `since_zxid`, no change between reading and watching is
-        lost.
-        """
+        """A one-shot watch fires at once if its znode has changed after `since_zxid`: with the `last_zxid` from before
+        the znodes were read, no change between reading and watching is lost."""
         flying: list[asyncio.Future[None]] = []
         pace = Pace()
         try:
@@ -371,7 +362,7 @@ class ZooKeeper:
                 future.cancel()
 
     async def ensure_path(self, path: str) -> None:
-        """Creates the znode and its missing parents, the chroot's included. Existing znodes stay as they are."""
+        """With its missing parents, the chroot's included. Existing znodes stay as they are."""
         names = [name for name in (self.chroot + path).split("/") if name]
         missing = ["/" + "/".join(names[:depth]) for depth in range(len(names), 0, -1)]
         made_from = len(missing)
@@ -397,7 +388,7 @@ class ZooKeeper:
         await self._session.connection().submit(xid, packet, _nothing, real)
 
     async def tree(self, path: str) -> list[str]:
-        """Returns the znode and all znodes below it, children before their parents; nothing if it does not exist."""
+        """The znode and all znodes below it, children before their parents; nothing if it does not exist."""
         levels: list[list[str]] = []
         level = [path]
         while level:

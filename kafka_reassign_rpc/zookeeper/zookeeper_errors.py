@@ -16,24 +16,21 @@ from typing import ClassVar
 from kafka_reassign_rpc.zookeeper.operations import Result
 
 
-class ZkError(Exception):
-    """The base of all errors that a call to ZooKeeper raises."""
+class ZkError(Exception): ...
 
 
-class NotSent(ZkError):
-    """Not connected: nothing was sent. The same call may be made again."""
+class NotSent(ZkError): ...
 
 
-class Unknown(ZkError):
-    """The connection was lost before the answer came: ZooKeeper may or may not have carried out the request."""
+class Unknown(ZkError): ...
 
 
 class SessionOver(ZkError):
-    """The session that the call was bound to is over; its ephemeral znodes are gone or about to go."""
+    """Its ephemeral znodes are gone or about to go."""
 
 
 class TooBig(ZkError):
-    """The request does not fit into one packet (`size` bytes of `limit`); nothing was sent."""
+    """`size` bytes of `limit`."""
 
     def __init__(self, size: int, limit: int) -> None:
         super().__init__(f"the request has {size} bytes, ZooKeeper takes {limit}")
@@ -42,7 +39,7 @@ class TooBig(ZkError):
 
 
 class Answered(ZkError):
-    """ZooKeeper answered with an error: nothing was changed. `code` is ZooKeeper's (KeeperException.Code)."""
+    """`code` is ZooKeeper's (KeeperException.Code)."""
 
     code: int = -1
     meaning: ClassVar[str] = "error"
@@ -119,7 +116,7 @@ SESSION_MOVED = -118
 
 
 def from_code(code: int, path: str = "") -> ZkError:
-    """Returns the error for a code in an answer. Each of them means that nothing was changed."""
+    """Each means that nothing was changed."""
     if code == SESSION_EXPIRED:
         return SessionOver("ZooKeeper has ended the session")
     if code == SESSION_MOVED:
@@ -129,20 +126,17 @@ def from_code(code: int, path: str = "") -> ZkError:
 
 
 class TransactionFailed(ZkError):
-    """ZooKeeper refused a multi as a whole: operation `index` failed with `error`. Nothing was done."""
-
     def __init__(self, index: int, error: ZkError) -> None:
         super().__init__(f"operation {index}: {error}")
         self.index = index
         self.error = error
 
 
-class Fenced(ZkError):
-    """Another controller has been elected: the controller epoch is not ours any more. Nothing was done."""
+class Fenced(ZkError): ...
 
 
 class BatchesFailed(ZkError):
-    """A pipelined sequence of transactions failed. Batches are named by their index in it.
+    """Batches are named by their index.
 
     done        results of the applied batches
     refused     batches that ZooKeeper refused (TransactionFailed, Fenced), or that were too big

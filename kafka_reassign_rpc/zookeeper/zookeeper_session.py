@@ -52,7 +52,7 @@ class Expired(Exception):
 
 
 class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
-    """See the table above. Hooks are called synchronously; their exceptions are logged."""
+    """Hooks are called synchronously; their exceptions are logged."""
 
     conn: ZooKeeperConnection | None
     hosts: list[tuple[str, int]]
@@ -100,8 +100,8 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         return bool(self.state.current_state == States.CONNECTED)
 
     def lease_left(self) -> float:
-        """Returns for how many seconds the session lives at least, as far as this process can know. At 0 or less: act
-        as if it were over."""
+        """For how many seconds the session lives at least, as far as this process can know. At 0 or less: act as if it
+        were over."""
         return 0.0 if self.session_id is None else self.alive_at + self.timeout - monotonic()
 
     def connection(self, session: int | None = None) -> ZooKeeperConnection:
@@ -112,7 +112,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         return self.conn
 
     async def connected_again(self, session: int) -> None:
-        """Waits until requests can be sent in this session. Raises SessionOver as soon as it is over."""
+        """Raises SessionOver as soon as the session is over."""
         while True:
             changed = self._changed
             try:
@@ -131,7 +131,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         return self.xid
 
     async def start(self) -> None:
-        """Begins to connect and waits until connected. Call it with a timeout; then `close`."""
+        """Waits until connected: call it with a timeout; then `close`."""
         if not self.started:
             self.started = True
             self.repair_loop_task = asyncio.create_task(self.repair_loop())
@@ -139,7 +139,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         await self._connected.wait()
 
     async def close(self) -> None:
-        """Ends the session; if connected, its ephemeral znodes go at once. Calls no hook."""
+        """If connected, the session's ephemeral znodes go at once. Calls no hook."""
         if not self.started:
             return
         self.started = False
@@ -170,8 +170,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
     # Getting and keeping a connection
 
     async def repair_loop(self) -> None:
-        """Connects to the next host, shakes hands and reads until the connection is lost, again and again until
-        cancelled."""
+        """Connects to the next host and reads until the connection is lost, again and again."""
         failures = 0
         while True:
             since = monotonic()
@@ -202,8 +201,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         return self.hosts[self._host % len(self.hosts)]
 
     def _step_seconds(self) -> float:
-        """Returns the time for connecting and shaking hands with one host: all hosts must fit in before the lease
-        ends."""
+        """For connecting and shaking hands with one host: all hosts must fit in before the lease ends."""
         if self.session_id is None:
             return min(FIRST_STEP_SECONDS, max(self.wanted_timeout, MIN_STEP_SECONDS))
         return max(self.timeout / 3 / max(1, len(self.hosts) - 1), MIN_STEP_SECONDS)
@@ -287,11 +285,8 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         return answer[20 : 20 + max(size, 0)]
 
     async def _close_stale(self, session: int, password: bytes) -> None:
-        """Closes the session that was given up, should the server (which has just answered) still keep it. It tries
-        once.
-
-        A server that was away itself keeps the session for a whole timeout after its return.
-        """
+        """Closes, once, the session that was given up: a server that was away itself keeps it for a whole timeout after
+        its return."""
         self._stale = None
         pump = None
         with contextlib.suppress(OSError, EOFError, struct.error, ZkError):
