@@ -68,8 +68,7 @@ class AclKeeper:
             await end(self._task)
 
     async def change(self, pattern: ResourcePattern, change: Change) -> tuple[Entries, Entries]:
-        """Changes the ACLs of a pattern, at once in force. Returns those before and after. Raises as
-        AclStore.change."""
+        """At once in force. Returns the ACLs before and after. Raises as AclStore.change."""
         async with self._lock:
             before, after = await self._store.change(pattern, change)
             await self._put(pattern, after)
@@ -109,7 +108,7 @@ class AclKeeper:
                 backoff.reset()
 
     async def _load(self) -> None:
-        """Reads everything. What vanishes from ZooKeeper meanwhile is announced."""
+        """What vanishes from ZooKeeper meanwhile is announced."""
         self._stale = False
         await self._store.create_paths()
         self._last = await self._store.last_changes()

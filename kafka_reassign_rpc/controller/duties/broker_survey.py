@@ -39,9 +39,7 @@ STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 4, 5
 
 
 class _Registration:
-    """One registration of a broker, and what the broker has answered.
-
-    settings    those of `broker_settings.ASKED` that it has answered
+    """settings    those of `broker_settings.ASKED` that the broker has answered
     of_topics   what it has answered about the configs of topics; None before
     tried       whether the first attempt to ask it is over, successful or not
     refuses     whether it has refused to tell its settings
@@ -64,10 +62,7 @@ _NOTHING = _Answer()
 
 
 class BrokerSurvey:
-    """Takes the registered brokers by `set_brokers`, and keeps what is known of them.
-
-    links       how it connects to brokers
-    own         the settings that the operator gives this server, by Kafka's names
+    """own         the settings that the operator gives this server, by Kafka's names
     refuses     whether this server refuses what a policy of the brokers would have to check
     """
 
@@ -117,8 +112,8 @@ class BrokerSurvey:
 
     @property
     def last_of_topics(self) -> Mapping[int, BrokerAnswer | None]:
-        """Like `of_topics`, but a broker that has not answered again has its former answer. If no broker is registered,
-        it includes all that were."""
+        """A broker that has not answered again has its former answer. If no broker is registered, all that were are
+        included."""
         answered = {id_: one.of_topics for id_, one in self._last.items() if one.of_topics is not None}
         return {id_: answered.get(id_) for id_ in self._registered or answered}
 
@@ -154,8 +149,8 @@ class BrokerSurvey:
         await self._evaluated_until(lambda: self.lets_anybody_in is not None or self.had_time_to_say)
 
     async def all_answered(self) -> None:
-        """Waits until each registered broker has answered or refused to, at most `PATIENCE_S` after the last one has
-        come. A broker registers before it accepts connections: a first attempt that failed says nothing yet."""
+        """Waits until each has answered or refused to, at most `PATIENCE_S` after the last one has come. A broker
+        registers before it accepts connections: a first attempt that failed says nothing yet."""
         await self._evaluated_until(
             lambda: (
                 self._has_looked and all(one.of_topics is not None or one.refuses for one in self._registered.values())
@@ -171,18 +166,18 @@ class BrokerSurvey:
 
     @property
     def authorizer(self) -> str | None:
-        """Returns the class of the authorizer that any broker has; "" once each registered one has said that it has
-        none, None before."""
+        """The class of the authorizer that any broker has; "" once each registered one has said that it has none, None
+        before."""
         return broker_settings.authorizer([one.settings for one in self._registered.values()])
 
     @property
     def last_authorizer(self) -> str:
-        """Returns the class of the authorizer that any broker last had: why nobody is let in."""
+        """That any broker last had: why nobody is let in."""
         return broker_settings.authorizer(self._last_settings()) or ""
 
     @property
     def migrating(self) -> frozenset[int]:
-        """Returns those that were restarted for the migration to KRaft. One that is asked again counts as before."""
+        """Those that were restarted for the migration to KRaft. One that is asked again counts as before."""
         return broker_settings.migrating(
             {id_: one.settings for id_, one in self._last.items() if id_ in self._registered}
         )
@@ -199,10 +194,10 @@ class BrokerSurvey:
         self._go_on = asyncio.Event()
 
     def versions(self) -> Iterable[Versions]:
-        """Returns the API versions that clients may count on, each set of versions once.
+        """The API versions that clients may count on, each set once.
 
         A broker that is away, or has come back and has not answered again, counts as before: clients keep the versions
-        that they have learnt. One that has never answered counts as the oldest supported one, and before the first
+        that they have learnt. One that has never answered counts as the oldest supported one; before the first
         `set_brokers` there may be such brokers. A cluster that has had no broker counts as one of the newest.
         """
         if self._has_looked and not self._registered and not self._versions:
@@ -213,8 +208,8 @@ class BrokerSurvey:
         return found.values()
 
     def news(self) -> Sequence[str]:
-        """Returns what an operator should know about settings of brokers, each difference once until it changes;
-        nothing while some broker still has time to answer."""
+        """What an operator should know about settings of brokers, each difference once until it changes; nothing while
+        some broker still has time to answer."""
         if not self.has_asked_all:
             return ()
         answered = {id_: one.settings for id_, one in self._registered.items()}
@@ -243,7 +238,7 @@ class BrokerSurvey:
         await end(*(one.task for one in registered.values()))
 
     def _evaluate_soon(self) -> None:
-        """Evaluates the answers once for all that come in the same turn of the event loop."""
+        """Once for all answers that come in the same turn of the event loop."""
         if self._evaluation is None:
             self._evaluation = asyncio.get_running_loop().call_soon(self._evaluate)
 
@@ -319,7 +314,7 @@ class BrokerSurvey:
                             " go on without that check", name)  # fmt: skip
 
     def _warn_of_refusal(self, broker: Broker, error: ConfigsRefused) -> None:
-        """Warns once for each registration: what such a broker has stays unknown."""
+        """Once for each registration: what such a broker has stays unknown."""
         one = self._registered[broker.id]
         one.refuses = True
         if not one.tried:
@@ -367,8 +362,7 @@ def _of_topics(entries: Sequence[ConfigEntry]) -> BrokerAnswer:
 
 
 def _at_start(entry: ConfigEntry) -> str | None:
-    """Returns the static value of a config, else its default: this server knows the dynamic ones, which go before,
-    itself."""
+    """The static value, else the default: this server knows the dynamic ones, which go before, itself."""
     for synonym in entry.synonyms or ():
         if synonym.source in (STATIC_BROKER_CONFIG, DEFAULT_CONFIG):
             return synonym.value

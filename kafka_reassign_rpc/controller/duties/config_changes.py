@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 async def purge_config_changes(configs: ConfigStore, now_ms: Callable[[], int]) -> None:
-    """Until cancelled: delete announcements of config changes once all brokers have had time to read them."""
+    """Once all brokers have had time to read the announcements."""
     while True:
         await asyncio.sleep(CHANGE_EXPIRATION_MS / 1000)
         try:

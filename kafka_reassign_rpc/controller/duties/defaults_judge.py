@@ -1,7 +1,7 @@
 """Asks every live broker whether it accepts cluster-wide configs, before they are written.
 
-The registered brokers are read from ZooKeeper for each question, and again after all have answered: one that has
-registered meanwhile is asked as well. See docs/decisions/0007-brokers-judge-their-defaults.md.
+The registered brokers are read for each question, and again after all have answered: one that has registered meanwhile
+is asked as well. See docs/decisions/0007-brokers-judge-their-defaults.md.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ SHOWN = 5
 
 
 class Verdict(NamedTuple):
-    """A broker's answer. `silence` says why there is none; empty if there is one."""
+    """`silence` says why there is no answer; empty if there is one."""
 
     broker: int
     refusal: Refusal | None = None
@@ -122,8 +122,7 @@ def decide(verdicts: Sequence[Verdict]) -> None:
 
 
 def _answer(broker: int, refusal: Refusal, *, alone: bool) -> KafkaError:
-    """Returns the broker's own code and message, with its id if not all refuse, and with what already stands in the
-    way."""
+    """The broker's own code and message, with its id if not all refuse, and with what already stands in the way."""
     text = f"Broker {broker}: {refusal.error}" if alone else str(refusal.error)
     if refusal.standing:
         named = ", ".join(list(refusal.culprits)[:SHOWN])

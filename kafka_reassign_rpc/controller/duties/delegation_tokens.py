@@ -25,8 +25,7 @@ READ_TOGETHER = 100
 
 
 async def expire_delegation_tokens(zk: ZooKeeper, store: FencedZooKeeper, now_ms: Callable[[], int]) -> None:
-    """Runs at once and then every hour, until cancelled or until another server is the controller (raises
-    ControllerMoved)."""
+    """Raises ControllerMoved."""
     while True:
         try:
             await remove_expired_tokens(zk, store, now_ms)

@@ -12,10 +12,7 @@ REPLICAS_PER_S = 2_000
 
 
 class DiskSurvey:
-    """ask: all that brokers tell of their log dirs; now_ms: the wall clock.
-
-    disks  of the brokers that have answered. A silent one keeps its last answer, with its time
-    """
+    """disks  of the brokers that have answered. A silent one keeps its last answer, with its time"""
 
     def __init__(self, ask: Callable[[], Awaitable[Sample]], now_ms: Callable[[], int]) -> None:
         self._ask = ask
@@ -38,7 +35,7 @@ class DiskSurvey:
 
 
 def disks_told(found: Sample, at: int) -> dict[int, BrokerDisk]:
-    """The disks of the brokers that have answered. at: when, ms since 1970"""
+    """`at`: ms since 1970."""
     return {
         broker: BrokerDisk(at, found.held.get(broker, 0), disk.capacity, disk.free, disk.failed)
         for broker, disk in found.disks.items()

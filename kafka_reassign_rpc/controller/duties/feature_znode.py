@@ -33,7 +33,7 @@ _decoder = msgspec.json.Decoder(_Feature)
 
 
 async def ensure_feature_znode(store: FencedZooKeeper) -> None:
-    """Creates the znode if it does not exist. Raises ControllerMoved, ReloadNeeded."""
+    """Raises ControllerMoved, ReloadNeeded."""
     (found,) = await store.read([znode_paths.FEATURE])
     if found is None:
         await store.write([Create(znode_paths.FEATURE, NO_FEATURES)])

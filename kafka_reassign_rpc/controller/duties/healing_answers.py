@@ -1,4 +1,4 @@
-"""What self-healing answers operators: its status, a repair, a refusal (pure)."""
+"""What self-healing answers operators: its status, a repair, a refusal. Pure."""
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """Keeps the mark of the last control: who comes after others have controlled the cluster knows for how long.
 
-It is written when a term's failover is durable, so that a server which dies before leaves the decision about the
-waiting moves to the next one; and then from time to time: one small write.
+It is first written when a term's failover is durable, so that a server which dies before leaves the decision about the
+waiting moves to the next one.
 """
 
 import asyncio

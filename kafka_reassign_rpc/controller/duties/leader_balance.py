@@ -33,7 +33,7 @@ class LeaderBalance:
         self._changed.set()
 
     async def run(self) -> None:
-        """Runs until cancelled, or until this is no longer the controller."""
+        """Runs until this is no longer the controller."""
         while True:
             self._changed.clear()
             settings = self._loop.cluster.soft.broker_settings
@@ -51,7 +51,7 @@ class LeaderBalance:
                     return
 
     async def _rebalance(self) -> bool:
-        """Elects preferred leaders once. Returns whether this is still the controller."""
+        """Returns whether this is still the controller."""
         percentage = self._loop.cluster.soft.broker_settings.leader_imbalance_per_broker_percentage
         try:
             elected = await self._loop.submit(RebalanceLeaders(percentage))

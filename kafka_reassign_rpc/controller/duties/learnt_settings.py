@@ -15,9 +15,7 @@ from kafka_reassign_rpc.core.state.cluster import Broker
 
 
 class LearntSettings:
-    """Works for one term: `run` puts into the cluster what the survey knows.
-
-    changed         called when others are in force, with the former `delete.topic.enable`
+    """changed         called when others are in force, with the former `delete.topic.enable`
     deletion_known  set once `delete.topic.enable` is known, and at the end of the term: nobody need wait any longer
     """
 
@@ -38,7 +36,7 @@ class LearntSettings:
         survey.on_settings = self._due.set
 
     def ask_new_brokers(self) -> None:
-        """Has newly registered brokers asked, whether a watch or a reload has shown them."""
+        """Whether a watch or a reload has shown them."""
         brokers = self._loop.cluster.brokers
         if brokers != self._asked:
             self._asked = brokers

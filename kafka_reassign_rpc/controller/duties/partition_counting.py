@@ -13,7 +13,7 @@ JOINING_S = 0.5
 
 
 async def count_partitions(loop: ControllerLoop, health: PartitionHealth) -> None:
-    """Runs until cancelled. After the first time it counts only topics that have changed."""
+    """After the first time it counts only topics that have changed."""
     await _brokers_joined(loop)
     while True:
         await Pace().through(health.update(loop.cluster))

@@ -1,7 +1,7 @@
 """Allocates blocks of producer ids for brokers (Kafka's ZkProducerIdManager) and for producers that ask this server.
 
-`/latest_producer_id_block` holds the last allocated block; each allocation is a fenced compare-and-set of it.
-Allocations run one after the other, so that each block is allocated once.
+`/latest_producer_id_block` holds the last allocated block; each allocation is a fenced compare-and-set of it, one after
+the other.
 """
 
 import asyncio
@@ -31,8 +31,7 @@ class ProducerIds:
         """The mzxid of the last block that could not be read."""
 
     async def one(self) -> int:
-        """Returns an id for a producer that asks this server, from the server's own block. Raises as `allocate`
-        does."""
+        """From the server's own block. Raises as `allocate` does."""
         async with self._refilling:
             if not self._own:
                 first, count = await self.allocate(self._own_id)

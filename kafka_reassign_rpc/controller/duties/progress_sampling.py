@@ -1,8 +1,8 @@
 """Samples the progress of moves: asks brokers for the sizes of replicas, from time to time.
 
-It works only while moves are in flight or wait, and asks only the brokers that get replicas and the leaders that they
-copy from, for the topics concerned. Each broker has a connection for this beside its channel, so that a large answer
-does not delay LeaderAndIsr. A sample does without brokers that do not answer.
+It asks only the brokers that get replicas and the leaders that they copy from, for the topics concerned. Each has a
+connection for this beside its channel, so that a large answer does not delay LeaderAndIsr. A sample does without
+brokers that do not answer.
 """
 
 import asyncio
@@ -80,7 +80,7 @@ class Sample(NamedTuple):
 
 
 class ProgressSampler:
-    """`run` takes the samples; `tracker` has the figures. `record` takes the events of moves that stall or resume."""
+    """`tracker` has the figures. `record` takes the events of moves that stall or resume."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class ProgressSampler:
         self._brokers: dict[int, _AskedBroker] = {}
 
     async def run(self) -> None:
-        """Runs until cancelled, or until this is no longer the controller."""
+        """Runs until this is no longer the controller."""
         try:
             while self._settings.interval_s > 0:
                 began = self._clock()
@@ -122,7 +122,7 @@ class ProgressSampler:
         return await sample_everything(self._loop.cluster, self._client_id, self._links, EVERYTHING_WAIT_S)
 
     async def failed_log_dirs(self, brokers: Collection[int]) -> Mapping[int, ToldLogDirs]:
-        """What these brokers say of their log dirs. Nothing is asked of replicas: the answers are short."""
+        """Nothing is asked of replicas: the answers are short."""
         cluster = self._loop.cluster
         asked = [one for id_ in sorted(brokers) if (one := cluster.brokers.get(id_)) is not None]
         answers = await _ask_all(asked, {"": []}, self._client_id, self._links, WAIT_S)
@@ -191,7 +191,6 @@ def _failed(dirs: Collection[SampledLogDir] | None) -> tuple[str, ...] | None:
 def _partitions_to_ask_for(
     cluster: Cluster, wanted: dict[int, Wanted], waiting: Collection[TopicPartition]
 ) -> Iterator[None]:
-    """Fills `wanted` with the partitions to ask each registered broker for."""
     for topic in list(cluster.moving):
         for index in list(cluster.moving.get(topic, ())):
             partition = cluster.get(topic, index)
@@ -245,7 +244,7 @@ class _AskedBroker:
         self._client: RpcClient | None = None
 
     def ask(self, wanted: Mapping[str, list[int]] | None) -> None:
-        """Asks for these partitions, or for all (None). Does nothing while an earlier request has no answer."""
+        """`wanted` None: all. Does nothing while an earlier request has no answer."""
         if self.task is None:
             self.task = asyncio.create_task(self._ask(wanted), name=f"progress-{self.broker.id}")
 

@@ -20,11 +20,8 @@ class Propagation:
         self._registered: Mapping[int, Broker] = {}
 
     def round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
-        """Propagates what a round has changed.
-
-        Topics that are gone are forgotten first, as others may have their names now; then the brokers, since a follower
-        asks who its leader is.
-        """
+        """Topics that are gone are forgotten first, as others may have their names now; then come the brokers, since a
+        follower asks who its leader is."""
         for gone in applied.deleted:
             yield from self._vanished(gone)
         if self._cluster.brokers != self._registered:
@@ -65,10 +62,7 @@ class Propagation:
         self._channels.flush()
 
     def _brokers_replayed(self) -> Iterator[None]:
-        """Connects to brokers that registered and disconnects from those that are gone.
-
-        New ones learn everything. The others learn which brokers live, and which replicas are offline or online now.
-        """
+        """New brokers learn everything. The others learn which live, and which replicas are offline or online now."""
         before, registered = self._registered, self._cluster.brokers
         self._registered = registered
         new = self._channels.set_brokers(registered)
@@ -99,8 +93,7 @@ class Propagation:
                 yield
 
     def topics_appeared(self, names: Sequence[str]) -> Iterator[None]:
-        """Propagates all partitions of these topics to the brokers concerned. Followers that wait for their leader to
-        learn of a new epoch go on waiting."""
+        """Followers that wait for their leader to learn of a new epoch go on waiting."""
         for name in names:
             topic = self._cluster.topics.get(name)
             if topic is None or topic.deleting:
@@ -125,10 +118,8 @@ class Propagation:
         self._channels.flush()
 
     def log_dirs_failed(self, brokers: Collection[int]) -> Iterator[None]:
-        """Asks these brokers which of their replicas are offline, by another LeaderAndIsr for each of them.
-
-        Source: KafkaController.onBrokerLogDirFailure.
-        """
+        """Asks these brokers which of their replicas are offline, by another LeaderAndIsr for each of them
+        (KafkaController.onBrokerLogDirFailure)."""
         asked = [broker for broker in brokers if broker in self._cluster.brokers]
         for topic in list(self._cluster.topics.values()) if asked else ():
             for index, value in self._partitions(topic.name):
@@ -145,8 +136,8 @@ class Propagation:
         self._channels.flush()
 
     def _partitions(self, name: str) -> Iterator[tuple[int, Partition]]:
-        """Yields the partitions of a topic, none of one in deletion, each as it is when its turn comes: rounds may
-        change them while the caller pauses, and a former value must not replace what they have marked."""
+        """Each as it is when its turn comes: rounds may change them while the caller pauses, and a former value must
+        not replace what they have marked."""
         topic = self._cluster.topics.get(name)
         for index in () if topic is None else list(topic.partitions):
             value = self._cluster.get(name, index)
@@ -154,7 +145,7 @@ class Propagation:
                 yield index, value
 
     def _is_present(self, topic: Topic) -> bool:
-        """Whether the topic still has its name: after a pause, another one may have it."""
+        """After a pause, another topic may have the name."""
         known = self._cluster.topics.get(topic.name)
         return known is not None and known.created == topic.created
 
@@ -172,12 +163,10 @@ class Propagation:
         yield
 
     def _vanished(self, topic: Topic) -> Iterator[None]:
-        """The znodes of a topic are gone. Unless that ends its deletion, brokers learn nothing.
-
-        They go on with its replicas: nobody has said that these may go (KafkaController.processTopicChange). As a
-        deletion, it would also make them drop the offsets that groups have committed (KafkaApis,
-        handleUpdateMetadataRequest), and create the topic again for a client that asks for it.
-        """
+        """Unless that ends the topic's deletion, brokers learn nothing and go on with its replicas: nobody has said
+        that these may go (KafkaController.processTopicChange). As a deletion, it would also make them drop the offsets
+        that groups have committed (KafkaApis, handleUpdateMetadataRequest), and create the topic again for a client
+        that asks for it."""
         self._deletions.forget(topic)
         if not topic.deleting:
             self._channels.topic_vanished(topic.name)

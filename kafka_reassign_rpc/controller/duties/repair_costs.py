@@ -18,7 +18,8 @@ Sizes = Mapping[TopicPartition, int]
 
 
 def add_up(cluster: Cluster, sizes: Sizes, sums: defaultdict[int, CostSum]) -> Iterator[None]:
-    """Fill `sums` by broker that is lost, in part or whole: what repairs that wait will copy, and what others would."""
+    """Fills `sums` by broker that is lost, in part or whole: what repairs that wait will copy, and what others
+    would."""
     for topic in list(cluster.topics.values()):
         for index in list(topic.partitions):
             yield

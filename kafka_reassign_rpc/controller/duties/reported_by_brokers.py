@@ -20,10 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class ReportedByBrokers:
-    """The `controller_channel.broker_reports.BrokerReports` of a term.
-
-    `log_dirs_changed` is called when replicas went offline or came back.
-    """
+    """`log_dirs_changed` is called when replicas went offline or came back."""
 
     def __init__(
         self,

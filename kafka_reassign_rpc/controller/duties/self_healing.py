@@ -7,8 +7,8 @@
    are durable, and start chunk by chunk. The failures are forgotten.
 
 A controller that dies on the way leaves failures for its successor. Replicas whose moves wait or move by then do not
-count as lost, so nothing is repaired twice. When a broker returns, the moves of its repair that have not started leave
-the queue.
+count as lost, so nothing is repaired twice. When a broker returns, moves of its repair that have not started leave the
+queue.
 """
 
 import asyncio
@@ -73,9 +73,7 @@ PLANNING = PlanOptions(lead_first=False, weights=GoalWeights(time=0.0))
 
 
 class Healer:
-    """`run` is its one task; `status` and `heal` answer operators.
-
-    last_diagnosed  failed brokers and repairs as last diagnosed, in numbers
+    """last_diagnosed  failed brokers and repairs as last diagnosed, in numbers
     started_with    the server's settings; the cluster's dynamic configs go before them
     sample          asks brokers for the sizes of their replicas
     throughput      observed replication throughput
@@ -113,12 +111,12 @@ class Healer:
         self._wake.set()
 
     def nothing_moves(self) -> None:
-        """No move is in flight or waits any more: if there was a repair, it has ended."""
+        """If there was a repair, it has ended."""
         if self._memory.repairs:
             self._wake.set()
 
     async def run(self) -> None:
-        """Runs until cancelled, or until this is no longer the controller."""
+        """Runs until this is no longer the controller."""
         while self._loop.is_open:
             self._wake.clear()
             pause: float | None = DIAGNOSE_EVERY_S
@@ -132,7 +130,7 @@ class Healer:
                     await self._wake.wait()
 
     async def diagnose_and_heal(self) -> float | None:
-        """Diagnoses once, and heals or prepares. Returns after how many seconds to diagnose again if nothing happens.
+        """Heals or prepares. Returns after how many seconds to diagnose again if nothing happens.
 
         Raises PlanError if brokers came back meanwhile, KafkaError if repairs are held back by now, or if this is no
         longer the controller.
@@ -153,7 +151,7 @@ class Healer:
         return self._pause(found)
 
     async def ask_for_sizes(self) -> None:
-        """Ask what the replicas of lost brokers take: at once for one that is newly lost, then from time to time while
+        """What the replicas of lost brokers take: at once for one that is newly lost, then from time to time while
         somebody looks."""
         found = self._last_report
         lost = frozenset() if found is None else frozenset(found.lost) | {one.broker for one in found.repairs}
@@ -176,7 +174,7 @@ class Healer:
 
     @property
     def last_status(self) -> HealingStatus | None:
-        """Returns the status as last diagnosed, which costs nothing; None before the first diagnosis."""
+        """Costs nothing; None before the first diagnosis."""
         return None if self._last_report is None else self._status_of(self._last_report)
 
     def _status_of(self, found: FailedBrokersReport) -> HealingStatus:
@@ -215,10 +213,8 @@ class Healer:
         return await in_turns(healing_answers.shown(queued.moves, queued.left_out, prepared.sizes, rate))
 
     async def approve(self, brokers: Collection[int] | None, by: Requester) -> ApprovalOutcome:
-        """Lets the repairs of these brokers start that wait for approval. None: all.
-
-        Raises PolicyViolation if something holds repairs back.
-        """
+        """Lets the repairs of these brokers start that wait for approval. None: all. Raises PolicyViolation if
+        something holds repairs back."""
         found = await self._loop.submit(ApproveRepairs(brokers, self._started_with, by))
         if found.held_back is not None:
             raise healing_answers.nothing_is_healed(found.held_back)
@@ -226,7 +222,7 @@ class Healer:
         return found.outcome
 
     def _pause(self, found: FailedBrokersReport) -> float | None:
-        """Returns the seconds until the next diagnosis if nothing happens; None waits without end."""
+        """Seconds until the next diagnosis if nothing happens; None waits without end."""
         if not any((found.lost, found.damaged, found.waiting, found.moving, found.gone)):
             return DIAGNOSE_MOVES_EVERY_S if self._loop.cluster.moving or self._loop.cluster.queue.names else None
         due = found.diagnosis.due_ms
@@ -258,10 +254,8 @@ class Healer:
         return found
 
     async def _heal(self, brokers: tuple[int, ...], by: Requester) -> tuple[PreparedRepair, QueuedRepair]:
-        """Queues the repair of these brokers. One repair runs at a time: the next one knows its queued moves.
-
-        Raises PolicyViolation if repairs are held back by the time that this one is planned.
-        """
+        """One repair runs at a time: the next one knows its queued moves. Raises PolicyViolation if repairs are held
+        back by the time that this one is planned."""
         async with self._repairs:
             prepared = self._prepared_for(brokers) or await self._prepare(brokers)
             self._prepared = None
@@ -321,17 +315,15 @@ class Healer:
 
 
 def _free(topics: list[PlannerTopic]) -> Iterator[None]:
-    """Frees the planner's input topic by topic: freeing all partitions at once takes too long."""
+    """Freeing all partitions at once takes too long."""
     while topics:
         topics.pop()
         yield
 
 
 class _Coming(NamedTuple):
-    """What moves, waiting or not, have yet to copy to each broker: bytes, and replicas of unknown size.
-
-    The copied part of a replica counts as well: brokers are asked only for the sizes of leaders.
-    """
+    """What moves, waiting or not, have yet to copy to each broker: bytes, and replicas of unknown size. The copied part
+    of a replica counts as well: brokers are asked only for the sizes of leaders."""
 
     bytes: Counter[int]
     unknown: Counter[int]
@@ -346,9 +338,8 @@ def _topics(
     waiting: dict[TopicPartition, PlannedMove],
     stand_ins: set[int],
 ) -> Iterator[None]:
-    """Fill `found` with the planner's input: each partition has the replicas that its move, waiting or not, leads to.
-
-    Fill `waiting` with the moves of others that wait and would take lost replicas from the `repaired` brokers: they are
+    """Fills `found` with the planner's input: each partition has the replicas that its move, waiting or not, leads to;
+    and `waiting` with the moves of others that wait and would take lost replicas from the `repaired` brokers: they are
     as good as what the planner finds, and somebody wants them.
 
     To the planner a replica on a failed log dir is one on a dead broker, the `_stand_in` of its own. Those go into

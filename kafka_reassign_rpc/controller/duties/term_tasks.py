@@ -17,9 +17,7 @@ MOVED = "another server is the controller, or may be"
 
 
 class Duty(NamedTuple):
-    """What a term does beside its loop, until it ends.
-
-    run         works until it is cancelled; what it raises ends the term
+    """run         works until it is cancelled; what it raises ends the term
     stop        called first at the end of the term, whether `run` has begun or not: nobody may wait for the duty
     at_once     it begins with the loop, and not only after the failover
     """
@@ -31,7 +29,7 @@ class Duty(NamedTuple):
 
 
 class TermTasks:
-    """Runs the loop and the duties of a term. `end_term` ends the term, `stop` all that runs."""
+    """`end_term` ends the term, `stop` all that runs."""
 
     def __init__(self) -> None:
         self.why = MOVED
@@ -48,7 +46,7 @@ class TermTasks:
         return self._over.is_set()
 
     def end_term(self, why: str = MOVED) -> None:
-        """Ends the term: another server is the controller, or may be, or for another reason."""
+        """Another server is the controller, or may be, or for another reason."""
         if not self._over.is_set():
             self.why = why
             self._over.set()
@@ -80,7 +78,7 @@ class TermTasks:
         self.begin(Pace().through(steps))
 
     def begin(self, work: Work, name: str | None = None) -> None:
-        """Begins work that has to be done once, beside everything else; not after the end."""
+        """For work that has to be done once, beside everything else; not after the end."""
         if self._is_stopped:
             work.close()
             return
@@ -90,7 +88,7 @@ class TermTasks:
         task.add_done_callback(lambda _: work.close())  # it was never awaited if it was cancelled before it began
 
     async def stop(self) -> None:
-        """Ends the term, and all that runs, the last first. It waits for all together: none holds up the others."""
+        """The last first. It waits for all together: none holds up the others."""
         self.end_term()
         self._is_stopped = True
         for duty in reversed(self._duties):

@@ -5,8 +5,8 @@
     in removal     all replicas are deleted; `controller.zookeeper_store.topic_removal` removes the znodes, once
     gone           `topic_commands.TopicsVanished` takes the topic out of the cluster
 
-A new topic may get the name of one that is gone while confirmations and notices of that one are still under way. So
-`Topic.created` says which topic of that name is meant. Topics that one transaction has created share that number.
+A new topic may get the name of one that is gone while confirmations of that one are still under way: `Topic.created`
+says which is meant. Topics that one transaction has created share that number.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -44,7 +44,7 @@ class TopicDeletions:
         self._strays_total = 0
 
     def confirm(self, broker: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
-        """The broker has deleted these replicas. Those of topics that are not in deletion (any more) do not count."""
+        """Those of topics that are not in deletion (any more) do not count."""
         topics: dict[str, Topic] = {}
         for name, stop in stops.items():
             topic = self._cluster.topics.get(name.topic)
@@ -59,17 +59,17 @@ class TopicDeletions:
         return self._cluster.soft.broker_settings.delete_topic_enable is True
 
     def is_waiting(self, topic: Topic) -> bool:
-        """Whether the topic's replicas are to be deleted now: it is in deletion, and not in removal yet."""
+        """Whether the topic is in deletion, and not in removal yet."""
         return topic.deleting and self.is_enabled and _key(topic) not in self._in_removal
 
     def remaining(self, topic: Topic) -> Iterator[tuple[int, int]]:
-        """Yields (partition, broker) of the replicas to delete; nothing if the topic waits for none."""
+        """(partition, broker) of the replicas to delete."""
         if self.is_waiting(topic):
             confirmed = self._confirmed.get(_key(topic), set())
             yield from replicas_to_delete(self._cluster, topic.name, confirmed, self._own_id)
 
     def strays(self, topic: Topic) -> Iterator[tuple[int, int]]:
-        """Yields (partition, broker) of logs that may be left on other brokers, and are deleted with the topic: at most
+        """(partition, broker) of logs that may be left on other brokers, and are deleted with the topic: at most
         `MOST_STRAYS` of all topics in deletion. (The logs of others stay, as always in Kafka.)"""
         key, count = _key(topic), len(returned_since(self._cluster, topic)) * len(topic.partitions)
         known = self._strays.get(key, 0)

@@ -1,7 +1,5 @@
-"""Removes znodes that nobody needs any more: of topics whose deletion is over, of marks and records without a topic.
-
-If others change them meanwhile, it tries again after a pause.
-"""
+"""Removes znodes that nobody needs any more: of topics whose deletion is over, of marks and records without a topic. If
+others change them meanwhile, it tries again after a pause."""
 
 import asyncio
 import logging
@@ -28,10 +26,8 @@ LONGEST_BACKOFF_S = 5.0
 
 
 class TopicRemovals:
-    """`begin` removes a topic; `run` removes the marks of `/admin/delete_topics` that mark none.
-
-    `given_up` is called with a topic that is not in deletion any more.
-    """
+    """`begin` removes a topic; `run` removes the marks of `/admin/delete_topics` that mark none. `given_up` is called
+    with a topic that is not in deletion any more."""
 
     def __init__(
         self,
@@ -56,10 +52,8 @@ class TopicRemovals:
         self._marks_found.set()
 
     async def tidy_up(self, orphans: Iterable[TopicPartition]) -> None:
-        """Removes what an earlier controller has left, before clients are served.
-
-        `orphans` are partitions that do not exist, and have move records.
-        """
+        """Removes what an earlier controller has left, before clients are served. `orphans` do not exist, and have move
+        records."""
         cluster = self._loop.cluster
         try:
             await self._store.write(znode_writes.record_removal(cluster, name) for name in orphans)

@@ -5,10 +5,8 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 
 
 async def watched_children(zk: ZooKeeper, path: str, *, many: bool = False) -> list[str]:
-    """Returns the children of a znode, if it exists. A watch reports the next change of the children, or the creation.
-
-    For `many` see `ZooKeeper.children`.
-    """
+    """Empty if the znode does not exist. A watch reports the next change of the children, or the creation. `many`: see
+    `ZooKeeper.children`."""
     while True:
         try:
             return await zk.children(path, watch=True, many=many)

@@ -1,4 +1,4 @@
-"""Decodes znodes whose content may be large off the event loop, which others wait for."""
+"""Decodes znodes whose content may be large off the event loop."""
 
 import asyncio
 from collections.abc import Callable

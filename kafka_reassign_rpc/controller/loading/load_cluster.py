@@ -1,7 +1,5 @@
-"""Reads the cluster from ZooKeeper in bulk: a failover costs a few round trips, not one for each partition.
-
-A znode that cannot be decoded is logged with its path and left out; everything else is read.
-"""
+"""Reads the cluster from ZooKeeper in bulk: a failover costs a few round trips, not one for each partition. A znode
+that cannot be decoded is logged with its path and left out."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -51,9 +49,7 @@ REPORTED_NAMES = 10
 
 
 class LoadedCluster(NamedTuple):
-    """What ZooKeeper holds.
-
-    orphans   move records of partitions that do not exist
+    """orphans   move records of partitions that do not exist
     parents   existing paths without content of their own: the parents of records, and of states not yet written
     since     the last transaction before the reads: watches that are placed from there miss nothing
     problems  of the batch and the queue
@@ -67,8 +63,7 @@ class LoadedCluster(NamedTuple):
 
 
 async def read_cluster(zk: ZooKeeper, settings: Callable[[], BrokerSettings] = lambda: KAFKA_DEFAULTS) -> LoadedCluster:
-    """Reads everything, after a sync. `settings` returns those in force after the read, which say what deletion marks
-    mean."""
+    """Syncs first. `settings` returns those in force after the read, which say what deletion marks mean."""
     await zk.sync()
     since = zk.last_zxid
     names = await children(zk, znode_paths.TOPICS)
@@ -149,7 +144,7 @@ async def read_cluster(zk: ZooKeeper, settings: Callable[[], BrokerSettings] = l
 
 
 async def read_admin(zk: ZooKeeper, *, batch: bool = True, watch: bool = False) -> AdminZnodes:
-    """Reads KIP-236's znodes, without the batch if `batch` is false. `watch`: watches report their next change."""
+    """KIP-236's znodes. `watch`: watches report their next change."""
     disabled_by_znode = await zk.exists(znode_paths.REASSIGN_CANCEL, watch=watch)
     cancel = await zk.exists(znode_paths.CANCEL_IN_PROGRESS, watch=watch)
     found, problems = await _read_batch(zk) if batch else (None, [])
@@ -187,8 +182,8 @@ def _entries(data: bytes, path: str) -> tuple[dict[TopicPartition, BatchEntry], 
 async def read_failures(
     zk: ZooKeeper, parent: str, decode: Callable[[bytes, str], T], made: Callable[[int], T]
 ) -> tuple[dict[int, T], frozenset[int]]:
-    """Returns what failed of which broker, with the time of first notice (ms since 1970), and brokers whose znode
-    cannot be deleted.
+    """What failed of which broker, with the time of first notice (ms since 1970), and brokers whose znode cannot be
+    deleted.
 
     made    what counts if a znode cannot be decoded; its argument is the creation time of the znode
     """
@@ -218,7 +213,7 @@ async def read_failures(
 
 
 async def read_brokers(zk: ZooKeeper, *, watch: bool = False) -> Mapping[int, Broker]:
-    """Returns registered brokers by id. `watch`: watches report the next change of the set or of a broker."""
+    """`watch`: watches report the next change of the set or of a broker."""
     names = await children(zk, znode_paths.BROKER_IDS, watch=watch)
     places = [f"{znode_paths.BROKER_IDS}/{name}" for name in names]
     since = zk.last_zxid
@@ -240,8 +235,8 @@ async def read_brokers(zk: ZooKeeper, *, watch: bool = False) -> Mapping[int, Br
 
 
 async def read_servers(zk: ZooKeeper, *, watch: bool = False) -> frozenset[int]:
-    """Returns the ids that servers of this product have taken, whether they run or not. `watch`: a watch reports the
-    next change."""
+    """The ids that servers of this product have taken, whether they run or not. `watch`: a watch reports the next
+    change."""
     found: set[int] = set()
     for parent in znode_paths.SERVERS:
         names = await watched_children(zk, parent) if watch else await children(zk, parent)

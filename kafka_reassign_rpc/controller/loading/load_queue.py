@@ -1,4 +1,4 @@
-"""Reads KIP-236's queue from ZooKeeper: all of it, or the root znodes that others may have changed."""
+"""Reads KIP-236's queue: all of it, or the root znodes that others may have changed."""
 
 from typing import NamedTuple
 

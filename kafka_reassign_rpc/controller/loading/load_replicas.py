@@ -16,8 +16,7 @@ AT_ONCE = 1000
 
 
 async def read_topics_on(zk: ZooKeeper, broker: int) -> Collection[Topic]:
-    """Returns the whole topics with a replica on this broker. Leaves out those that cannot be decoded. Raises
-    ZkError."""
+    """Leaves out topics that cannot be decoded. Raises ZkError."""
     names = await zk.children(znode_paths.TOPICS, many=True)
     digits = b"%d" % broker
     holding = []

@@ -36,7 +36,7 @@ UNREADABLE = MoveRecord(target=(), original=(NO_LEADER,))
 
 
 class ReadRecord(NamedTuple):
-    """A move record with its mzxid, which shows whether the topic znode was written since."""
+    """Its mzxid shows whether the topic znode was written since."""
 
     move: MoveRecord
     changed: int
@@ -52,8 +52,8 @@ class ReadTopics(NamedTuple):
 async def read_topics(
     zk: ZooKeeper, names: Collection[str] | None, moves: Mapping[TopicPartition, ReadRecord] | None = None
 ) -> ReadTopics:
-    """Reads topics with the states of their partitions; None: all topics. Leaves out those that do not exist, and those
-    with names that Kafka does not allow: no answer has room for some of them, and Kafka cannot have made them."""
+    """`names` None: all topics. Leaves out those that do not exist, and those with names that Kafka does not allow: no
+    answer has room for some of them, and Kafka cannot have made them."""
     pace = Pace()
     wanted: list[str] = []
     for name in await children(zk, znode_paths.TOPICS) if names is None else names:
@@ -98,10 +98,8 @@ async def _stateless_since(
     partitions: Mapping[str, Mapping[int, Partition]],
     pace: Pace,
 ) -> dict[str, int]:
-    """`Topic.stateless_since` of the topics for which it is known.
-
-    A znode counts all changes of its children: where they are as many as its children, none has ever been deleted.
-    """
+    """`Topic.stateless_since`, where it is known: where a znode counts as many changes of its children as it has
+    children, none has ever been deleted."""
     new, grown = dict[str, int](), dict[str, int]()
     for name, (_, stat) in topics.items():
         with_state = sum(value.partition_epoch >= 0 for value in partitions[name].values())
@@ -149,7 +147,7 @@ async def _read_partitions(
 
 
 async def read_states(zk: ZooKeeper, names: Sequence[TopicPartition]) -> dict[TopicPartition, LoadedState]:
-    """Reads the states of these partitions, without those that do not exist or cannot be decoded."""
+    """Leaves out those that do not exist or cannot be decoded."""
     places = [znode_paths.partition_state(*name) for name in names]
     states = {}
     for name, path, read in zip(names, places, await zk.multi_get(places), strict=True):
@@ -172,8 +170,7 @@ class _Chunk(NamedTuple):
 async def _read_states(
     zk: ZooKeeper, names: Iterator[TopicPartition]
 ) -> AsyncIterator[Iterable[tuple[TopicPartition, str, tuple[bytes, Stat] | None]]]:
-    """Yields the state znodes of partitions in chunks. While the caller works on one chunk, ZooKeeper reads the
-    next."""
+    """While the caller works on one chunk, ZooKeeper reads the next."""
     chunk = _ask_for_states(zk, names)
     try:
         while chunk is not None:
@@ -216,7 +213,7 @@ class ReadMoves(NamedTuple):
 
 
 async def read_moves(zk: ZooKeeper, names: Collection[str] | None = None) -> ReadMoves:
-    """Reads the move records of these topics, or all (None). An empty one that has children records no move."""
+    """Of these topics, or all (None). An empty record that has children records no move."""
     topics = await children(zk, znode_paths.REASSIGNMENTS) if names is None else list(names)
     parents = [znode_paths.reassignment_topic(topic) for topic in topics]
     there: set[str] = set()

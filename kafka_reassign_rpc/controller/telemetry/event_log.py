@@ -7,12 +7,14 @@
 
 Numbers increase by one from event to event, over both kinds and also over a restart. A gap stands for events that could
 not be written, or for refusals that are deleted by now. In a directory of release 0.1.0 the first kind of file has
-refusals too; they are read there. Written lines have reached the operating system, so they survive the end of the
-process. They are not synced to the disk: after a loss of power the last seconds may be missing. The next start removes
-an incomplete last line. Only one process writes to a directory at a time.
+refusals too; they are read there.
 
-The files hold who asked for what: their owner alone may read them and their folder, or the group too. The next
-start corrects files that an earlier release left open, and the folder where nothing but the log is in it.
+Written lines have reached the operating system, so they survive the end of the process, but are not synced: after a
+loss of power the last seconds may be missing. The next start removes an incomplete last line. Only one process writes
+to a directory at a time.
+
+The files hold who asked for what: their owner alone may read them and their folder, or the group too. The next start
+corrects files that an earlier release left open, and the folder where nothing but the log is in it.
 
 All methods block, and may be called from any thread.
 """
@@ -68,7 +70,7 @@ class EventsLost(OSError):
 
 
 class EventLog:
-    """Call `open` first; then `append` and `read`. All methods raise OSError as the system does.
+    """Call `open` first. All methods raise OSError as the system does.
 
     file_bytes     the log begins a new file before one grows beyond this
     files          how many files of decisions are kept
@@ -95,7 +97,7 @@ class EventLog:
         self._lock = Lock()
 
     def open(self) -> None:
-        """Finds the number to go on with. Raises BlockingIOError if another process writes to the directory."""
+        """Raises BlockingIOError if another process writes to the directory."""
         is_new = make_folder(self.directory, self._rights)
         self._lock_file = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, self._rights.file)
         fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -137,10 +139,8 @@ class EventLog:
             self._lock_file = -1
 
     def append(self, decisions: bytes, refusals: bytes, first: int, after: int) -> None:
-        """Writes whole lines: the events from `first` up to `after`, in two parts. Raises EventsLost.
-
-        Of each part all lines are written, or none.
-        """
+        """Writes whole lines: the events from `first` up to `after`, in two parts. Of each part all lines are written,
+        or none. Raises EventsLost."""
         lost, reason = 0, None
         with self._lock:
             self.next_seq = after
@@ -154,10 +154,8 @@ class EventLog:
             raise EventsLost(lost, reason) from reason
 
     def read(self, first: int, max_bytes: int) -> EventLogPage:
-        """Returns events from number `first` on, as far as they are kept; at least one if there is any.
-
-        `first` below 0 returns no events, only the number of the next one.
-        """
+        """Events from number `first` on, as far as they are kept; at least one if there is any. `first` below 0: none,
+        only the number of the next one."""
         with self._lock:
             series = [list(files.files) for files in (self._decisions, self._refusals) if files.files]
             sizes = [[file.size for file in files] for files in series]

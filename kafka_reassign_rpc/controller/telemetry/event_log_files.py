@@ -33,7 +33,7 @@ GROUP_READS = LogRights(0o640, 0o750)
 
 
 def make_folder(path: Path, rights: LogRights) -> bool:
-    """Makes a folder with these rights, unless it exists. Returns whether it is new. Raises OSError."""
+    """Returns whether it is new. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         path.mkdir(rights.folder)
@@ -46,7 +46,7 @@ def make_folder(path: Path, rights: LogRights) -> bool:
 
 
 class LogFile:
-    """One file. `marks` has (number, offset) of some lines, the first among them; None before the file was scanned."""
+    """`marks` has (number, offset) of some lines, the first among them; None before the file was scanned."""
 
     def __init__(self, path: Path, first: int) -> None:
         self.path = path
@@ -75,11 +75,11 @@ class LogFiles:
 
     @property
     def first(self) -> int | None:
-        """Returns the number from which on the series has all its events; None if it has no files."""
+        """From this number on the series has all its events; None if it has no files."""
         return self.files[0].first if self.files else None
 
     def open(self) -> int:
-        """Finds the files. Returns the number after the last event. Raises OSError."""
+        """Returns the number after the last event. Raises OSError."""
         paths = sorted(self._directory.glob(f"{self._name}-{'[0-9]' * DIGITS}.jsonl"))
         self.files = [LogFile(path, int(path.stem[-DIGITS:])) for path in paths]
         for file in self.files:
@@ -142,7 +142,7 @@ class LogFiles:
 
 
 def lines_of(files: list[LogFile], sizes: list[int], first: int) -> Iterator[tuple[int, bytes]]:
-    """Yields numbers and lines of the events from number `first` on, of the first bytes of each file. Blocks."""
+    """Numbers and lines of the events from number `first` on, of the first bytes of each file. Blocks."""
     start = max(0, bisect_right([file.first for file in files], first) - 1)
     for file, size in zip(files[start:], sizes[start:], strict=True):
         yield from _lines(file, size, first)
@@ -173,7 +173,7 @@ def _scan(file: LogFile) -> int:
 
 
 def _lines(file: LogFile, size: int, first: int) -> Iterator[tuple[int, bytes]]:
-    """Yields events of a file from number `first` on, within its first `size` bytes. A removed file has none."""
+    """Within the file's first `size` bytes. A removed file has none."""
     try:
         if file.marks is None:
             _scan(file)
@@ -194,6 +194,6 @@ def _lines(file: LogFile, size: int, first: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _seq(line: bytes) -> int | None:
-    """Returns the number of the event in a line; None if the line is not an event."""
+    """None if the line is not an event."""
     number, comma, _ = line[len(START) : len(START) + DIGITS].partition(b",")
     return int(number) if comma and line.startswith(START) and number.isdigit() and line.endswith(b"}\n") else None

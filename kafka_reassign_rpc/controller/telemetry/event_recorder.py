@@ -53,7 +53,7 @@ class EventCounter(Protocol):
         """Counts an event of the time `at`, ms."""
 
     def observe_duration(self, what: str, seconds: float) -> None:
-        """A round or a commit took so many seconds."""
+        """Of a round or a commit."""
 
 
 class Notifier(Protocol):
@@ -84,13 +84,10 @@ ObserveDuration = Callable[[str, float], None]
 
 
 class EventRecorder:
-    """Records events in their order, in a task of its own.
-
-    `record` returns at once. The recorder reads the events later, slice by slice, so they must not change.
+    """`record` returns at once. The recorder reads the events later, slice by slice, so they must not change.
 
     event_log   None: events are not written
     server      id of this server
-    counter     counts the events
     notifier    tells others of some
     lost        number of events that could not be written
     """
@@ -121,7 +118,7 @@ class EventRecorder:
         self._failing = False
 
     async def open(self) -> None:
-        """Opens the event log, if there is one. If that fails, logs a warning and goes on without it."""
+        """If the event log cannot be opened, logs a warning and goes on without it."""
         if self.event_log is not None:
             await self._open(self.event_log)
         if self._notifier is not None:
@@ -206,7 +203,7 @@ class EventRecorder:
                 log.info("%s: %d more, which stand in the event log and the counters alone", name, number - LINES)
 
     def _admits(self, epoch: int, at: int, event: Event) -> bool:
-        """Whether to record the event: every decision, and refusals up to a rate. The others are reported later."""
+        """Every decision, and refusals up to a rate. The others are reported later."""
         if event.event not in _REFUSALS or event.event == catalogue.REFUSALS_LEFT_OUT:
             return True
         if self._limit.admits(event, at):
@@ -287,24 +284,21 @@ _ID_LISTS = ("target", "original", "replicas")
 
 
 def _with_whole_characters(event: Event) -> Event:
-    """Writes halves of characters as escapes: JSON may have them, UTF-8 may not."""
+    """JSON may have halves of characters, UTF-8 may not: they become escapes."""
     texts = {name: text for name in _TEXTS if (text := getattr(event, name)) is not None}
     return replace(event, **{name: text.encode(errors="backslashreplace").decode() for name, text in texts.items()})
 
 
 def level(event: Event) -> int:
-    """Returns the level of an event's line on standard error, from the catalogue.
-
-    A controller that was stopped resigns without a reason: nobody has to act on that.
-    """
+    """From the catalogue. A controller that was stopped resigns without a reason: nobody has to act on that."""
     if event.event == catalogue.CONTROLLER_RESIGNED and event.reason is None:
         return logging.INFO
     return _LEVELS[event.event]
 
 
 def line(event: Event, at: int) -> str:
-    """Returns an event that happened `at` (ms) as a line for people: `move.completed orders-3: to [4, 5, 6], 150.0 MB
-    in 19 s; drain of broker 1 (controller)`."""
+    """For people: `move.completed orders-3: to [4, 5, 6], 150.0 MB in 19 s; drain of broker 1 (controller)`. `at`:
+    ms."""
     text = event.event
     if event.topic is not None:
         text += f" {event.topic}" if event.partition is None else f" {event.topic}-{event.partition}"

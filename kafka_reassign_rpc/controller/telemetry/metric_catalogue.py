@@ -1,7 +1,7 @@
 """Every metric that `/metrics` shows: its name, its kind, its labels and what it means.
 
-A metric gets its name here and nowhere else. To add a metric, add a constant here and to `METRICS`, and its value in
-`metrics.py`. The page itself and `docs/metrics.md` follow this catalogue.
+A metric gets its name here and nowhere else: add a constant here and to `METRICS`, and its value in `metrics.py`. The
+page itself and `docs/metrics.md` follow this catalogue.
 """
 
 from typing import NamedTuple
@@ -10,12 +10,8 @@ COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
 
 
 class MetricType(NamedTuple):
-    """One metric.
-
-    name     as Prometheus shows it: a counter's ends with `_total`; a histogram's has `_bucket`, `_sum`, `_count` added
-    kind     COUNTER, GAUGE or HISTOGRAM
-    labels   names of its labels
-    """
+    """`name` is as Prometheus shows it: a counter's ends with `_total`; a histogram's has `_bucket`, `_sum`, `_count`
+    added. `kind`: COUNTER, GAUGE or HISTOGRAM."""
 
     name: str
     kind: str

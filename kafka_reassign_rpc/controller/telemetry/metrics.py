@@ -1,7 +1,7 @@
 """What a server shows of itself over HTTP: metrics in Prometheus' format, its health, and whether it is ready.
 
-Events and durations are counted as they happen. Gauges are read from the server at each scrape, which never walks over
-partitions: the cluster knows how many of them move. `metric_catalogue` has the names.
+Events and durations are counted as they happen. Gauges are read at each scrape, which never walks over partitions: the
+cluster knows how many of them move. `metric_catalogue` has the names.
 """
 
 import platform
@@ -79,13 +79,13 @@ class Metrics:
             self._durations.observe(max(0, at - event.started) / 1000)
 
     def observe_duration(self, what: str, seconds: float) -> None:
-        """A ROUND, a COMMIT or a PAUSE of the event loop took so many seconds."""
+        """`what`: a ROUND, a COMMIT or a PAUSE of the event loop."""
         self._times[what].observe(seconds)
 
     def show(
         self, status: Callable[[], ServerStatus], stats: Callable[[], ServerStats], api_names: Mapping[int, str]
     ) -> None:
-        """From now on the page also shows the server's status and counters. `api_names` is by API key."""
+        """From now on the page also shows these. `api_names` is by API key."""
         self.registry.register(_ReadAtScrape(status, stats, api_names))
 
     def page(self) -> HttpPage:
@@ -93,7 +93,7 @@ class Metrics:
 
 
 class _WithoutCreationTimes(Collector):
-    """A registry's metrics without the time at which each counter was made: those are half of all lines."""
+    """Without the time at which each counter was made: those are half of all lines."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -105,8 +105,8 @@ class _WithoutCreationTimes(Collector):
 
 
 def metrics_of_clusters(of_each: Mapping[str, Metrics]) -> Steps[HttpPage]:
-    """The metrics of several clusters by their names, each sample with the label `cluster`; those of the process once,
-    without it. Of fifty clusters it is long work."""
+    """Each sample has the label `cluster`; those of the process stand once, without it. Of fifty clusters it is long
+    work."""
     families: dict[str, list[bytes]] = {}
     for cluster, metrics in of_each.items():
         for metric in _WithoutCreationTimes(metrics.registry).collect():
@@ -140,7 +140,7 @@ class _ReadAtScrape(Collector):
         self._api_names = api_names
 
     def describe(self) -> Iterable[Metric]:
-        """Yields nothing: the registry would have to read the values to learn the names."""
+        """The registry would have to read the values to learn the names."""
         return ()
 
     def collect(self) -> Iterable[Metric]:

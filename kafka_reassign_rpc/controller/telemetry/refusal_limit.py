@@ -1,7 +1,7 @@
 """How many refusals a second the event log and standard error take: anybody can cause as many as he likes.
 
-Each address may have a number at once, and some more each second; so may all addresses together. Refusals of znodes,
-which nobody without rights in ZooKeeper can cause, have a limit of their own. Pure: the caller passes the time in.
+Each address may have a number at once, and some more each second; so may all together. Refusals of znodes, which nobody
+without rights in ZooKeeper can cause, have a limit of their own. Pure: the caller passes the time in.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ class _Bucket:
         self._now = now
 
     def left(self, now: int) -> float:
-        """Returns how many refusals are allowed now. A clock that goes back adds none."""
+        """A clock that goes back adds none."""
         more = max(0, now - self._now) / 1000 * self._allowed.per_second
         self._left = min(self._allowed.at_once, self._left + more)
         self._now = now
@@ -60,7 +60,7 @@ class RefusalLimit:
         self._left_out: Counter[str] = Counter()
 
     def admits(self, event: Event, now: int) -> bool:
-        """Whether to record this refusal. `now` is in ms since 1970."""
+        """`now` is in ms since 1970."""
         address = event.address
         if address is None:
             admitted = self._takes(now, self._znodes)

@@ -20,8 +20,7 @@ Values = Mapping[tuple[str, ...], float]
 
 
 class ServerStatus(NamedTuple):
-    """
-    document        the status document
+    """document        the status document
     connected       whether the ZooKeeper session, or the cluster that is watched, answers
     round_trip      seconds that ZooKeeper took for its last answer
     events_lost     events that could not be written to the event log
@@ -45,7 +44,7 @@ class ServerStatus(NamedTuple):
 
 
 def values_of(status: ServerStatus) -> Iterator[tuple[MetricType, Values]]:
-    """Each gauge with its values; none where they are not known."""
+    """A gauge has no values where they are not known."""
     document = status.document
     yield from _single(_of_process(status), is_known=True)
     is_seen = not status.only_looks or document.totals is not None

@@ -1,7 +1,7 @@
 """Looks up the names of receivers in threads of its own.
 
-A name server that hangs takes half a minute to fail: in the threads that the whole process shares it would hold up
-everything else, just when somebody has to be notified of it. No thread here outlives the process, or holds up its end.
+A name server that hangs takes half a minute to fail: in the threads of the whole process it would hold up everything
+else, just when somebody has to be notified of it. No thread here outlives the process, or holds up its end.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""One receiver of notifications: tells it what waits, again and again with longer waits, until it has taken it."""
+"""One receiver of notifications: is sent what waits, with longer and longer waits, until it has taken it."""
 
 import asyncio
 import logging
@@ -21,9 +21,7 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 300.0
 
 
 class Receiver:
-    """One URL.
-
-    sender   whose notifications they are, as far as that is known
+    """sender   whose notifications they are, as far as that is known
     settled  is called once events were taken or dropped
     """
 

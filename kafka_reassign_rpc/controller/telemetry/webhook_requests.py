@@ -109,7 +109,7 @@ class WebhookSession:
         await self._names.close()
 
     async def post(self, url: str, notification: Notification) -> Outcome:
-        """One attempt. Raises nothing but a cancellation. Only the status of an answer counts, none of it is read."""
+        """Raises nothing but a cancellation. Only the status of an answer counts, none of it is read."""
         headers = self._signed(notification, int(time.time()))
         try:
             async with (

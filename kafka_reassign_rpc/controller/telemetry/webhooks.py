@@ -1,8 +1,8 @@
 """Tells webhooks what happens, at least once each: a task for each receiver, and a queue with bounds.
 
-A server tells what it has recorded itself, so the controller tells, and a standby has nothing to tell but what was left
-of its own term. With an event log a restart tells what no receiver had taken by then; repeats have the ids of the first
-time. Without one, what waits at the end of the process is lost, and logged where the process could.
+A server tells what it has recorded itself, so a standby has nothing to tell but what was left of its own term. With an
+event log a restart tells what no receiver had taken by then; repeats have the ids of the first time. Without one, what
+waits at the end of the process is lost, and logged where the process could.
 """
 
 import asyncio
@@ -37,9 +37,7 @@ _event_of = msgspec.json.Decoder(Event).decode
 
 
 class Webhooks:
-    """A `Notifier`.
-
-    cluster_id   None: not known yet
+    """cluster_id   None: not known yet
     server       the id of this server; -1: it is a watch
     name         of the cluster, where there are several
     """
@@ -106,7 +104,7 @@ class Webhooks:
             await self._session.close()
 
     async def _take_up(self, event_log: EventLog) -> None:
-        """Queues what the event log has and a receiver was not told. A receiver that is new hears of what comes."""
+        """Queues what the event log has and a receiver was not told. A new receiver hears of what comes."""
         last = event_log.next_seq
         known: dict[str, int] = {}
         try:

@@ -1,8 +1,8 @@
 """The configs that throttle leases change, and the memory of their former values, as znodes.
 
 A config and its memory change in one transaction, which depends on the versions that were read: no change by a client
-is lost, and the next controller finds the former value. If both are too long for one transaction, the memory covers the
-config before and after, until the second one is written.
+is lost, and the next controller finds the former value. If both are too long for one, the memory covers the config
+before and after, until the second is written.
 """
 
 import logging
@@ -94,8 +94,7 @@ def stored_configs(entity: Entity, config: ZnodeRead, memory: ZnodeRead) -> Stor
 
 
 def _memory(entity: Entity, data: bytes) -> TopicMemory | BrokerMemory:
-    """Returns the remembered former values. If the znode cannot be decoded, the present values count as the former
-    ones."""
+    """If the znode cannot be decoded, the present values count as the former ones."""
     path = znode_paths.throttle_memory(*entity)
     try:
         if entity.kind == TOPICS:
@@ -111,7 +110,7 @@ def _nothing(entity: Entity) -> TopicMemory | BrokerMemory:
 
 
 def transactions_of(write: ConfigWrite) -> list[list[Op]]:
-    """Config and memory in one transaction, or in several where they are too long for one."""
+    """Several, where config and memory are too long for one."""
     entity, configs, memory, _, version, _ = write.stored
     assert isinstance(version, tuple)
     of_config, of_memory = version

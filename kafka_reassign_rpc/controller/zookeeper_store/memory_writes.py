@@ -14,8 +14,7 @@ def transactions(
     after: TopicMemory | BrokerMemory,
     of_config: list[Op],
 ) -> list[list[Op]]:
-    """Returns the transactions for config and memory. `path` and `stat` are of the memory znode; None: it does not
-    exist."""
+    """`path` and `stat` are of the memory znode; None: it does not exist."""
     version = None if stat is None else stat.version
     has_children = stat is not None and stat.num_children > 0
     found = [[*_memory_writes(path, version, known, after, has_children=has_children), *of_config]]
@@ -37,7 +36,7 @@ def _memory_writes(
     *,
     has_children: bool = False,
 ) -> list[Op]:
-    """`has_children`: the znode has children of somebody else, so ZooKeeper does not delete it."""
+    """`has_children`: of somebody else, so ZooKeeper does not delete the znode."""
     if version is None:
         return [Create(path, encode_memory(after))] if after else []
     if not after and not has_children:
