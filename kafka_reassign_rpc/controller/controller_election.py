@@ -4,10 +4,9 @@
            [delete /controller at the version read]        only when seizing from another owner
            create  /controller  ephemeral )
 
-The version of `/controller_epoch` that the transaction returns fences every later write (see
-`zookeeper_store.fenced_zookeeper`).
-If the answer of the transaction is lost, the session that owns `/controller` shows whether it was carried out.
-Source: KafkaZkClient.registerControllerAndIncrementControllerEpoch.
+The version of `/controller_epoch` that it returns fences every later write (see `zookeeper_store.fenced_zookeeper`). If
+its answer is lost, the session that owns `/controller` shows whether it was carried out. Source:
+KafkaZkClient.registerControllerAndIncrementControllerEpoch.
 """
 
 import logging
@@ -52,10 +51,8 @@ class Takeover(StrEnum):
 
 
 class Leadership(NamedTuple):
-    """A won election: `epoch` goes into requests, `epoch_version` fences writes, `session` owns `/controller`.
-
-    `zxid` is the transaction of the election: all later ones happened in this term.
-    """
+    """A won election: `epoch` goes into requests, `epoch_version` fences writes, `session` owns `/controller`. `zxid`
+    is that of the election: all later ones happened in this term."""
 
     epoch: int
     epoch_version: int
@@ -64,11 +61,9 @@ class Leadership(NamedTuple):
 
     @property
     def is_in_a_copy(self) -> bool:
-        """Whether this ZooKeeper is a copy of another one. In a copy the versions of all znodes begin at 0, but each
-        election writes the epoch: so the znode has fewer versions than elections.
-
-        A Kafka before 1.1 creates the znode with the epoch of its first election: hence the 1.
-        """
+        """In a copy of another ZooKeeper the versions of all znodes begin at 0, but each election writes the epoch: so
+        the znode has fewer versions than elections. A Kafka before 1.1 creates it with the epoch of its first election:
+        hence the 1."""
         return self.epoch > self.epoch_version + 1
 
 
@@ -95,7 +90,7 @@ class MigrationToKRaft(RuntimeError):
 
 
 async def read_migration(zk: ZooKeeper, *, watch: bool = False) -> bytes | None:
-    """Returns what `/migration` holds, or None if it does not exist. `watch`: a watch reports the next change."""
+    """`watch`: a watch reports the next change."""
     while True:
         try:
             return (await zk.get(znode_paths.MIGRATION, watch=watch))[0]
@@ -105,8 +100,7 @@ async def read_migration(zk: ZooKeeper, *, watch: bool = False) -> bytes | None:
 
 
 async def owner(zk: ZooKeeper, *, watch: bool = False) -> ControllerOwner | None:
-    """Returns the present controller, or None. `watch`: a watch reports the next change, also the creation of
-    `/controller`."""
+    """`watch`: a watch reports the next change, also the creation of `/controller`."""
     try:
         data, stat = await zk.get(znode_paths.CONTROLLER, watch=watch)
     except NoNode:
@@ -214,11 +208,9 @@ async def _controller_epoch(zk: ZooKeeper) -> tuple[int, int]:
 
 
 async def _resolve_lost_answer(zk: ZooKeeper, session: int, epoch: int) -> Leadership | None:
-    """After a lost answer: this server was elected exactly if its session owns `/controller`.
-
-    A transaction of the former connection that is still on its way comes before the answer to a `sync`, or never:
-    ZooKeeper refuses requests of a session over the server that it has left.
-    """
+    """This server was elected exactly if its session owns `/controller`. A transaction of the former connection that is
+    still on its way comes before the answer to a `sync`, or never: ZooKeeper refuses requests of a session over the
+    server that it has left."""
 
     async def resolve() -> Leadership | None:
         await zk.sync(znode_paths.CONTROLLER)

@@ -1,11 +1,8 @@
-"""The controller's loop: learn, decide, commit, replay, propagate, answer. It is one task with one queue,
-and the only writer.
+"""The controller's loop: learn, decide, commit, replay, propagate, answer. It is one task with one queue, and the only
+writer.
 
-A round takes all queued commands. First it applies their facts, once. Then it lets each decide on one shared view. It
-makes the changes durable in as few writes as possible, replays them into the cluster, propagates them to the brokers,
-and answers last. On an idle server a command costs one write; under load it shares one.
-
-How a commit can fail (`controller.store`), and what the loop does then:
+A round takes all queued commands: on an idle server a command costs one write; under load it shares one. How a commit
+can fail (`controller.store`), and what the loop does then:
 
     another controller      it was elected, or may be: every command answers NOT_CONTROLLER
     reload needed           the store has changed, or may have: read the cluster again, decide again
@@ -59,9 +56,7 @@ T = TypeVar("T")
 
 
 class ControllerLoop:
-    """Works on commands while this process is the controller.
-
-    cluster            the durable state; readers may read it at any time
+    """cluster            the durable state; readers may read it at any time
     propagate          called after the replay with what the round changed; yields after each item
     topics_vanished    called after a reload with the topics that are gone; yields after each item. Nothing else may be
                        propagated then: until the failover is durable, what was read names failed brokers as leaders
@@ -119,7 +114,7 @@ class ControllerLoop:
         return self._closed is None
 
     def submit(self, command: Command[T]) -> asyncio.Future[T]:
-        """Queues a command. Its future fails with NotController once this process is no longer the controller."""
+        """The future fails with NotController once this process is no longer the controller."""
         if self._closed is not None:
             command.failed(NotController())
         else:
@@ -144,8 +139,8 @@ class ControllerLoop:
             await asyncio.wait(unanswered, timeout=seconds)
 
     async def insist(self, make: Callable[[], Command[T]]) -> T:
-        """Returns the answer to a command that nobody would repeat: it is submitted again while others keep writing
-        ZooKeeper. Raises NotController, and UnknownServerError if a defect prevents the decision."""
+        """For a command that nobody would repeat: it is submitted again while others keep writing ZooKeeper. Raises
+        NotController, and UnknownServerError if a defect prevents the decision."""
         backoff = Backoff(FIRST_AGAIN_S, LONGEST_AGAIN_S)
         while True:
             try:
@@ -155,7 +150,7 @@ class ControllerLoop:
                 await backoff.sleep()
 
     async def run(self) -> None:
-        """Runs until another controller is elected (returns) or the task is cancelled."""
+        """Returns when another controller is elected."""
         try:
             while True:
                 await self._queued.wait()
@@ -246,7 +241,7 @@ class ControllerLoop:
         return [self._failover_command(self._changed, bounced)]
 
     def _report(self, view: RoundView, applied: replay.ReplayedChanges) -> None:
-        """Records the events of a round, and of earlier rounds whose commit was lost but turned out to be durable."""
+        """Also events of earlier rounds whose commit was lost but turned out to be durable."""
         found = self._store.problems()
         problems = [
             Event(catalogue.ENTRY_REFUSED, who=f"znode {problem.root}", reason=problem.text) for problem in found
@@ -262,7 +257,7 @@ class ControllerLoop:
         return {name: UnknownServerError(why) for name, why in self.cluster.unreadable.items() if name not in known}
 
     async def _learn(self, commands: Sequence[Command[Any]]) -> list[Command[Any]]:
-        """Applies the facts of these commands. Returns those that may decide; the others have got their error."""
+        """Returns the commands that may decide; the others have got their error."""
         pace = Pace()
         learnt = []
         for command in commands:

@@ -27,9 +27,7 @@ class Odd(NamedTuple):
 
 
 class Migration(NamedTuple):
-    """What `/migration` says.
-
-    stops  no server may control the cluster
+    """stops  no server may control the cluster
     odd    what an operator has to know; None if the znode does not exist
     """
 

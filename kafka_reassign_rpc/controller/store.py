@@ -7,9 +7,9 @@
     ReloadNeeded      the store holds another state than this controller knows: read it again, decide again
     TopicTooLarge     the store has no room for what a round makes of this topic: decide again without it
 
-All else is the store's own affair. It waits for a lost connection as long as this process can be the controller, and
-finds out what became of a write whose answer was lost. So what has been committed is durable, once, and what has failed
-in one of these ways has changed nothing in memory.
+A store waits for a lost connection as long as this process can be the controller, and finds out what became of a write
+whose answer was lost. So what has been committed is durable, once, and what has failed in one of these ways has changed
+nothing in memory.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,14 +25,11 @@ from kafka_reassign_rpc.core.znode_routes.znodes_read import ZnodeProblem
 
 
 class ControllerMoved(Exception):
-    """Another controller was elected, or may be (Kafka's ControllerMovedException): no more writes, no more answers."""
+    """Kafka's ControllerMovedException."""
 
 
 class ReloadNeeded(Exception):
-    """The store may hold another state than the controller knows. Reload the cluster.
-
-    `is_unknown`: nobody knows whether the write was carried out; otherwise this very write is refused.
-    """
+    """`is_unknown`: nobody knows whether the write was carried out; otherwise this very write is refused."""
 
     def __init__(self, reason: str, *, is_unknown: bool = False) -> None:
         super().__init__(reason)
@@ -40,7 +37,7 @@ class ReloadNeeded(Exception):
 
 
 class TopicTooLarge(Exception):
-    """The store has no room for what a round makes of a topic. The reason is for whoever asked for it."""
+    """The reason is for whoever asked for it."""
 
     def __init__(self, topic: str, reason: str) -> None:
         super().__init__(reason)
@@ -53,16 +50,14 @@ class Loaded(Protocol):
 
 
 class Entity(NamedTuple):
-    """The owner of configs: a kind of `core.state.config_entities`, and the topic's name or the broker's id as text."""
+    """A kind of `core.state.config_entities`, and the topic's name or the broker's id as text."""
 
     kind: str
     name: str
 
 
 class StoredConfigs(NamedTuple):
-    """The dynamic configs of an entity, as read.
-
-    configs   None: it has none
+    """configs   None: the entity has none
     memory    what leased throttles have replaced in them (`core.throttling.leased_configs`); None: nothing
     problem   why the configs can be neither read nor changed
     version   the store's own: a write depends on it
@@ -78,7 +73,7 @@ class StoredConfigs(NamedTuple):
 
 
 class ConfigWrite(NamedTuple):
-    """The configs of an entity after a write, and what is remembered of the former ones."""
+    """The configs after a write, and what is remembered of the former ones."""
 
     stored: StoredConfigs
     configs: Mapping[str, str]
@@ -108,10 +103,8 @@ class Store(Protocol):
     def configs(self) -> LeasedConfigStore: ...
 
     async def load(self, settings: Callable[[], BrokerSettings]) -> Loaded:
-        """Reads the whole cluster. Raises ControllerMoved, ReloadNeeded.
-
-        `settings` returns the settings of brokers that are in force after the read.
-        """
+        """Raises ControllerMoved, ReloadNeeded. `settings` returns those of brokers that are in force after the
+        read."""
         ...
 
     async def reload(self, cluster: Cluster) -> Reloaded:
@@ -121,8 +114,8 @@ class Store(Protocol):
     async def commit(self, cluster: Cluster, view: RoundView) -> ReplayedChanges:
         """Makes a round's changes durable, then replays them into `cluster`.
 
-        Raises ControllerMoved, ReloadNeeded, TopicTooLarge. In all three cases `cluster` is unchanged. After a crash
-        the next controller finds the round whole, not at all, or so that its failover ends it.
+        Raises ControllerMoved, ReloadNeeded, TopicTooLarge; then `cluster` is unchanged. After a crash the next
+        controller finds the round whole, not at all, or so that its failover ends it.
         """
         ...
 
@@ -131,5 +124,5 @@ class Store(Protocol):
         ...
 
     def problems(self) -> list[ZnodeProblem]:
-        """Returns each problem of the batch and the queue that the last loads have found, once."""
+        """Each problem of the batch and the queue that the last loads have found, once."""
         ...

@@ -13,8 +13,8 @@ A config and the memory of its former value change together (`controller.store.L
 controller finds the former value. Each term begins with a check of all memories: configs that no lease needs any more
 go.
 
-Beside the rounds, many configs are written together. Where one of them is refused (nobody may write it, it is too
-long), each is written by itself: the others do not wait for it, and it is tried again later.
+Beside the rounds, many configs are written together. Where one is refused (nobody may write it, it is too long), each
+is written by itself: the others do not wait for it, and it is tried again later.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ AHEAD = 500
 
 
 class ConfigChange(NamedTuple):
-    """The write for one entity. `kept`: the rate stays only for moves without a lease."""
+    """`kept`: the rate stays only for moves without a lease."""
 
     write: ConfigWrite
     kept: bool
@@ -109,11 +109,11 @@ class ThrottleConfigs:
 
     @property
     def refused(self) -> int:
-        """Configs that stay as they are, since they cannot be written, and are tried again."""
+        """Configs that cannot be written, and are tried again."""
         return len(self._refused)
 
     async def before(self, view: RoundView) -> None:
-        """Call before the commit of a round. Raises ControllerMoved, ReloadNeeded, TopicTooLarge."""
+        """Raises ControllerMoved, ReloadNeeded, TopicTooLarge."""
         pace = Pace()
         self._coming = coming = Leases()
         for (topic, index), change in view.partitions.items():
@@ -257,7 +257,7 @@ class ThrottleConfigs:
         self._check_all = False
 
     async def _freed(self, cancelled: Mapping[str, Cancelled], pace: Pace) -> set[str]:
-        """Returns brokers without any throttled replica once those of the cancelled moves are unthrottled."""
+        """Brokers without any throttled replica once those of the cancelled moves are unthrottled."""
         configs = self._cluster.topic_configs
         left = {
             topic: leased_configs.without_cancelled(configs.get(topic, {}), moves) for topic, moves in cancelled.items()
@@ -284,11 +284,8 @@ class ThrottleConfigs:
         limited: bool = False,
         races: int = RACES,
     ) -> int:
-        """Brings the configs of these entities up to date. Returns the bytes written.
-
-        Reads and writes at most `races` times. Raises ControllerMoved, ReloadNeeded; if `limited`, TopicTooLarge for
-        configs that are too long.
-        """
+        """Returns the bytes written. Reads and writes at most `races` times. Raises ControllerMoved, ReloadNeeded; if
+        `limited`, TopicTooLarge for configs that are too long."""
         for left in reversed(range(races)):
             changes = [change async for change in self._changes(entities, cancelled or {}, freed)]
             try:
@@ -383,7 +380,7 @@ class ThrottleConfigs:
         return lowest if NO_RATE in (lowest, common) else common, lifts
 
     async def _needed(self, pace: Pace) -> set[int]:
-        """Returns brokers with throttled replicas of moves without a lease: somebody else throttles those."""
+        """Brokers with throttled replicas of moves without a lease: somebody else throttles those."""
         found: set[int] = set()
         for topic, indexes in list(self._cluster.moving.items()):
             configs = self._cluster.topic_configs.get(topic, {})

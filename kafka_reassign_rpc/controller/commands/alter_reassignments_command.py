@@ -1,4 +1,4 @@
-"""The command of AlterPartitionReassignments: start, retarget, queue or cancel moves (KIP-455, KIP-236)."""
+"""Starts, retargets, queues or cancels moves (KIP-455, KIP-236)."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,10 +15,8 @@ from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_parti
 
 
 class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
-    """AlterPartitionReassignments.
-
-    After a lost commit the command is decided again. If the lost commit has carried a partition's change out, the
-    answer is that of the first decision. (Otherwise a cancel would answer that nothing is in progress.)
+    """If a lost commit has carried a partition's change out, the answer is that of the first decision. (Otherwise a
+    cancel would answer that nothing is in progress.)
 
     A target that the caps on moves in flight do not allow yet joins the end of the queue. Every target of a request for
     the queue joins it, even while reassignments are disabled or brokers of the target are not alive.

@@ -29,8 +29,7 @@ class Approval(NamedTuple):
 class ApproveRepairs(Command[Approval]):
     """Lets the repairs of these brokers start that wait for approval. None: all. The brake holds for this order too.
 
-    After a lost commit the command is decided again: what the lost one has approved counts as approved, and for the
-    rest the brake is asked again.
+    After a lost commit what the lost one has approved counts as approved, and for the rest the brake is asked again.
     """
 
     def __init__(self, brokers: Collection[int] | None, started_with: HealingSettings, by: Requester) -> None:

@@ -1,5 +1,4 @@
-"""Commands about the state of the cluster: controller failover, registered brokers, states, configs, sizes, confirmed
-stops."""
+"""Commands about the state of the cluster: failover, registered brokers, states, configs, sizes, confirmed stops."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
@@ -34,7 +33,7 @@ from kafka_reassign_rpc.core.znode_routes import holding
 
 
 class Barrier(Command[None]):
-    """Changes nothing. Its answer says that all rounds before it have been replayed."""
+    """Its answer says that all rounds before it have been replayed."""
 
     def decide(self, _work: Round) -> Iterator[None]:
         self.answer(None)
@@ -42,11 +41,9 @@ class Barrier(Command[None]):
 
 
 def _forget_failures_of_registered(work: Round, joined: Collection[int] = ()) -> None:
-    """A broker that is back has not failed, nor has one of `joined`, which may be lost again by now.
-
-    If it is lost again, however soon, that is a new failure with its own time. The healer's next diagnosis may be too
-    late to see that the broker was back: it makes none while it plans.
-    """
+    """A broker that is back has not failed, nor has one of `joined`, which may be lost again by now: that is a new
+    failure with its own time. The healer's next diagnosis may be too late to see that the broker was back: it makes
+    none while it plans."""
     for broker in sorted(work.view.failures().keys() & (work.view.cluster.brokers.keys() | joined)):
         work.view.forget_failure(broker)
         work.view.report(Event(catalogue.HEAL_OVER, broker=broker, reason="it is back"))
@@ -114,10 +111,7 @@ class ControllerFailover(Command[None]):
 
 
 class BrokersRead(Command[None]):
-    """The registered brokers, as just read from `/brokers/ids`.
-
-    `changed` is called once the decisions are durable, if any broker has changed.
-    """
+    """`changed` is called once the decisions are durable, if any broker has changed."""
 
     def __init__(self, found: facts.BrokersRegistered, own_id: int, changed: Callable[[], None]) -> None:
         super().__init__()
@@ -170,10 +164,8 @@ def _settle_all(work: Round, down: Collection[int]) -> Iterator[None]:
 
 
 class StatesRead(Command[None]):
-    """States of partitions that brokers have written by themselves, as just read (inter.broker.protocol.version < 2.7).
-
-    `changed` is called with the partitions that have changed, once the decisions about them are durable.
-    """
+    """States of partitions that brokers have written by themselves (inter.broker.protocol.version < 2.7). `changed` is
+    called with the partitions that have changed, once the decisions about them are durable."""
 
     def __init__(
         self, states: Mapping[TopicPartition, LoadedState], changed: Callable[[Sequence[TopicPartition]], None]
@@ -197,10 +189,8 @@ class StatesRead(Command[None]):
 
 
 class _MayAllowUncleanElection(Command[None]):
-    """Settings or configs. If they allow unclean election, partitions without a leader get one at once.
-
-    Source: KafkaController, processTopicUncleanLeaderElectionEnable and processUncleanLeaderElectionEnable.
-    """
+    """Settings or configs. If they allow unclean election, partitions without a leader get one at once
+    (KafkaController, processTopicUncleanLeaderElectionEnable and processUncleanLeaderElectionEnable)."""
 
     def __init__(self, found: facts.Fact[None], topics: Collection[str] = ()) -> None:
         super().__init__()
@@ -247,7 +237,7 @@ class BrokerSettingsLearnt(_MayAllowUncleanElection):
 
 
 class StopsConfirmed(Command[None]):
-    """A broker has confirmed that it stopped and deleted these replicas, of the topics as `created` says."""
+    """A broker has stopped and deleted these replicas, of the topics as `created` says."""
 
     def __init__(self, broker_id: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
         super().__init__()

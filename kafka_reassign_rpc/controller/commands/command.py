@@ -1,7 +1,7 @@
 """Commands and rounds: a command decides on the round's view, and gets its answer once the round is durable.
 
-A command that has read something, or to which something was reported, first hands it over as facts
-(`core.writers.facts`). Its decision only reads the cluster.
+What it has read, or was reported to it, it first hands over as facts (`core.writers.facts`). Its decision only reads
+the cluster.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 
 
 def every_partition(cluster: Cluster) -> Iterator[TopicPartition]:
-    """Yields the partitions of all present topics. Decisions skip those that are gone by the time of a later slice."""
+    """Decisions skip those that are gone by the time of a later slice."""
     for topic in list(cluster.topics.values()):
         for index in list(topic.partitions):
             yield TopicPartition(topic.name, index)
@@ -40,11 +40,9 @@ def change_each(
 
 
 def give_topic_id(work: "Round", name: str) -> None:
-    """Gives an id to a topic that has none (KIP-516; Kafka: KafkaController.processTopicIds).
-
-    Topics have none that a cluster before 2.8, or a tool that writes to ZooKeeper, has created. One that had an id
-    before its znode vanished keeps it: brokers would refuse their own logs under another one.
-    """
+    """Gives an id to a topic that has none (KIP-516; Kafka: KafkaController.processTopicIds): a cluster before 2.8, or
+    a tool that writes to ZooKeeper, has created it. One that had an id before its znode vanished keeps it: brokers
+    would refuse their own logs under another one."""
     topic = work.view.topic(name)
     if topic is not None and topic.id is None and name not in work.refused:
         former = work.view.cluster.soft.former.id_of(name)
@@ -60,8 +58,8 @@ def vanished(topic: str, count: int) -> Event:
 class Round:
     """One turn of the loop over the queued commands, which share its view.
 
-    refused   topics whose znode has no room in ZooKeeper for this round's changes, with the reason: a command that
-              changes their assignment answers with it instead
+    refused   topics whose znode has no room for this round's changes, with the reason: a command that changes their
+              assignment answers with it instead
     settings  the server's settings for every new move
     """
 
@@ -80,8 +78,8 @@ class Round:
         return self._in_flight
 
     def count_moves_in_flight(self) -> Iterator[None]:
-        """Counts what is in flight, once in each round. The caps are always read: a command of this round may have read
-        other configs, or that brokers are gone."""
+        """Once in each round. The caps are always read: a command of this round may have read other configs, or that
+        brokers are gone."""
         caps = reassignment_settings.caps_in_force(self.view.cluster, self.settings, self.view.gone)
         if self._in_flight is not None:
             self._in_flight.caps = caps
@@ -98,7 +96,7 @@ class Round:
         return True
 
     def has_to_wait(self, name: TopicPartition, before: Partition, after: Partition) -> bool:
-        """Whether this change has to wait in the queue: other moves wait already, or the caps do not allow it."""
+        """In the queue: other moves wait already, or the caps do not allow it."""
         if self.in_flight.caps.unlimited or not after.adding:
             return False
         return queue_admission.is_room_claimed(self.view) or not self.starts(name, before, after)
@@ -111,11 +109,9 @@ class Round:
 
 
 class Command(Generic[Answer]):
-    """Subclasses decide. After a lost commit `decide` runs again for the same command, on the state as read again.
-
-    `learn` does not: what was read again is newer than its facts, and what was reported outlives a reload. `by` is who
-    asked for the command.
-    """
+    """After a lost commit `decide` runs again for the same command, on the state as read again. `learn` does not: what
+    was read again is newer than its facts, and what was reported outlives a reload. `by` is who asked for the
+    command."""
 
     by: Requester = CONTROLLER
 
@@ -124,7 +120,7 @@ class Command(Generic[Answer]):
         self._answer: Answer
 
     def learn(self, _cluster: Cluster) -> Iterator[None]:
-        """Applies the command's facts. The loop calls it once, before any command of the round decides."""
+        """The loop calls it once, before any command of the round decides."""
         return iter(())
 
     def decide(self, work: Round) -> Iterator[None]:
@@ -132,7 +128,7 @@ class Command(Generic[Answer]):
         raise NotImplementedError
 
     def answer(self, answer: Answer) -> None:
-        """Sets the answer. The caller gets it once all changes of this round are durable."""
+        """The caller gets it once all changes of this round are durable."""
         self._answer = answer
 
     def durable(self) -> None:

@@ -28,11 +28,8 @@ LONGEST_NAME = 249
 
 
 class ElectLeadersCommand(Command[Sequence[ItemResult]]):
-    """ElectLeaders, for the named partitions or for all. (api/ removes those that needed no election from the answer
-    for all.)
-
-    After a lost commit the command is decided again: a partition that has the elected leader by now got it from there.
-    """
+    """For the named partitions or for all. (api/ removes those that needed no election from the answer for all.) After
+    a lost commit a partition that has the elected leader by now got it from there."""
 
     def __init__(
         self, partitions: Sequence[TopicPartition] | None, *, unclean: bool, by: Requester = CONTROLLER
@@ -73,7 +70,7 @@ class ElectLeadersCommand(Command[Sequence[ItemResult]]):
 
 
 class RebalanceLeaders(Command[int]):
-    """Elects preferred leaders for brokers that lead too few of their partitions. Answers how many were elected."""
+    """For brokers that lead too few of their partitions. Answers how many were elected."""
 
     def __init__(self, percentage: int) -> None:
         super().__init__()
@@ -121,10 +118,8 @@ class AlterPartitionCommand(Command[Sequence[Partition | KafkaError]]):
 
 
 class ControlledShutdownCommand(Command[Sequence[TopicPartition]]):
-    """ControlledShutdown: another replica leads each partition of the broker, and its followers stop.
-
-    Answers the partitions that it still leads.
-    """
+    """Another replica leads each partition of the broker, and its followers stop. Answers the partitions that it still
+    leads."""
 
     def __init__(self, broker_id: int, broker_epoch: int) -> None:
         super().__init__()
@@ -167,8 +162,8 @@ def _still_holds(work: Round, answer: LogDirAnswer) -> bool:
 
 
 class LogDirsAnswered(Command[None]):
-    """What a broker has answered about the log dirs of its replicas. If one has failed, or has the log of an earlier
-    topic, another in-sync replica leads (Kafka's onReplicasBecomeOffline). `is_complete`: it has answered for all."""
+    """If a log dir has failed, or has the log of an earlier topic, another in-sync replica leads (Kafka's
+    onReplicasBecomeOffline). `is_complete`: the broker has answered for all."""
 
     def __init__(self, broker: Broker, answers: Sequence[LogDirAnswer], *, is_complete: bool = False) -> None:
         super().__init__()

@@ -14,8 +14,8 @@ from kafka_reassign_rpc.support.counted import counted
 
 
 class ChangeLeaseRates(Command[ThrottledMoves | KafkaError]):
-    """Gives moves in flight and waiting moves another rate. The answer counts a move that has the rate already too, so
-    that it is the same after a lost commit; it is an error where no lease is given."""
+    """The answer counts a move that has the rate already too, so that it is the same after a lost commit; it is an
+    error where no lease is given."""
 
     def __init__(self, wanted: lease_rates.Wanted, rate: int, by: Requester = CONTROLLER) -> None:
         super().__init__()

@@ -9,7 +9,7 @@ from kafka_reassign_rpc.core.znode_routes import queue_admission
 
 
 def count_lost(work: Round) -> Generator[None, None, LostReplicas]:
-    """Returns the lost replicas. From now on the brake of this round knows their brokers."""
+    """From now on the brake of this round knows the brokers."""
     losses = LostReplicas(work.view.cluster)
     for name in every_partition(work.view.cluster):
         partition = work.view.get(*name)
@@ -24,9 +24,7 @@ def count_lost(work: Round) -> Generator[None, None, LostReplicas]:
 
 
 def brake_waiting_repairs(work: Round) -> Iterator[None]:
-    """Brokers have come or gone. If repairs wait, the brake must know it before the next of their moves may start.
-
-    The healer's next diagnosis may be late: it makes none while it plans.
-    """
+    """Brokers have come or gone. If repairs wait, the brake must know it before the next of their moves may start. The
+    healer's next diagnosis may be late: it makes none while it plans."""
     if work.view.cluster.queue.routes[HEAL] or work.view.queue.appended:
         yield from count_lost(work)

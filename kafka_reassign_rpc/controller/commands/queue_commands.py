@@ -24,10 +24,8 @@ class StartQueuedMoves(Command[None]):
 
 
 class HoldMoves(Command[HoldOutcome]):
-    """Hold or release the moves of the queue that are selected. `held`: why they are held; None: they are released.
-
-    After a lost commit the command is decided again; what the lost one has changed counts as changed.
-    """
+    """`held`: why the selected moves are held; None: they are released. What a lost commit has changed counts as
+    changed."""
 
     def __init__(self, selection: Selection, held: Held | None, by: Requester) -> None:
         super().__init__()
@@ -88,11 +86,8 @@ class TimePassed(Command[None]):
 
 
 class QueueZnodesRead(Command[None]):
-    """The root znodes of the queues, as just read.
-
-    This controller may have created a root since that was absent in the read. The next write finds out: if the root is
-    really gone, the write fails and everything is read again.
-    """
+    """The root znodes of the queues. This controller may have created a root since that was absent in the read. The
+    next write finds out: if the root is really gone, the write fails and everything is read again."""
 
     def __init__(self, roots: Sequence[QueueRootRead]) -> None:
         super().__init__()

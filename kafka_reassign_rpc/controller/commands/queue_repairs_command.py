@@ -27,7 +27,7 @@ from kafka_reassign_rpc.support.typed_commands import command
 
 
 class PreparedRepair(NamedTuple):
-    """A planned repair: `plan` heals `brokers`. It was made at `at_ms`, when the brokers in `live` were registered.
+    """`plan` heals `brokers`. It was made at `at_ms`, when the brokers in `live` were registered.
 
     cordoned   the brokers that it gives no replica
     adopted    moves of the plan that others had in the queue
@@ -44,9 +44,7 @@ class PreparedRepair(NamedTuple):
 
 
 class QueuedRepair(NamedTuple):
-    """What became of a planned repair.
-
-    held_back  why nothing of it joined the queue, or None
+    """held_back  why nothing of it joined the queue, or None
     moves      the moves that are in the queue now, in the order of the plan
     left_out   the partitions that the planner or the queue did not take
     """
@@ -60,7 +58,6 @@ class QueueRepairs(Command[QueuedRepair]):
     """Queues the moves of a planned repair, and forgets the failures of absent brokers that the repair empties.
 
     Sampling and planning take time. If pause or brake hold by now, nothing joins the queue, and the answer says why.
-
     The next diagnosis deals with a partition whose replicas or waiting moves have changed since, or whose brokers are
     back: the failures of brokers that hold such partitions stay. Partitions that cannot be written to now come first
     (see `start_priority`); within that, brokers take turns.
@@ -108,10 +105,8 @@ class QueueRepairs(Command[QueuedRepair]):
             self.answer(QueuedRepair(self._held_back))
 
     def _still_gone(self, work: Round) -> frozenset[int]:
-        """Returns the brokers to heal that have been gone all the time: a bounce during planning ends a failure too.
-
-        After a lost commit this very repair may be why the failures are forgotten.
-        """
+        """Those to heal that have been gone all the time: a bounce during planning ends a failure too. After a lost
+        commit this very repair may be why the failures are forgotten."""
         brokers = work.view.cluster.brokers.keys()
         gone = (work.view.failures().keys() | self._emptied) - brokers
         in_part = (work.view.log_dir_failures().keys() | self._emptied) & brokers

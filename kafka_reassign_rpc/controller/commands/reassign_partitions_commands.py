@@ -1,7 +1,7 @@
 """Commands about KIP-236's znodes: the batch in `/admin/reassign_partitions`, its cancel, `/admin/reassign_cancel`.
 
-`core.znode_routes.reassign_partitions` decides about one entry. The commands do that for all entries, slice by slice,
-within the room that the znode has left: original replicas make it longer, so some entries wait until others have left.
+`core.znode_routes.reassign_partitions` decides about one entry. The commands do that slice by slice, within the room
+that the znode has left: original replicas make it longer, so some entries wait until others have left.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes, ZnodeP
 
 
 def process_batch_and_queue(work: Round, held: Held | None = None) -> Iterator[None]:
-    """Processes every entry of the batch, and the queue. `held`: entries that would start join the queue as held.
+    """`held`: entries that would start join the queue as held.
 
     A batch that is being cancelled comes before the queue: its rollback makes room in flight. Otherwise the queue comes
     first: its moves have waited longer, and requests that go before the batch may be among them.
@@ -49,7 +49,7 @@ def process_batch_and_queue(work: Round, held: Held | None = None) -> Iterator[N
 
 
 def _entries(work: Round, batch: BatchZnode) -> Iterator[tuple[TopicPartition, BatchEntry]]:
-    """Yields the entries that no earlier command of the round has ended or withdrawn."""
+    """Those that no earlier command of the round has ended or withdrawn."""
     changes = work.view.batch
     for name, entry in batch.entries.items():
         if name not in changes.ended and name not in changes.withdrawn:
@@ -140,10 +140,8 @@ def _roll_back(work: Round, batch: BatchZnode) -> Iterator[None]:
 
 
 def _roll_back_legacy_requests(work: Round, entries: Mapping[TopicPartition, BatchEntry]) -> Iterator[None]:
-    """Rolls back the moves of request znodes with `"legacy":true`, and withdraws those that wait.
-
-    They have no entry in the batch, unless somebody has made one; their records have the original replicas.
-    """
+    """Rolls back the moves of request znodes with `"legacy":true`, and withdraws those that wait. They have no entry in
+    the batch, unless somebody has made one; their records have the original replicas."""
     for name in _moving(work):
         partition = work.view.get(*name)
         if partition is not None and partition.is_moving and partition.move is not None and partition.move.legacy:
@@ -191,10 +189,8 @@ def _roll_back_move(work: Round, name: TopicPartition, entry: BatchEntry) -> rea
 
 
 class ProcessBatchAndQueue(Command[None]):
-    """Processes the batch and the queue again: something has changed that their entries may wait for.
-
-    `topics`: queued moves of these topics are decided again even if they were known to wait.
-    """
+    """Something has changed that entries may wait for. `topics`: queued moves of these are decided again even if they
+    were known to wait."""
 
     def __init__(self, topics: Collection[str] = ()) -> None:
         super().__init__()
@@ -208,7 +204,7 @@ class ProcessBatchAndQueue(Command[None]):
 
 
 class AdminZnodesRead(Command[None]):
-    """The znodes of KIP-236, as just read. Without `batch_read` the known batch stays."""
+    """Without `batch_read` the known batch stays."""
 
     def __init__(self, read: AdminZnodes, *, batch_read: bool, read_at: int = LAST_ZXID) -> None:
         super().__init__()

@@ -93,9 +93,8 @@ class FailedBrokersReport(msgspec.Struct, frozen=True):
 
 
 class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
-    """Finds failed brokers: records new failures, forgets past ones, withdraws repairs that are no longer needed.
-
-    Repairs that wait or move follow `self.healing.throttle`.
+    """Records new failures, forgets past ones, withdraws repairs that are no longer needed. Repairs that wait or move
+    follow `self.healing.throttle`.
 
     The answer says what to heal now. `ordered` are brokers that an operator wants healed at once; `told` is what
     brokers with offline replicas say about their log dirs. One that has not been asked is not judged yet.

@@ -43,8 +43,8 @@ MAX_NEW_PARTITIONS = 1_000_000
 
 
 class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
-    """CreateTopics. `new_id` makes topic ids; `random` chooses the broker at which a placement begins; `quota` counts
-    the partitions that are created."""
+    """`new_id` makes topic ids; `random` chooses the broker at which a placement begins; `quota` counts the partitions
+    that are created."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ def _created(change: TopicCreated) -> CreatedTopic:
 
 
 class DeleteTopicsCommand(Command[Mapping[str, KafkaError | None]]):
-    """DeleteTopics: from its answer on clients do not see the topic. Its znodes go when all replicas are deleted."""
+    """From its answer on clients do not see the topic. Its znodes go when all replicas are deleted."""
 
     def __init__(self, names: Sequence[str], quota: MutationQuota = UNLIMITED, by: Requester = CONTROLLER) -> None:
         super().__init__()
@@ -265,7 +265,7 @@ class TopicDeletionsRead(Command[None]):
 
 
 class TopicsRead(Command[None]):
-    """Topics that others have created or changed, as just read from ZooKeeper.
+    """Topics that others have created or changed.
 
     New partitions that come with a state existed before: their epochs rise, so that leaders repeat a request for an ISR
     that was refused meanwhile. `appeared` is called with the names once the topics are usable.
@@ -315,10 +315,8 @@ def _partitions(cluster: Cluster, names: Iterable[str]) -> Iterator[TopicPartiti
 
 
 class TopicsVanished(Command[None]):
-    """Topics whose znodes are gone: this controller or somebody else has deleted them.
-
-    `topics` has their `Topic.created` by name: by now another topic may have that name.
-    """
+    """This controller or somebody else has deleted their znodes. `topics` has their `Topic.created` by name: by now
+    another topic may have that name."""
 
     def __init__(self, topics: Mapping[str, int]) -> None:
         super().__init__()

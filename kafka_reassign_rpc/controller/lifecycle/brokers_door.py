@@ -7,11 +7,8 @@ _CURE = "give it theirs, or let anybody do everything here by --broker-authorize
 
 
 class BrokersDoor:
-    """Asks the survey whether the brokers have an authorizer.
-
-    `acls_exist`: whether ZooKeeper has a place for ACLs, which AclAuthorizer makes as it starts. It decides if no
-    broker has answered in the time for that: brokers that are away may have an authorizer.
-    """
+    """`acls_exist`: whether ZooKeeper has a place for ACLs, which AclAuthorizer makes as it starts. It decides if no
+    broker has answered in the time for that: brokers that are away may have an authorizer."""
 
     def __init__(self, survey: BrokerSurvey) -> None:
         self._survey = survey

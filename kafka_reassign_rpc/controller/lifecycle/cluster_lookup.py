@@ -28,7 +28,7 @@ async def connect(zk: ZooKeeper, config: ServerConfig) -> None:
 
 
 async def cluster_id(zk: ZooKeeper) -> str:
-    """Returns the id in `/cluster/id`, which it creates as brokers do; empty if it cannot be decoded."""
+    """Creates the id as brokers do; empty if it cannot be decoded."""
     while True:
         try:
             data, _ = await zk.get(znode_paths.CLUSTER_ID)
@@ -44,7 +44,7 @@ async def cluster_id(zk: ZooKeeper) -> str:
 
 
 class NoCluster(RuntimeError):
-    """ZooKeeper has no controller, no broker and no topic below the chroot."""
+    """There is no controller, no broker and no topic below the chroot."""
 
 
 async def check_cluster_exists(zk: ZooKeeper, takeover: Takeover) -> None:

@@ -77,7 +77,7 @@ async def _diagnosed(term: "TermServices") -> HealingStatus:
 
 
 async def _as_known(term: "TermServices", reading: Coroutine[object, object, T]) -> T | None:
-    """What a reader gets who cannot wait until ZooKeeper is back; None: the last known has to do."""
+    """For a reader who cannot wait until ZooKeeper is back; None: the last known has to do."""
     if term.connected():
         with suppress(TimeoutError):
             return await asyncio.wait_for(reading, READ_S)
@@ -98,8 +98,6 @@ class TermServices(NamedTuple):
     """What one term offers to the APIs.
 
     up_to_date      waits until the loop knows everything that was written to ZooKeeper before the call
-    progress        how far moves are
-    healer          failed brokers and their repairs
     deletion_known  set once `delete.topic.enable` is known, and at the end of the term
     health          how many partitions are under-replicated or offline
     stops_answered  waits, for so many seconds at most, until a broker has stopped the replicas that it has to stop
@@ -120,7 +118,7 @@ class TermServices(NamedTuple):
 
 
 class ControllerService:
-    """The `ControllerPort`: passes calls to the loop of the present term, if this process has one."""
+    """The `ControllerPort`: passes calls to the loop of the present term."""
 
     def __init__(self, history: FigureHistory) -> None:
         self._history = history
@@ -133,11 +131,8 @@ class ControllerService:
         """When that term was won, ms since 1970."""
 
     def begin(self, term: TermServices, lease_left: Callable[[], float]) -> None:
-        """This process is the controller and its loop is running.
-
-        `lease_left` returns for how many seconds no other server can have become the controller. So a process that was
-        frozen finds out by its clock.
-        """
+        """`lease_left` returns for how many seconds no other server can have become the controller: so a process that
+        was frozen finds out by its clock."""
         self._term = term
         self._lease_left = lease_left
 
@@ -145,7 +140,7 @@ class ControllerService:
         self._term = None
 
     async def finish(self, seconds: float) -> None:
-        """Takes no more calls, and gives waiting ones so many seconds to get an answer."""
+        """Gives waiting calls so many seconds to get an answer."""
         term, self._term = self._term, None
         if term is not None:
             await term.loop.wait_for_answers(seconds)
@@ -250,17 +245,15 @@ class ControllerService:
         return ControllerState(product_version(), self.epoch, self.since_ms, states)
 
     def figures(self) -> ClusterFigures:
-        """Figures for metrics; none while this process is not the controller."""
+        """For metrics."""
         if self._term is None or not self.is_active():
             return NO_FIGURES
         loop = self._term.loop
         return figures_of(loop.cluster, self._term.progress, refused=loop.throttle_configs.refused)
 
     def view(self, settings: ReassignmentSettings) -> TermView | None:
-        """What the status document is made of; None while this process is not the controller.
-
-        `settings`: the server's own.
-        """
+        """What the status document is made of; None while this process is not the controller. `settings`: the server's
+        own."""
         if self._term is None or not self.is_active():
             return None
         health = self._term.health
@@ -282,7 +275,7 @@ class ControllerService:
 
     @property
     def repairs(self) -> RepairCounts:
-        """Returns failed brokers and repairs as last diagnosed; none while another is the controller."""
+        """As last diagnosed; none while another is the controller."""
         return NO_REPAIRS if self._term is None or not self.is_active() else self._term.healer.last_diagnosed
 
     async def create_topics(
@@ -359,8 +352,8 @@ class ControllerService:
     async def _led_in_time(
         self, outcomes: Mapping[str, T | KafkaError], timeout_ms: int
     ) -> Mapping[str, T | KafkaError]:
-        """Answers a client about topics that it has created or extended, once all of their partitions have leaders or
-        its time is over (ZkAdminManager, DelayedCreatePartitions)."""
+        """Answers once all partitions have leaders or the client's time is over (ZkAdminManager,
+        DelayedCreatePartitions)."""
         late: Collection[str] = _successes(outcomes)
         if timeout_ms <= 0:
             return _too_late(outcomes, late)

@@ -37,7 +37,7 @@ class ServedAcls:
         return await in_turns(self._matching([wanted]))
 
     async def create(self, acls: Sequence[AclBinding], ctx: RequestContext) -> Sequence[KafkaError | None]:
-        """Creates all ACLs of a pattern together, as AclAuthorizer does."""
+        """All ACLs of a pattern together, as AclAuthorizer does."""
         self._check_loaded()
         wanted: dict[ResourcePattern, set[AccessControlEntry]] = {}
         for pattern, entry in acls:

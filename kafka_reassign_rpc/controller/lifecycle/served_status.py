@@ -1,4 +1,4 @@
-"""The status page of this server: what the page sees of the server, and the event logs that it reads."""
+"""The status page of this server: what it sees of the server, and the event logs that it reads."""
 
 import asyncio
 import logging
@@ -42,13 +42,13 @@ EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 (a name, not an address to l
 
 
 def page_address(bound: tuple[str, int], clients: str, *, tls: bool) -> str:
-    """Returns the page's address. `bound` is where the server listens, `clients` the host at which clients reach it."""
+    """`bound` is where the server listens, `clients` the host at which clients reach it."""
     host = clients if bound[0] in EVERY_ADDRESS else bound[0]
     return f"http{'s' if tls else ''}://{f'[{host}]' if ':' in host else host}:{bound[1]}/"
 
 
 class ServedStatus:
-    """Puts the page together. `start` is called once the server knows its cluster; `pages` may be served before.
+    """`start` is called once the server knows its cluster; `pages` may be served before.
 
     figures   of this server's moves, now and in the past
     is_shown  whether it has a page. Its documents can be asked for over the Kafka protocol, too

@@ -35,8 +35,6 @@ OFF, COUNTS, FULL = "off", "counts", "full"
 
 
 class EventLogConfig(msgspec.Struct, frozen=True):
-    """Where the event log is kept, how much of it, and whether a group may read it."""
-
     directory: Path
     file_bytes: int = 16 * 2**20
     files: int = 8
@@ -54,11 +52,8 @@ class EventLogConfig(msgspec.Struct, frozen=True):
 
 
 class AuthorizerConfig(msgspec.Struct, frozen=True):
-    """The settings of AclAuthorizer, by Kafka's names.
-
-    `zookeeper_url` is where ACLs are, if not at `ServerConfig.zookeeper_connect`. The two timeouts belong to it; None
-    takes those of the cluster.
-    """
+    """The settings of AclAuthorizer, by Kafka's names. `zookeeper_url` is where ACLs are, if not at
+    `ServerConfig.zookeeper_connect`. The two timeouts belong to it; None takes those of the cluster."""
 
     super_users: frozenset[str] = frozenset()
     allow_everyone_if_no_acl_found: bool = False
@@ -119,7 +114,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
         return self.broker_settings if self.authorizer is None else {**self.broker_settings, AUTHORIZER: CLASS_NAME}
 
     def zookeeper_of_acls(self) -> ZooKeeper | None:
-        """Returns a client of the ZooKeeper that has the ACLs; None if it is the cluster's, or nobody asks for ACLs."""
+        """None if it is the cluster's, or nobody asks for ACLs."""
         of = self.authorizer
         if of is None or of.zookeeper_url is None:
             return None
@@ -150,7 +145,7 @@ def static_configs(config: ServerConfig) -> dict[str, str]:
 
 
 def _own_settings(settings: ReassignmentSettings) -> dict[str, str]:
-    """Returns the shared settings that this server was started with, if they differ from the default."""
+    """The shared settings that this server was started with, if they differ from the default."""
     given = {
         **reassignment_settings.cap_settings(settings.caps),
         HOLD_AFTER_ABSENCE: settings.hold_after_absence_ms,

@@ -1,7 +1,5 @@
-"""This server as clients see it: an ordinary node of the cluster that is its controller, or a standby.
-
-The controller answers from memory. A standby reads from ZooKeeper what clients ask, and names the controller to them.
-"""
+"""This server as clients see it: an ordinary node of the cluster that is its controller, or a standby. The controller
+answers from memory; a standby reads from ZooKeeper what clients ask, and names the controller to them."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -35,7 +33,6 @@ class ServerNode:
     survey        what the registered brokers have answered
     judge         asks the brokers about cluster-wide configs
     registration  the registered servers
-    settings      the settings of all servers
     status        the documents of the status page
     acls          None: this server has no authorizer
     brokers_listener  by which brokers come, where there are several
@@ -98,7 +95,7 @@ class ServerNode:
 
     @property
     def static_configs(self) -> Mapping[str, str]:
-        """Returns the server's own values, and for the rest those that brokers were started with."""
+        """The server's own values, and for the rest those that brokers were started with."""
         learnt = common_layers(self._survey.last_of_topics, {}, {}).static
         return {**learnt, **as_configs(self._survey.settings), **self._survey.policies, **self._static_configs}
 
@@ -108,7 +105,7 @@ class ServerNode:
         return live_brokers(self._survey.of_topics, *await self._dynamic_configs())
 
     async def topic_layers(self) -> ConfigLayers:
-        """Returns the layers that most brokers have. What is set for this server goes before them."""
+        """The layers that most brokers have. What is set for this server goes before them."""
         own, defaults, _ = common_layers(self._survey.last_of_topics, *await self._dynamic_configs())
         of_this = await self.configs.get(BROKERS, str(self.node_id))
         return ConfigLayers({**own, **of_this}, defaults, self.static_configs)

@@ -38,7 +38,7 @@ POLL_S = 0.02
 
 
 class ControllerProcess:
-    """A server from its start to its end: `async with ControllerProcess(config) as server: await server.ready()`."""
+    """`async with ControllerProcess(config) as server: await server.ready()`."""
 
     def __init__(self, config: ServerConfig) -> None:
         self._config = config
@@ -141,5 +141,5 @@ class ControllerProcess:
         await self._supervisor.ready()
 
     async def ended(self) -> None:
-        """Waits until this server takes part in elections no more. Raises why: IdOfBroker, or a defect."""
+        """Raises why this server takes part in elections no more: IdOfBroker, or a defect."""
         await self._supervisor.ended()

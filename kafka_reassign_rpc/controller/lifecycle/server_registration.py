@@ -35,7 +35,7 @@ MOST_SERVERS = 100
 
 
 class BrokerIdTaken(RuntimeError):
-    """A registered broker, or another server, has this server's id: clients could not distinguish the two."""
+    """Clients could not distinguish this server and the other one."""
 
 
 class IdOfBroker(BrokerIdTaken):
@@ -43,10 +43,8 @@ class IdOfBroker(BrokerIdTaken):
 
 
 class ServerRegistration:
-    """The znodes of this server. That of its session goes with the session; `ensure` places it again in the next one.
-
-    `page` returns the address of its status page; None if it serves none.
-    """
+    """The znode of this session goes with it; `ensure` places it again in the next one. `page` returns the address of
+    the status page; None if the server serves none."""
 
     def __init__(self, zk: ZooKeeper, server_id: int, page: Callable[[], str | None] = lambda: None) -> None:
         self._zk = zk
@@ -56,10 +54,7 @@ class ServerRegistration:
 
     async def check_free(self) -> None:
         """Takes this id. Raises IdOfBroker if a broker has it, and BrokerIdTaken if a server has it that accepts
-        connections.
-
-        The session of a killed server lives on for a while: `ensure` fails until it ends.
-        """
+        connections. The session of a killed server lives on for a while: `ensure` fails until it ends."""
         await self.check_no_broker([self._id] if await self._zk.exists(znode_paths.broker(self._id)) else ())
         await self._check_no_server()
         await self._check_no_replicas()
@@ -104,7 +99,7 @@ class ServerRegistration:
             self._session = session
 
     async def servers(self) -> Mapping[int, RegisteredServer]:
-        """Returns the running servers by id, at most `MOST_SERVERS`. Raises ZkError."""
+        """The running ones by id, at most `MOST_SERVERS`. Raises ZkError."""
         names = await self._zk.children(znode_paths.REASSIGNMENT_SERVERS)
         ids = sorted(number for name in names if (number := znode_paths.parse_index(name)) is not None)[:MOST_SERVERS]
         paths = [znode_paths.reassignment_server(number) for number in ids]
@@ -135,8 +130,7 @@ class ServerRegistration:
 
 
 async def replicas_of_brokers(zk: ZooKeeper, server_id: int) -> Sequence[TopicPartition]:
-    """Returns the partitions that keep a server from this id: a broker holds a replica of them, or may. Raises
-    ZkError."""
+    """The partitions that keep a server from this id: a broker holds a replica of them, or may. Raises ZkError."""
     is_ours = await zk.exists(znode_paths.reassignment_server_id(server_id)) is not None
     return list(held_by_brokers(await read_topics_on(zk, server_id), server_id, is_ours=is_ours))
 

@@ -54,26 +54,25 @@ class Standby:
         return controller_election.UNKNOWN if self._owner is None else self._owner.id
 
     def named_to_clients(self) -> int:
-        """Returns the controller that clients are told. In place of a KRaft controller, which they cannot reach, it is
-        a live broker, as brokers name one (KafkaApis, getRandomAliveBrokerId): that forwards what it is asked."""
+        """In place of a KRaft controller, which clients cannot reach, it is a live broker, as brokers name one
+        (KafkaApis, getRandomAliveBrokerId): that forwards what it is asked."""
         if self._owner is None or self._owner.kraft_epoch < 0:
             return self.controller_id()
         return random.choice([*self.brokers] or [controller_election.UNKNOWN])  # noqa: S311 (no secret)
 
     def controller_since(self) -> int:
-        """Returns when the controller was elected, ms; -1 if unknown."""
+        """In ms; -1 if unknown."""
         return controller_election.UNKNOWN if self._owner is None else self._owner.since_ms
 
     def controller_node(self, listener: str, security_protocol: str = "") -> Sequence[NodeEndpoint]:
-        """Returns the controller if it is a server of this product: then no broker has its id."""
+        """The controller if it is a server of this product: then no broker has its id."""
         if self._owner is None or self._owner.id in self.brokers or not self._owner.endpoints:
             return ()
         chosen = endpoint_for(self._owner.endpoints, listener, security_protocol)
         return (NodeEndpoint(self._owner.id, chosen.host, chosen.port),)
 
     async def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
-        """Reads topics from ZooKeeper; while it does not answer, returns them as the last term knew them. Raises
-        BrokerNotAvailable if there was none."""
+        """While ZooKeeper does not answer, as the last term knew them. Raises BrokerNotAvailable if there was none."""
         try:
             return (await load_topics.read_topics(self._zk, names)).found
         except ZkError as error:

@@ -7,18 +7,17 @@
     STANDBY --elected--> FAILOVER --> CONTROLLER --controller moved, session over--> STANDBY
 
 A lost connection ends no term while the session lives: nobody else can be elected then. Commands wait for the next
-connection, on which the watches are placed again, and the receipts of transactions (`zookeeper.receipts`) tell which
-writes without an answer were carried out. The others are refused from then on, whenever they arrive.
+connection, on which the watches are placed again, and receipts (`zookeeper.receipts`) tell which writes without an
+answer were carried out. The others are refused from then on, whenever they arrive.
 
-A server that has lost the controllership does not seize it back: it waits until there is no controller. It seizes only
-at its start, until it was elected once, only from a stock broker, and only if `controller.takeover` is `always`:
-operators start it for that. With `never` it always stands by.
+A server that has lost the controllership does not seize it back. It seizes only at its start, until it was elected
+once, only from a stock broker, and only if `controller.takeover` is `always`: operators start it for that. With `never`
+it always stands by.
 
-A server whose id a broker registers with ends its term and the process: the id is the broker's, and clients and brokers
-find it there.
+A server whose id a broker registers with ends its term and the process: clients and brokers find the broker there.
 
 A server without an authorizer does not control brokers that have one: it would let anybody do what they refuse. It ends
-its term and stands by as soon as a broker says so, unless `broker.authorizer` is `ignore` (`brokers_door`).
+its term as soon as a broker says so, unless `broker.authorizer` is `ignore` (`brokers_door`).
 
 A server never campaigns once a KRaft controller has copied the metadata. One that is the controller when a migration
 begins goes on until the KRaft controller takes `/controller`: somebody has to control the brokers until then.
@@ -62,7 +61,7 @@ RESIGN_S = 2.0
 
 
 class Supervisor:
-    """Takes part in elections for this process. `run` is the one task that makes it the controller."""
+    """`run` is the one task that makes this process the controller."""
 
     def __init__(
         self,
@@ -109,7 +108,7 @@ class Supervisor:
             self._running.result()
 
     async def ended(self) -> None:
-        """Waits until this server takes part in elections no more. Raises why: IdOfBroker, or a defect."""
+        """Raises why this server takes part in elections no more: IdOfBroker, or a defect."""
         assert self._running is not None
         await asyncio.wait([self._running])
         self._running.result()
@@ -119,7 +118,7 @@ class Supervisor:
             await asyncio.gather(self._running, return_exceptions=True)
 
     async def run(self) -> None:
-        """Runs until cancelled. Raises IdOfBroker if a broker registers with this server's id."""
+        """Raises IdOfBroker if a broker registers with this server's id."""
         while True:
             self._changed.clear()
             try:
@@ -156,13 +155,13 @@ class Supervisor:
         self._is_cut_off = True
 
     def _log_taken(self, error: BrokerIdTaken) -> None:
-        """Logs once: this repeats every RETRY_S while another server has the id."""
+        """Once: this repeats every RETRY_S while another server has the id."""
         if not self._taken_logged:
             log.error("standing by: %s", error)
         self._taken_logged = True
 
     def _log_odd(self, path: str, odd: odd_znodes.Odd | None, *, stands_by: bool = True) -> None:
-        """Logs once for as long as the znode stays so (None: nothing is odd): this server checks again and again."""
+        """Once for as long as the znode stays so (None: nothing is odd)."""
         if odd is not None and odd != self._told.get(path):
             if stands_by:
                 log.error("standing by: %s", odd)
@@ -171,11 +170,8 @@ class Supervisor:
         self._told[path] = odd
 
     async def resign(self) -> None:
-        """Begins to end `run`, and gives the controllership back: another server is elected at once.
-
-        If the deletion of `/controller` is refused or gets no answer, the end of the session, which follows, deletes
-        it.
-        """
+        """Begins to end `run`, and gives the controllership back: another server is elected at once. If the deletion of
+        `/controller` is refused or gets no answer, the end of the session, which follows, deletes it."""
         if self._running is None:
             return
         await self._service.finish(FINISH_S)
@@ -189,10 +185,8 @@ class Supervisor:
             log.info("the controllership ends with the session (%s)", error or "ZooKeeper does not answer")
 
     async def _take_part(self) -> bool:
-        """Finds the controller; if there is none, becomes it, and stays it as long as possible.
-
-        Returns whether there is nothing to do until something changes; otherwise the caller tries again soon.
-        """
+        """Finds the controller; if there is none, becomes it, and stays it as long as possible. Returns whether there
+        is nothing to do until something changes."""
         while True:
             owner = await self._standby.refresh()
             self._is_cut_off = False
@@ -234,8 +228,7 @@ class Supervisor:
                 return False
 
     async def _is_kept_out(self, owner: controller_election.ControllerOwner | None) -> bool:
-        """Whether the brokers have an authorizer that this server lacks. It then gives the controllership back, and
-        logs each reason once."""
+        """Whether the brokers have an authorizer that this server lacks. It then gives the controllership back."""
         if self._door is None:
             return False
         await self._door.known()
@@ -256,7 +249,7 @@ class Supervisor:
             self._end_term(self._door.why_closed)
 
     def _may_campaign(self, owner: controller_election.ControllerOwner | None) -> bool:
-        """Whether to campaign: no owner; this session, from before a lost connection; or, at the start, a broker."""
+        """No owner; this session, from before a lost connection; or, at the start, a broker."""
         if self._takeover is Takeover.NEVER:
             return False
         if owner is None or self._owns(owner):

@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 
 class Term:
-    """`serve` runs the term. Any part that notices another controller ends it with `controller_moved`."""
+    """Any part that notices another controller ends the term with `controller_moved`."""
 
     def __init__(self, around: Surroundings, store: ZooKeeperStore, sender: Sender) -> None:
         self._around = around
@@ -81,8 +81,7 @@ class Term:
             self._duties.watches.connected_again()
 
     async def serve(self, begin: Callable[[TermServices], None]) -> bool:
-        """Runs until the controller moves. Calls `begin` when APIs can be served. Returns whether the failover
-        ended."""
+        """Calls `begin` when APIs can be served. Returns whether the failover ended."""
         record = partial(self._around.recorder.record, self._sender.epoch)
         began, why = False, None
         record([Event(catalogue.CONTROLLER_ELECTED)])

@@ -61,7 +61,7 @@ class Surroundings(NamedTuple):
 
 
 class TermDuties:
-    """`all` has the duties in the order of their start. The watches call the methods without a heading of their own
+    """`all` is in the order of their start. The watches call the methods without a heading of their own
     (`zookeeper_watches.WatchHandler`, `broker_notifications.NotificationHandler`)."""
 
     def __init__(
@@ -185,10 +185,8 @@ class TermDuties:
         self.removals.begin(topic)
 
     def _settings_changed(self, deletes_before: bool | None) -> None:
-        """Other settings of brokers are in force.
-
-        If deletion turns out to be disabled, the term ends, and the next one starts without the deletions under way.
-        """
+        """If deletion turns out to be disabled, the term ends, and the next one starts without the deletions under
+        way."""
         cluster = self.loop.cluster
         self._balance.settings_changed()
         enabled = cluster.soft.broker_settings.delete_topic_enable

@@ -5,8 +5,8 @@
                                       partitions by themselves: the states are read, and all brokers learn them
     /admin/preferred_replica_election see `preferred_replica_election`
 
-What a new controller finds there is done too, and then deleted: it costs a few reads, and a notification that arrives
-during the failover cannot be lost. (Kafka deletes them unread, and then reads and sends everything.)
+What a new controller finds there is done too, so a notification that arrives during the failover cannot be lost. (Kafka
+deletes them unread, and then reads and sends everything.)
 
     content that is no notification       reported with its path, deleted
     its ACL forbids to read or delete it  reported, left alone
@@ -133,10 +133,8 @@ class BrokerNotifications:
         await self._delete(znode_paths.ISR_CHANGES, found)
 
     async def _read(self, parent: str, decode: Callable[[bytes, str], T], note: Callable[[T], None]) -> dict[str, int]:
-        """Passes each notification to `note`. Returns what is to be deleted: the paths with their versions.
-
-        A watch reports the next change of the children.
-        """
+        """Returns what is to be deleted: the paths with their versions. A watch reports the next change of the
+        children."""
         names = await watched_children(self._zk, parent, many=True)
         left_alone = self._left_alone.setdefault(parent, set())
         if left_alone:
@@ -168,7 +166,7 @@ class BrokerNotifications:
             return []
 
     async def _delete(self, parent: str, found: Mapping[str, int]) -> None:
-        """Deletes what is done. What somebody has changed since is read again."""
+        """What somebody has changed since is read again."""
         deletes = [Delete(path, version) for path, version in found.items()]
         for together in pieces(deletes, DELETED_TOGETHER):
             try:

@@ -31,8 +31,7 @@ RESOLVE_S = 2.0
 
 
 class ClientConfigs:
-    """Fills a table of quotas, and a cache of credentials if SCRAM needs one. `start` returns when all has been read
-    once."""
+    """Fills a table of quotas, and a cache of credentials if SCRAM needs one."""
 
     def __init__(self, zk: ZooKeeper, quotas: QuotaTable, credentials: CredentialCache | None) -> None:
         self._zk = zk
@@ -49,7 +48,8 @@ class ClientConfigs:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Raises ZkError if credentials cannot be read. If only quotas cannot be read, it tries again later."""
+        """Returns when all has been read once. Raises ZkError if credentials cannot be read; quotas are tried again
+        later."""
         self._zk.on_watch(self._watch_fired)
         self._zk.on_connected(self._connected)
         try:
@@ -114,7 +114,7 @@ class ClientConfigs:
             await self._read(some)
 
     async def _read(self, entities: Sequence[QuotaEntity]) -> None:
-        """Reads entities. One whose znode is gone, or malformed, has neither quotas nor credentials."""
+        """One whose znode is gone, or malformed, has neither quotas nor credentials."""
         found = await self._store.get_many(entities)
         await self._resolve([entity for entity in entities if _host(entity) is not None])
         for entity in entities:

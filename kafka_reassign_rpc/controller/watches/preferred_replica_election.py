@@ -1,7 +1,7 @@
 """`/admin/preferred_replica_election`, which Kafka 2.x's election tool creates.
 
 The preferred replicas of the partitions that it names become leaders if they are in sync; then the znode is deleted. A
-partition that cannot have its preferred leader is reported, and so is a znode that cannot be decoded. Source:
+partition without its preferred leader is reported, and so is a znode that cannot be decoded. Source:
 KafkaController.processReplicaLeaderElection with the trigger ZkTriggered.
 """
 
@@ -41,7 +41,7 @@ class PreferredReplicaElection:
         """The last change (mzxid) of a znode that is left alone."""
 
     async def carry_out(self) -> None:
-        """Elects and deletes, if the znode exists. A watch reports its creation or its next change."""
+        """A watch reports the znode's creation or its next change."""
         while True:
             stat = await self._zk.exists(PATH, watch=True)
             if stat is None or stat.mzxid == self._done:

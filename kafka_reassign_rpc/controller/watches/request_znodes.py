@@ -1,7 +1,7 @@
 """Starts the request znodes under `/admin/reassignment_requests` (KIP-236), in the order of their numbers.
 
-`core.znode_routes.reassignment_requests` decides about each target. There may be thousands of requests, of up to a
-megabyte each. So the controller knows only their names, and reads some of them at a time when it is their turn.
+There may be thousands, of up to a megabyte each. So the controller knows only their names, and reads some of them at a
+time when it is their turn.
 
     a name without a number        reported, left alone: it has no place in the order
     its ACL forbids to read it     reported, left alone
@@ -63,7 +63,7 @@ HAS_CHILDREN = "it is done, and cannot be deleted: there are znodes under it"
 
 
 class RequestZnode(NamedTuple):
-    """A request as read. `problems` say why entries, or all of it, cannot be carried out."""
+    """`problems` say why entries, or all of it, cannot be carried out."""
 
     name: str
     ended: RequestEnded
@@ -159,7 +159,7 @@ class RequestZnodes:
                 log.info("requests could not be read, and start after the next connection: %s", error)
 
     async def start_all(self) -> None:
-        """Starts all requests, unless reassignments are disabled; then processes the batch, which waits for them."""
+        """Nothing while reassignments are disabled. Then processes the batch, which waits for the requests."""
         had = bool(self._loop.cluster.requests)
         while True:
             names = await self._known()
@@ -185,7 +185,7 @@ class RequestZnodes:
         self._one_by_one = False
 
     async def _known(self) -> list[str]:
-        """Returns what `_names` does, once the cluster has it too."""
+        """What `_names` returns, once the cluster has it too."""
         names = await self._names()
         await self._loop.submit(Reported(RequestsFound(frozenset(names), self._zk.last_zxid)))
         return names
@@ -202,8 +202,7 @@ class RequestZnodes:
         return disabled is not None
 
     async def _names(self) -> list[str]:
-        """Returns the names of the requests to start, in their order. A watch reports the next change of the
-        children."""
+        """Of the requests to start, in their order. A watch reports the next change of the children."""
         names = await watched_children(self._zk, znode_paths.REASSIGNMENT_REQUESTS)
         self._left_alone.intersection_update(names)
         numbered = []

@@ -1,8 +1,8 @@
 """Turns changes in ZooKeeper into commands.
 
-ZooKeeper's watches fire once. Every read places the watch again, so no change is missed. A connection takes its watches
-with it when it is lost. On the next one of the session all are placed again: those of topics so that they fire at once
-where a topic has changed since, and all else is read and compared with what the loop knows.
+ZooKeeper's watches fire once. Every read places the watch again, so no change is missed. A lost connection takes its
+watches with it. On the next one of the session all are placed again: those of topics so that they fire at once where a
+topic has changed since, and all else is read and compared with what the loop knows.
 
     /controller                         another controller was elected: the term ends
     /brokers/ids, /brokers/ids/N        a broker registered, is gone, registered again, or changed its listeners
@@ -69,7 +69,7 @@ class WatchHandler(Protocol):
         """Brokers have registered or are gone."""
 
     def configs_changed(self) -> None:
-        """Dynamic configs of brokers or of the whole cluster have changed, or settings of the servers."""
+        """Of brokers or of the whole cluster, or settings of the servers."""
 
     def topics_appeared(self, names: Sequence[str]) -> None:
         """Brokers have to learn all partitions of these topics."""
@@ -135,7 +135,7 @@ class ZooKeeperWatches:
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     def watch_fired(self, kind: WatchKind, path: str) -> None:
-        """A watch fired (the session's callback); `run` reads what has changed."""
+        """The session's callback; `run` reads what has changed."""
         if path == znode_paths.CONTROLLER:
             self._term.controller_moved()
         elif path == znode_paths.BROKER_IDS or path.startswith(znode_paths.BROKER_IDS + "/"):
@@ -158,7 +158,7 @@ class ZooKeeperWatches:
         self._wake.set()
 
     def connection_lost(self) -> None:
-        """The watches are gone. What they have reported so far is still to be read."""
+        """What the watches have reported so far is still to be read."""
         if self._is_placed:
             self._since = self._zk.last_zxid
         self._is_placed = False
@@ -236,16 +236,14 @@ class ZooKeeperWatches:
         self._has_read(None)
 
     def read_deletions_again(self) -> None:
-        """Marks may mean something else now: `run` reads them."""
+        """Marks may mean something else now."""
         self._pending[self.deletions] = None
         self._wake.set()
 
     async def up_to_date(self) -> None:
-        """Waits until the loop knows every config, setting and znode of KIP-236 that changed before this call.
-
-        So `/admin/reassign_cancel` holds from the moment that its creator knows it exists. It waits for a lost
-        connection, and ends early with the term.
-        """
+        """Waits until the loop knows every config, setting and znode of KIP-236 that changed before this call: so
+        `/admin/reassign_cancel` holds from the moment that its creator knows it exists. It waits for a lost connection,
+        and ends early with the term."""
         with suppress(ZkError):  # without a session this server will write nothing either
             await self._zk.reading(partial(self._zk.sync, znode_paths.ADMIN))
         if self._known < self._fired:
@@ -264,8 +262,7 @@ class ZooKeeperWatches:
                 read.set_result(None)
 
     async def _read_or_log(self, read: Callable[[], Awaitable[None]]) -> bool:
-        """Returns whether the connection has lasted. On the next one everything is read again; without a session this
-        server is not the controller."""
+        """Returns whether the connection has lasted. Without a session this server is not the controller."""
         try:
             await read()
         except ZkError as error:
@@ -342,10 +339,8 @@ class ZooKeeperWatches:
         await self.deletions()  # a mark may have been there before its topic was known
 
     async def changed_topics(self, names: Collection[str]) -> None:
-        """Reads topics that others have changed, a few at a time. The controller's own writes fire the watches too.
-
-        A watch fires before the answer to the write: so the round under way has to end before versions are compared.
-        """
+        """The controller's own writes fire the watches too, before the answer to the write: so the round under way has
+        to end before versions are compared."""
         stats = await asyncio.gather(*(self._zk.exists(znode_paths.topic(name), watch=True) for name in names))
         self._watched.update(names)
         found = {name: stat for name, stat in zip(names, stats, strict=True) if stat is not None}
@@ -422,10 +417,8 @@ class ZooKeeperWatches:
             self._requests.changed()
 
     async def _admin_znodes(self) -> tuple[AdminZnodes, bool]:
-        """Returns KIP-236's znodes, and whether the batch is among them: it is read only if others have changed it.
-
-        The batch is checked first: the other znodes may be newer than a batch that is not known yet.
-        """
+        """Returns whether the batch is among them: it is read only if others have changed it. It is checked first: the
+        other znodes may be newer than a batch that is not known yet."""
         stat = await self._zk.exists(znode_paths.REASSIGN_PARTITIONS, watch=True)
         await self._loop_has_caught_up()
         changed = self._batch_changed(stat)
@@ -435,7 +428,7 @@ class ZooKeeperWatches:
         return cancel is not None and cancel.id != self._loop.cluster.soft.cancelled
 
     async def queues(self) -> None:
-        """Reads queues that others have changed. The controller's own writes fire the watches too."""
+        """The controller's own writes fire the watches too."""
         stats = {root: await self._zk.exists(root, watch=True) for root in znode_paths.QUEUES}
         await self._loop_has_caught_up()
         parts = self._loop.cluster.queue.parts

@@ -1,8 +1,8 @@
 """ZooKeeper as one elected controller sees it: every write is fenced, every call is repeated over a lost connection.
 
 Every transaction checks that `/controller_epoch` has the version of this server's election, and is bound to the session
-that won it: a controller that was replaced without noticing cannot write. While the session lives, calls wait for a
-lost connection; receipts (`zookeeper.receipts`) tell which transactions were carried out.
+that won it: a controller that was replaced without noticing cannot write. Receipts (`zookeeper.receipts`) tell which
+transactions were carried out.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -29,10 +29,8 @@ T = TypeVar("T")
 
 
 class FencedZooKeeper:
-    """What duties use that only a controller in front of ZooKeeper has; `ZooKeeperStore` extends it.
-
-    The methods raise ControllerMoved and ReloadNeeded, as those of `controller.store.Store`.
-    """
+    """What duties use that only a controller in front of ZooKeeper has. Raises ControllerMoved and ReloadNeeded, as
+    `controller.store.Store`."""
 
     def __init__(self, zk: ZooKeeper, leadership: Leadership) -> None:
         self._zk = zk
@@ -44,24 +42,22 @@ class FencedZooKeeper:
         return self._leadership.is_in_a_copy
 
     async def reading(self, read: Callable[[], Awaitable[T]]) -> T:
-        """Returns the result of `read`, which is called again after each lost connection. ZooKeeper's other errors
-        become ControllerMoved and ReloadNeeded."""
+        """Calls `read` again after each lost connection."""
         try:
             return await self._zk.reading(read, self._leadership.session)
         except ZkError as error:
             raise _failure(error) from error
 
     async def confirm(self) -> None:
-        """Asks ZooKeeper whether this server is still the controller. Raises ControllerMoved if not; ReloadNeeded."""
+        """Raises ControllerMoved if this server is no longer the controller."""
         await self._write([[self._fence]])
 
     async def write(self, operations: Iterable[Op]) -> None:
-        """Makes fenced writes outside of rounds: orphaned records, a block of producer ids, the znodes of a deleted
-        topic."""
+        """For writes outside of rounds: orphaned records, a block of producer ids, the znodes of a deleted topic."""
         await self._write(list(split_ops(operations)))
 
     async def write_together(self, groups: Iterable[Sequence[Op]], *, guard: Sequence[Op] = ()) -> None:
-        """Like `write`; the operations of each group go into one transaction. `guard` begins every transaction."""
+        """The operations of each group go into one transaction. `guard` begins every transaction."""
         batches: list[list[Op]] = []
         room = 0
         for group in groups:

@@ -1,8 +1,8 @@
 """The writes of KIP-236's queue, as phases A and D of `controller.zookeeper_store.znode_writes`.
 
-Moves that join the queue are written first, before those that they replace leave it. A move that has started leaves it
-last. Every write of a part replaces the whole part, so the controller makes short parts, and cuts a long part of an
-operator into short ones before anything leaves it.
+Moves that join the queue are written before those that they replace leave it; one that has started leaves it last.
+Every write replaces a whole part, so parts are short, and a long part of an operator is cut into short ones before
+anything leaves it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ PART_BYTES = 8 << 10
 
 
 def first(cluster: Cluster, view: RoundView) -> Iterator[Op]:
-    """Yields phase A: durable before anything moves. Puts the written parts into `view.queue.made`."""
+    """Phase A: durable before anything moves. Puts the written parts into `view.queue.made`."""
     queue, changes = cluster.queue, view.queue
     for root in changes.verify:
         yield Check(root, queue.parts[root].version)
@@ -73,8 +73,7 @@ def _left(part: QueuePart, leaving: Mapping[str, Mapping[StoredName, None]]) -> 
 
 
 def _written(changes: QueueChanges, part: QueuePart, entries: Mapping[StoredName, WaitingMove]) -> Op:
-    """Returns the write after which the part has only these entries. It deletes an empty part, unless it is the root or
-    has children of somebody else."""
+    """Deletes an empty part, unless it is the root or has children of somebody else."""
     if not entries and not (part.is_root or part.has_children):
         changes.made[part.path] = None
         return Delete(part.path, part.version)

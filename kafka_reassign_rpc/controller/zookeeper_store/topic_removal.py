@@ -1,8 +1,8 @@
 """Removes what is left in ZooKeeper of topics that are gone: their znodes, and marks of deletions that no topic has.
 
-The znode of a topic and the mark of its deletion go in one transaction, the last of a removal. So a controller that
-dies at any time leaves a topic with its mark, which the next one deletes, or neither. Every transaction of a removal
-checks both: the topic is the one whose replicas were deleted, and nobody has changed it.
+The znode of a topic and the mark of its deletion go in one transaction, the last. So a controller that dies at any time
+leaves a topic with its mark, which the next one deletes, or neither. Every transaction checks both: the topic is the
+one whose replicas were deleted, and nobody has changed it.
 """
 
 from collections.abc import Collection
@@ -17,11 +17,12 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 
 async def remove_topic(zk: ZooKeeper, store: FencedZooKeeper, topic: Topic) -> None:
-    """Removes the znodes of a topic whose replicas are deleted: move records, partitions, configs, topic, mark.
+    """Removes move records, partitions, configs, topic, mark; nothing if the topic is gone, or another one has its
+    name.
 
-    Does nothing if the topic is gone, or another one has its name. A mark that somebody has removed by hand is created
-    again, since a deletion goes on without it in Kafka too: the next controller has to know. Raises ControllerMoved,
-    and ReloadNeeded if somebody else changes the znodes: then the call may be repeated.
+    A mark that somebody has removed by hand is created again, since a deletion goes on without it in Kafka too: the
+    next controller has to know. Raises ControllerMoved, and ReloadNeeded if somebody else changes the znodes: then the
+    call may be repeated.
     """
     root, config, mark = (
         znode_paths.topic(topic.name),
@@ -52,8 +53,7 @@ async def remove_marks(
     """Removes those of these marks in `/admin/delete_topics` that mark no topic (KafkaController.processTopicDeletion).
 
     A mark that is newer than the topic of its name stays: the topic was created and marked since the cluster was read.
-    If topics cannot be deleted (`enabled` False: `delete.topic.enable`) it goes as well, and the topic stays. Raises as
-    `remove_topic`.
+    If topics cannot be deleted (`delete.topic.enable`) it goes as well, and the topic stays. Raises as `remove_topic`.
     """
     wanted = sorted(names)
     marks = await store.read([znode_paths.delete_topic(name) for name in wanted])

@@ -13,14 +13,14 @@
        without the moves that have started; new and past failures in `/admin/failed_brokers`
        and `/admin/failed_log_dirs`
 
-A crash after A leaves records without adding or removing replicas in the topic znode. Nothing has moved and no client
-has an answer; the next controller removes the records. A crash after B leaves a move (or a cancel, which removes
-replicas) that the next controller continues. A crash before D leaves requests and entries that are done: the next
-controller finds them done and removes them. It also carries out a cancel of the batch for the entries that are left.
-An entry whose partition got another target from a client goes first (A): otherwise the next controller would start it
-over the client's target. Writes that fit into one transaction are one transaction, so small rounds are atomic.
+A crash after A leaves records without adding or removing replicas in the topic znode: nothing has moved, no client has
+an answer, and the next controller removes the records. A crash after B leaves a move (or a cancel) that the next
+controller continues. A crash before D leaves requests and entries that are done: the next controller finds them done
+and removes them, and carries out a cancel of the batch for the rest. An entry whose partition got another target from a
+client goes first (A): otherwise the next controller would start it over the client's target. Writes that fit into one
+transaction are one, so small rounds are atomic.
 
-This module is pure: the caller sends the writes and hands back ZooKeeper's answers.
+Pure: the caller sends the writes and hands back ZooKeeper's answers.
 """
 
 from collections.abc import Generator, Iterator, Mapping, Set
@@ -63,10 +63,8 @@ class Step(NamedTuple):
 
 
 class _Parents:
-    """Makes the znodes without content of their own that a round needs.
-
-    `existing` are those that exist: two for each topic and one for each partition, too many to copy for a round.
-    """
+    """Makes the znodes without content of their own that a round needs. `existing`: two for each topic and one for each
+    partition, too many to copy for a round."""
 
     def __init__(self, existing: Set[str]) -> None:
         self._existing = existing
@@ -82,11 +80,8 @@ class _Parents:
 
 
 def phases(cluster: Cluster, view: RoundView, epoch: int, existing: Set[str]) -> tuple[Iterator[Step | None], ...]:
-    """Returns all writes of a round in four phases. Each phase has to be durable before the next begins. None is a
-    pause.
-
-    `existing` are the existing paths without content of their own.
-    """
+    """Each phase has to be durable before the next begins. None is a pause. `existing`: paths without content of their
+    own."""
     batch = reassign_partitions.contents(cluster, view)
     parents = _Parents(existing)
     return (
@@ -184,7 +179,7 @@ def _marked(topic: Topic, view: RoundView, version: int) -> Iterator[Step]:
 
 
 def absent(path: str) -> tuple[Op, Op]:
-    """Returns operations that fail if the znode exists, and change nothing: ZooKeeper has no check for this."""
+    """Fails if the znode exists, and changes nothing: ZooKeeper has no check for this."""
     return Create(path, b""), Delete(path)
 
 
@@ -222,7 +217,7 @@ def _states(cluster: Cluster, view: RoundView, epoch: int, parents: _Parents) ->
 
 
 def record_removal(cluster: Cluster, name: TopicPartition) -> Op:
-    """Ends a move record. ZooKeeper does not delete one with children of somebody else: it is emptied."""
+    """ZooKeeper does not delete a record with children of somebody else: it is emptied."""
     path = znode_paths.reassignment(*name)
     return SetData(path, b"", -1) if name in cluster.records_with_children else Delete(path, -1)
 
@@ -241,10 +236,8 @@ def _new_state(
 
 
 def _state_writes(name: TopicPartition, value: Partition, epoch: int, version: int) -> Iterator[Step]:
-    """Writes a state znode that has this version: once, or until it has the partition epoch that was decided.
-
-    Brokers may know higher epochs than a state that was put back has (`core.round.changed_by_others`).
-    """
+    """Once, or until the znode has the partition epoch that was decided: brokers may know higher epochs than a state
+    that was put back has (`core.round.changed_by_others`)."""
     path, data = znode_paths.partition_state(*name), _state_znode(value, epoch)
     for known in range(version, max(version + 1, value.partition_epoch)):
         yield Step(SetData(path, data, known), name)
