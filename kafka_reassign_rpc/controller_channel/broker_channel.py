@@ -346,7 +346,7 @@ class BrokerChannel:
             not self.pending.lists_all_replicas
             and not self.pending.has_leader_and_isr(replica.name)
             and (sending is None or not (sending.is_complete or index in sending.partitions.get(topic, ())))
-            and not self.replicas.has_noted(replica)
+            and not self.replicas.remembers(replica)
         )
 
     def _retry_later(self, request: StopReplica, failed: Mapping[TopicPartition, int]) -> None:

@@ -94,9 +94,9 @@ async def _later(
 ) -> Refusal | None:
     if not change.steps.keys() & set(COUNT_LATER):
         return None
-    told = await broker_configs(client, broker, COUNT_LATER)
-    current = {entry.name: entry.value for entry in told if entry.value is not None} | dict(tried or {})
-    new = {entry.name: value for entry in told if (value := _value(entry, change.after)) is not None}
+    entries = await broker_configs(client, broker, COUNT_LATER)
+    current = {entry.name: entry.value for entry in entries if entry.value is not None} | dict(tried or {})
+    new = {entry.name: value for entry in entries if (value := _value(entry, change.after)) is not None}
     trouble = later_trouble(current, new)
     return None if trouble is None else Refusal(InvalidRequest(f"Broker {broker} would accept this, but {trouble}."))
 

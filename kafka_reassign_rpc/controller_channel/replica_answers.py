@@ -17,7 +17,7 @@ from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, TopicPartitio
 
 log = logging.getLogger(__name__)
 
-_Notes = dict[TopicPartition, HostedReplica]
+_Replicas = dict[TopicPartition, HostedReplica]
 
 
 class ReplicaAnswers:
@@ -43,10 +43,10 @@ class ReplicaAnswers:
         self._reports = reports
         self._accepted_elsewhere = accepted_elsewhere
         self._replace = replace
-        self._offline: _Notes = {}
+        self._offline: _Replicas = {}
         """Replicas that count as offline: the broker last answered KAFKA_STORAGE_ERROR, or see `refused_in_sync`."""
-        self._replaced: _Notes = {}
-        self._kept_logs: _Notes = {}
+        self._replaced: _Replicas = {}
+        self._kept_logs: _Replicas = {}
         """Replicas whose logs are of other topics, as the broker says, and stay: they count as in sync, or no other
         broker has accepted the topic's id."""
 
@@ -63,7 +63,7 @@ class ReplicaAnswers:
             elif code == InconsistentTopicId.code:
                 refused.append(replica)
                 self._replace_log(replica)
-            elif self.has_noted(replica):
+            elif self.remembers(replica):
                 accepted.append(replica)
         if is_complete:
             accepted = [*{*self._offline.values(), *self._kept_logs.values()}.difference(failed, refused)]
@@ -71,13 +71,13 @@ class ReplicaAnswers:
         for replica in accepted:
             _take(self._kept_logs, replica)
         for replica in failed:
-            self._note(self._offline, replica)
+            self._remember(self._offline, replica)
         answers = [LogDirAnswer(*replica, is_offline=True) for replica in failed]
         answers += [LogDirAnswer(*replica, is_offline=False) for replica in working]
         if answers or is_complete:
             self._reports.log_dirs_answered(self._broker, answers, is_complete=is_complete)
 
-    def has_noted(self, replica: HostedReplica) -> bool:
+    def remembers(self, replica: HostedReplica) -> bool:
         return replica in (self._offline.get(replica.name), self._kept_logs.get(replica.name))
 
     def kept_of(self, partitions: Mapping[str, Iterable[int]] | None) -> list[HostedReplica]:
@@ -91,7 +91,7 @@ class ReplicaAnswers:
         """Other brokers have accepted what this one has refused: its replicas count as on a failed log dir until their
         logs are replaced. `replicas`: each with a broker whose in-sync replica is of the right topic."""
         for replica in replicas:
-            self._note(self._offline, replica)
+            self._remember(self._offline, replica)
         answers = [LogDirAnswer(*replica, is_offline=True, in_sync=other) for replica, other in replicas.items()]
         self._reports.log_dirs_answered(self._broker, answers)
 
@@ -120,9 +120,9 @@ class ReplicaAnswers:
                     self._broker.id,
                     name,
                 )
-            self._note(self._kept_logs, replica)
+            self._remember(self._kept_logs, replica)
             return
-        self._note(self._replaced, replica)
+        self._remember(self._replaced, replica)
         self._kept_logs.pop(name, None)
         log.warning(
             "broker %d has the log of an earlier topic for %s: it is deleted, and the replica starts empty",
@@ -131,12 +131,12 @@ class ReplicaAnswers:
         )
         self._replace(name, StopReplicaState(DELETED_EPOCH, delete=True, created=cluster.topics[name.topic].created))
 
-    def _note(self, notes: _Notes, replica: HostedReplica) -> None:
-        for name, one in list(islice(notes.items(), 2)):
-            del notes[name]
+    def _remember(self, known: _Replicas, replica: HostedReplica) -> None:
+        for name, one in list(islice(known.items(), 2)):
+            del known[name]
             if self._is_hosted(one):
-                notes[name] = one
-        notes[replica.name] = replica
+                known[name] = one
+        known[replica.name] = replica
 
     def _is_hosted(self, replica: HostedReplica) -> bool:
         topic = self._cluster().topics.get(replica.name.topic)
@@ -144,8 +144,8 @@ class ReplicaAnswers:
         return known is not None and (self._broker.id in known.replicas or self._broker.id in known.offline)
 
 
-def _take(notes: _Notes, replica: HostedReplica) -> bool:
-    is_noted = notes.get(replica.name) == replica
-    if is_noted:
-        del notes[replica.name]
-    return is_noted
+def _take(known: _Replicas, replica: HostedReplica) -> bool:
+    is_known = known.get(replica.name) == replica
+    if is_known:
+        del known[replica.name]
+    return is_known

@@ -39,7 +39,7 @@ class AlterPartitionSender:
         self._wake = asyncio.Event()
         self._tasks = [
             asyncio.create_task(self._send_all(), name="alter-partition"),
-            asyncio.create_task(self._look_for_late(), name="isr-expiration"),
+            asyncio.create_task(self._find_late(), name="isr-expiration"),
         ]
         self._later: set[asyncio.TimerHandle] = set()
 
@@ -51,12 +51,12 @@ class AlterPartitionSender:
             handle.cancel()
         await end(*self._tasks)
 
-    async def _look_for_late(self) -> None:
+    async def _find_late(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(self._lag_time_max_s / 2)
             for name in self._late(loop.time()):
-                self._keeper.look_at(name)
+                self._keeper.followers_changed(name)
             if self._keeper.is_due:
                 self.wake()
 

@@ -40,7 +40,7 @@ class ControllerConnection:
             self._connection.close()
             self._connection = None
 
-    def look_again(self) -> None:
+    def leave_former(self) -> None:
         """On the connection to a former controller a request may wait endlessly."""
         if self._connection is not None and self._find() != self._to:
             self.close()

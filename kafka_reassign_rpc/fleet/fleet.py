@@ -90,7 +90,7 @@ class Fleet:
                     log.info("topics wait: it is unknown whether there is a controller: %s", error)
                 for broker in self.brokers.values():
                     broker.check_registration()
-                    await broker.look_again()
+                    await broker.notify_waiting()
                 await asyncio.wait([waiting], timeout=LOOK_AGAIN_S)
         finally:
             await end(waiting)
@@ -153,15 +153,15 @@ class Fleet:
 
     async def _lose_log_dirs(self) -> None:
         """A broker that has lost all its log dirs ends."""
-        told = ""
+        logged = ""
         while self.config.data_dir is not None:
             try:
                 all_lost, problem = lost_log_dirs(self.config.data_dir), ""
             except OSError as error:
                 all_lost, problem = {}, str(error)
-            if problem and problem != told:
+            if problem and problem != logged:
                 log.warning("brokers lose no log dirs while --data-dir cannot be read: %s", problem)
-            told = problem
+            logged = problem
             for broker_id, lost in all_lost.items():
                 broker = self.brokers.get(broker_id)
                 if broker is None:

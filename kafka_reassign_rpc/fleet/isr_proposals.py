@@ -64,7 +64,7 @@ class IsrProposals:
     def is_due(self) -> bool:
         return bool(self._due)
 
-    def look_at(self, name: TopicPartition) -> None:
+    def followers_changed(self, name: TopicPartition) -> None:
         self._due[name] = None
 
     def leader_and_isr_received(self, name: TopicPartition) -> None:

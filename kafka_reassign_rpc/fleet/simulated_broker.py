@@ -125,7 +125,7 @@ class SimulatedBroker:
         self._inbound = InboundBudget(broker_id, throttles, config.bandwidth, self.log_dirs.free, now)
         self._isr = IsrProposals(broker_id, self._table, self._leading, lambda broker: broker in self._cache.brokers)
         self._link = ControllerConnection(str(broker_id), self._find_controller)
-        self._must_tell = False
+        self._must_report = False
         """The controller does not know yet that a log dir is lost."""
         self._fetchers: dict[int, ReplicaFetcher] = {}
         self._followed: dict[TopicPartition, int] = {}
@@ -166,7 +166,7 @@ class SimulatedBroker:
         """Raises BrokerIdTaken if another broker has its id."""
         self._registration.check()
 
-    async def look_again(self) -> None:
+    async def notify_waiting(self) -> None:
         """A condition that `ready` waits for may have changed."""
         async with self._metadata_changed:
             self._metadata_changed.notify_all()
@@ -200,16 +200,16 @@ class SimulatedBroker:
                 log.warning(
                     "broker %d has lost %s: its replicas are offline", self.node_id, self.log_dirs.paths[directory]
                 )
-                self._must_tell = True
+                self._must_report = True
                 stopped = self._table.lose(directory)
                 self.log_dirs.lost(directory)
                 for some in pieces(stopped, SLICE):
                     self._start_and_stop(AppliedRequest(stopped=list(some)))
                     await pace.rest()
-        if self._must_tell and self.has_log_dirs:
+        if self._must_report and self.has_log_dirs:
             event = encode_log_dir_event(self.node_id)
             await self._zk.create(znode_paths.LOG_DIR_EVENT_PREFIX, event, sequence=True)
-            self._must_tell = False
+            self._must_report = False
 
     def _lost(self, directories: Collection[int]) -> set[int]:
         return {directory for directory in directories if directory < self._config.log_dirs}
@@ -229,7 +229,7 @@ class SimulatedBroker:
 
     def _registered(self, epoch: int) -> None:
         self._requests.broker_epoch = epoch
-        self._in_background(self.look_again())
+        self._in_background(self.notify_waiting())
 
     def _epochs(self) -> tuple[int, int]:
         return self.node_id, self.broker_epoch
@@ -262,10 +262,10 @@ class SimulatedBroker:
             for came in self._cache.brokers.keys() - alive:
                 # It may have caught up while it was not among the live brokers.
                 for name in self._leading.outside_isr(came):
-                    self._isr.look_at(name)
+                    self._isr.followers_changed(name)
             self._isr_sender.wake()
-            self._link.look_again()
-        await self.look_again()
+            self._link.leave_former()
+        await self.notify_waiting()
         return answer
 
     def _brand_new(self, request: LeaderAndIsrRequest) -> set[str]:
@@ -347,7 +347,7 @@ class SimulatedBroker:
 
     def _caught_up(self, replica: SimulatedReplica, follower: int) -> None:
         if follower not in replica.isr:
-            self._isr.look_at(replica.name)
+            self._isr.followers_changed(replica.name)
             self._isr_sender.wake()
 
     def _throttles_changed(self) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from kafka_reassign_rpc.controller.duties.disk_survey import disks_told
+from kafka_reassign_rpc.controller.duties.disk_survey import described_disks
 from kafka_reassign_rpc.controller.duties.progress_sampling import sample_everything
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.loading import load_cluster
@@ -45,7 +45,7 @@ async def _departure(
     answers: Collection[ask_brokers.BrokerAnswer],
 ) -> Departure:
     sample = await sample_everything(cluster, f"check-{config.server_id}", config.links, seconds)
-    brokers = departure.brokers_of(cluster, disks_told(sample, at=0))
+    brokers = departure.brokers_of(cluster, described_disks(sample, at=0))
     partitions = departure.partitions_of(cluster, default_min_isr(answers))
     losses = await in_turns(departure.count_losses(partitions, {"": away}, brokers, MOST_NAMED))
     return Departure(sorted(away), losses[""], Disks(brokers).room(away, losses[""].replicas))

@@ -67,18 +67,18 @@ class UsersFile:
 
     async def follow(self) -> None:
         """If the file cannot be used, its users stay, and the log says so once."""
-        told = ""
+        logged = ""
         while True:
             await asyncio.sleep(LOOKS_EVERY_S)
             if not await asyncio.to_thread(self.has_changed):
                 continue
             try:
                 await asyncio.to_thread(self.read)
-                told = ""
+                logged = ""
             except BadSetting as error:
-                if str(error) != told:
-                    told = str(error)
-                    log.error("the users stay as they were until the file can be read: %s", told)
+                if str(error) != logged:
+                    logged = str(error)
+                    log.error("the users stay as they were until the file can be read: %s", logged)
 
 
 class Jwks:

@@ -17,24 +17,24 @@ RECORD_S = 5.0
 
 
 class FigureKeeper:
-    """look: what the controller knows now; None while this server is not the controller."""
+    """term: what the controller knows now; None while this server is not the controller."""
 
-    def __init__(self, look: Callable[[], TermView | None], history: FigureHistory) -> None:
-        self._look = look
+    def __init__(self, term: Callable[[], TermView | None], history: FigureHistory) -> None:
+        self._term = term
         self.history = history
 
     async def keep(self) -> None:
         """Note figures until it is cancelled."""
         while True:
             try:
-                self.note(time.monotonic(), time.time_ns() // 1_000_000)
+                self.record(time.monotonic(), time.time_ns() // 1_000_000)
             except Exception:  # the next look may succeed
                 log.exception("a defect: the plots of the status page lack this point")
             await asyncio.sleep(RECORD_S)
 
-    def note(self, now: float, at: int) -> None:
+    def record(self, now: float, at: int) -> None:
         """Nothing while this server is not the controller. `now`: seconds of a monotonic clock; `at`: ms since 1970."""
-        term = self._look()
+        term = self._term()
         if term is None:
             return
         totals = totals_of(term)

@@ -67,7 +67,7 @@ class StatusApi:
 
     def __init__(
         self,
-        look: Callable[[], ServerView],
+        view: Callable[[], ServerView],
         readers: Readers,
         figures: FigureKeeper,
         version: str,
@@ -79,7 +79,7 @@ class StatusApi:
     ) -> None:
         self._name, self._api = name, api
         self._last = last
-        self._look = look
+        self._view = view
         self._version = version
         self._full = full
         self._figures = figures
@@ -105,7 +105,7 @@ class StatusApi:
             "history": QueryPage(self._history_page),
         }
         return {
-            "/": lambda: page(self._look(), self._version, full=self._full, api=self._api, name=self._name),
+            "/": lambda: page(self._view(), self._version, full=self._full, api=self._api, name=self._name),
             **assets(),
             **{self._api + name: answer for name, answer in api.items()},
         }
@@ -138,7 +138,7 @@ class StatusApi:
         return self._status_now(full=self._full)
 
     def _status_now(self, *, full: bool) -> Status:
-        now = status_of(self._look(), at=_now_ms(), version=self._version, full=full)
+        now = status_of(self._view(), at=_now_ms(), version=self._version, full=full)
         return with_last(now, self._last(), full=full)
 
     # ------------------------------------------------------------------------------------------------ answers
@@ -201,7 +201,7 @@ class StatusApi:
             return self._elsewhere()
         at = _now_ms()
         counted_at = at - _age_ms(kept.at)
-        term.look()
+        term.viewed()
         made = brokers.brokers_of(
             term.cluster,
             kept.value,
@@ -231,7 +231,7 @@ class StatusApi:
             return self._elsewhere()
         if not term.knows_configs:
             return _problem(503, "`watch` reads no min.insync.replicas: ask `kafka-reassign-rpc check` with --without")
-        term.look()
+        term.viewed()
         kept = await self._departures.get(asked)
         term = self._term()
         if term is None or not kept.value.losses:  # it was not the controller while it counted
@@ -259,7 +259,7 @@ class StatusApi:
 
     def _term(self) -> TermView | None:
         """Drops what was made of another term's cluster."""
-        term = self._look().term
+        term = self._view().term
         cluster = None if term is None else term.progress
         if cluster is not self._cluster:
             self._cluster = cluster
@@ -270,7 +270,7 @@ class StatusApi:
         return term
 
     def _elsewhere(self) -> HttpPage:
-        view = self._look()
+        view = self._view()
         if view.server < 0:
             return _problem(503, reason_of(view, full=self._full) or "the cluster is not seen yet")
         controller = known(view.controller)
@@ -279,24 +279,24 @@ class StatusApi:
         return _encoded(503, problem)
 
     def _select(self, wanted: MoveFilter) -> Generator[None, None, Selection]:
-        term = self._look().term
+        term = self._view().term
         if term is None:
             return Selection([], 0, moves.NO_SUMS)
         return (yield from moves.select_moves(term, wanted))
 
     def _find(self, wanted: PartitionFilter) -> Generator[None, None, Found]:
-        term = self._look().term
+        term = self._view().term
         return Found([], 0) if term is None else (yield from partitions.find_partitions(term, wanted))
 
     def _ask_departure(self, away: frozenset[int] | None) -> Generator[None, None, departures.Asked]:
-        term = self._look().term
+        term = self._view().term
         if term is None or not term.knows_configs:
             return departures.Asked({}, {})
         return (yield from departures.ask(term, away))
 
     def _count(self, _: None) -> Generator[None, None, ReplicaCounts]:
         counts = brokers.no_counts()
-        term = self._look().term
+        term = self._view().term
         if term is not None:
             yield from brokers.count_replicas(term.cluster, counts)
         return counts

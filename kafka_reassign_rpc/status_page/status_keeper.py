@@ -13,10 +13,10 @@ EVERY_S = 5.0
 
 
 class StatusKeeper:
-    """look: the status of this server, in full. ask: that of the controller; None where it does not tell."""
+    """status: the status of this server, in full. ask: that of the controller; None where it does not tell."""
 
-    def __init__(self, look: Callable[[], Status], ask: Callable[[], Awaitable[Status | None]]) -> None:
-        self._look = look
+    def __init__(self, status: Callable[[], Status], ask: Callable[[], Awaitable[Status | None]]) -> None:
+        self._status = status
         self._ask = ask
         self.last: Status | None = None
 
@@ -24,11 +24,11 @@ class StatusKeeper:
         """Look again and again until it is cancelled."""
         while True:
             try:
-                await self.note()
+                await self.refresh()
             except Exception:  # the next look may succeed
                 log.exception("a defect: the last known state on the status page is older than it could be")
             await asyncio.sleep(EVERY_S)
 
-    async def note(self) -> None:
-        status = self._look()
+    async def refresh(self) -> None:
+        status = self._status()
         self.last = newer(self.last, await self._ask() if status.role == "standby" else status)

@@ -48,7 +48,7 @@ class StatusStream:
         self._viewers += 1
         try:
             if self._viewers == 1:  # nobody has looked for a while
-                self._look()
+                self._refresh()
             if self._ticker is None or self._ticker.done():
                 self._ticker = asyncio.create_task(self._tick(), name="status-stream")
             until = asyncio.get_running_loop().time() + STREAM_S
@@ -68,14 +68,14 @@ class StatusStream:
         while self._viewers:
             await asyncio.sleep(self._every_s)
             try:
-                self._look()
+                self._refresh()
             except Exception:  # the next look may succeed
                 log.exception("the status cannot be shown, and stays as it was until the next try")
                 continue
             async with self._news:
                 self._news.notify_all()
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         status = self._make()
         fields = {name: getattr(status, name) for name in Status.__struct_fields__}
         changed = {name: value for name, value in fields.items() if self._shown.get(name, ...) != value}

@@ -62,7 +62,7 @@ async def read(zk: ZooKeeper) -> LastControl | str | None:
         return str(error)
 
 
-async def note_kraft(zk: ZooKeeper) -> None:
+async def mark_kraft(zk: ZooKeeper) -> None:
     """Writes into the mark, while nobody of ours is the controller, that a KRaft controller is. Raises ZkError.
 
     A server of ours that was elected meanwhile has written the mark: then its write counts.

@@ -48,9 +48,9 @@ class ServedConfigs:
             return await self._store.read(entity_type, name)
 
     async def alter(self, entity_type: str, name: str, change: Change, by: Requester) -> None:
-        noted = _NotedChange(change)
+        recorded = _RecordedChange(change)
         with _answering():
-            await self._store.alter(entity_type, name, noted, by=by)
+            await self._store.alter(entity_type, name, recorded, by=by)
         topic = broker = None
         if entity_type != BROKERS:
             topic, of = name, f"topic {word(name, LONGEST_NAME)}"
@@ -58,7 +58,7 @@ class ServedConfigs:
             of = "all brokers"
         else:
             broker, of = int(name), f"node {name}"
-        _record(self._record, by, config_changed(of, *noted.seen, topic=topic, broker=broker))
+        _record(self._record, by, config_changed(of, *recorded.seen, topic=topic, broker=broker))
 
 
 class ServedSettings:
@@ -97,11 +97,11 @@ class ServedQuotas:
             return await self._store.get_all(shape, exact)
 
     async def alter(self, entity: QuotaEntity, change: Change, by: Requester) -> None:
-        noted = _NotedChange(change)
+        recorded = _RecordedChange(change)
         with _answering():
-            await self._store.alter(entity, noted)
+            await self._store.alter(entity, recorded)
         of = ", ".join(f"{kind} {'(default)' if name is None else word(name, LONGEST_NAME)}" for kind, name in entity)
-        _record(self._record, by, config_changed(of, *noted.seen))
+        _record(self._record, by, config_changed(of, *recorded.seen))
 
 
 def _record(record: Record, by: Requester, event: Event | None) -> None:
@@ -109,7 +109,7 @@ def _record(record: Record, by: Requester, event: Event | None) -> None:
         record([event.asked_by(by)])
 
 
-class _NotedChange:
+class _RecordedChange:
     """Remembers what it has made of what. After a lost race it is called again: the last call counts."""
 
     def __init__(self, change: Change) -> None:

@@ -30,7 +30,7 @@ class Leader:
 
     def heard_of(self, broker: int, now: float = 0.0) -> None:
         self.leading.fetch(fetch(0, (0, 5, 100), replica_id=broker), now)
-        self.keeper.look_at(NAME)
+        self.keeper.followers_changed(NAME)
 
     def proposed(self, now: float = 0.0) -> list[tuple[int, ...]]:
         return [proposal.isr for proposal in self.keeper.take(10, now)]
@@ -54,7 +54,7 @@ def test_members_that_are_late_leave_and_the_leader_never_does() -> None:
     leader = Leader(1, 2, 3)
     leader.heard_of(2, now=20.0)
     assert leader.leading.late(31.0) == [NAME]
-    leader.keeper.look_at(NAME)
+    leader.keeper.followers_changed(NAME)
     assert leader.proposed(31.0) == [(1, 2)]
 
 

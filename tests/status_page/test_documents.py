@@ -194,7 +194,7 @@ def test_sv_11_history_has_all_that_is_left_to_copy_waiting_moves_included() -> 
     tracker, history = ProgressTracker(60.0), FigureHistory()
     sample(tracker, cluster, 0.0, {1: {"t": {0: 100, 1: 500}}, 2: {"t": {0: 40}}})
     term = term_of(cluster, tracker)
-    FigureKeeper(lambda: term, history).note(10.0, 1000)
+    FigureKeeper(lambda: term, history).record(10.0, 1000)
     assert shown(term).work.bytes_left == 560  # type: ignore[union-attr]
     assert history.past("hour", 20.0, 9000).points[-1].bytes_left == 560
 
@@ -241,14 +241,14 @@ def test_sv_11_history_keeps_so_many_points_and_a_clock_that_jumps_does_not_bend
     history = FigureHistory()
     keeper = FigureKeeper(lambda: term, history)
     for number in range(500):
-        keeper.note(10.0 * number, (500 - number) * 1_000_000)  # the clock goes back
+        keeper.record(10.0 * number, (500 - number) * 1_000_000)  # the clock goes back
     hour = history.past("hour", 5000.0, 9_000_000).points
     assert len(hour) == SPANS["hour"].points
     assert [one.at for one in hour[-2:]] == [8_980_000, 8_990_000]
     assert all(one.at < other.at for one, other in pairwise(hour))
     assert len(history.past("day", 5000.0, 9_000_000).points) == 17
     term = None
-    keeper.note(5100.0, 9_100_000)
+    keeper.record(5100.0, 9_100_000)
     assert history.past("hour", 5100.0, 9_100_000).points[-1].at == 9_100_000 - 110_000, "a standby knows no figures"
 
 

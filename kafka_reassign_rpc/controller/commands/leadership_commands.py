@@ -50,10 +50,10 @@ class ElectLeadersCommand(Command[Sequence[ItemResult]]):
             results.append((*name, self._elect(work, name)))
             yield
         if self._elected:
-            work.view.report(Event(catalogue.LEADERS_ELECTED, reason=self._told(), count=len(self._elected)))
+            work.view.report(Event(catalogue.LEADERS_ELECTED, reason=self._reason(), count=len(self._elected)))
         self.answer(results)
 
-    def _told(self) -> str:
+    def _reason(self) -> str:
         some = [f"{word(topic, LONGEST_NAME)}-{index}" for topic, index in islice(self._elected, SHOWN)]
         return f"{self._election.name.lower()}: {first_of(some, SHOWN, of=len(self._elected))}"
 

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import failed_brokers, healing_settings, repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis, FailureWatch, LostReplicas, diagnose
-from kafka_reassign_rpc.core.healing.failed_log_dirs import ToldLogDirs, is_another, recorded, told_now
+from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs, described_now, is_another, recorded
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.healing.self_healing_status import LEFT_TO_MOVES, BrokerRepair, GoneBroker
@@ -96,7 +96,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
     """Records new failures, forgets past ones, withdraws repairs that are no longer needed. Repairs that wait or move
     follow `self.healing.throttle`.
 
-    The answer says what to heal now. `ordered` are brokers that an operator wants healed at once; `told` is what
+    The answer says what to heal now. `ordered` are brokers that an operator wants healed at once; `described` is what
     brokers with offline replicas say about their log dirs. One that has not been asked is not judged yet.
     """
 
@@ -108,10 +108,10 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         ordered: Collection[int] = (),
         *,
         fastest: int = 0,
-        told: Mapping[int, ToldLogDirs] | None = None,
+        described: Mapping[int, DescribedLogDirs] | None = None,
     ) -> None:
         super().__init__()
-        self._told = {} if told is None else told
+        self._described = {} if described is None else described
         self._started_with = started_with
         self._fastest = fastest
         self._memory = memory
@@ -144,16 +144,16 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         losses = yield from count_lost(work)
         counted_lost = losses.replicas
         failed, in_part, now_ms = work.view.failures(), work.view.log_dir_failures(), self._now_ms
-        told = told_now(self._told, cluster.brokers)
+        described = described_now(self._described, cluster.brokers)
         damaged = frozenset(broker for broker in counted_lost.keys() | in_part.keys() if broker in cluster.brokers)
-        unjudged = damaged - told.keys()
-        working = {broker for broker, paths in told.items() if paths == ()}
+        unjudged = damaged - described.keys()
+        working = {broker for broker, paths in described.items() if paths == ()}
         lost = {broker: n for broker, n in counted_lost.items() if broker not in unjudged and broker not in working}
         under_repair = self._waiting_for.keys() | self._moving_from.keys()
         same = {
             broker: one
             for broker, one in in_part.items()
-            if not is_another(one, told.get(broker), is_repaired=broker in under_repair and bool(lost.get(broker)))
+            if not is_another(one, described.get(broker), is_repaired=broker in under_repair and bool(lost.get(broker)))
         }
         # A broker that this controller has missed, and that has not failed by now, was back meanwhile.
         known = failed.keys() - cluster.brokers.keys() | same.keys() & cluster.brokers.keys()
@@ -191,7 +191,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         diagnosis = diagnose(watch, settings)
         for broker, since in diagnosis.record.items():
             if broker in live:
-                work.view.log_dirs[broker] = recorded(since, told.get(broker), None)
+                work.view.log_dirs[broker] = recorded(since, described.get(broker), None)
             else:
                 work.view.failed[broker] = since
         for broker in diagnosis.forget:
@@ -200,7 +200,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         for broker in mended:
             work.view.forget_log_dirs(broker)
         for broker, one in same.items():
-            now_known = recorded(one.since, told.get(broker), one)
+            now_known = recorded(one.since, described.get(broker), one)
             if broker in damaged and broker not in mended and now_known != one:
                 work.view.log_dirs[broker] = now_known
         self._paths = {broker: one.paths for broker, one in work.view.log_dir_failures().items()}

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 MOST_ACLS = 1_000_000
 """With more ACLs the keeper gives up, and admits only super users: memory has an end."""
-TOLD = 20
+MOST_LOGGED = 20
 """Unreadable znodes that are logged one by one at a load."""
 FIRST_RETRY_S, LONGEST_RETRY_S = 0.1, 10.0
 READ_TOGETHER = 200
@@ -117,14 +117,16 @@ class AclKeeper:
         async for pattern, found in self._store.read_all():
             gone.pop(pattern, None)
             bad += isinstance(found, BadZnode)
-            await self._take((pattern, found), told=bad <= TOLD)
+            await self._take((pattern, found), logged=bad <= MOST_LOGGED)
             if self._cache.size > MOST_ACLS:
                 self.authorizer.loaded = False
                 raise TooManyInZooKeeper(f"more than {MOST_ACLS} ACLs: only super users are admitted")
         for pattern in gone:
             await self._put(pattern, NO_ENTRIES)
-        if bad > TOLD:
-            log.error("the ACLs of %d more resources cannot be read: only super users are admitted there", bad - TOLD)
+        if bad > MOST_LOGGED:
+            log.error(
+                "the ACLs of %d more resources cannot be read: only super users are admitted there", bad - MOST_LOGGED
+            )
         if not self.authorizer.loaded:
             log.info(
                 "%d ACLs of %d resources are loaded and decide from now on",
@@ -148,12 +150,12 @@ class AclKeeper:
     async def _read(self, patterns: Sequence[ResourcePattern]) -> None:
         for some in pieces(patterns, READ_TOGETHER):
             for read in await self._store.read(some):
-                await self._take(read, told=True)
+                await self._take(read, logged=True)
 
-    async def _take(self, read: Read, *, told: bool) -> None:
+    async def _take(self, read: Read, *, logged: bool) -> None:
         pattern, found = read
         if isinstance(found, BadZnode):
-            if told:
+            if logged:
                 log.error("only super users are admitted to %s: %s", pattern, found)
             await self._put(pattern, None)
         else:

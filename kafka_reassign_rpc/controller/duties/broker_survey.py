@@ -78,14 +78,14 @@ class BrokerSurvey:
         """Each broker's last answer about the APIs in `protocol.versions.SUPPORTED`, of absent brokers too."""
         self._last: dict[int, _Answer] = {}
         """Each broker's last answer, also of those that are away, or have come back and not answered again."""
-        self._has_looked = False
+        self._has_begun = False
         self._most_answered = self._is_over = False
         """Whether most brokers have answered, and whether all others had the time to; once true, both stay so."""
         self._patience_ends = 0.0
         self._go_on = asyncio.Event()
         """It wakes those that wait for the first survey."""
         self._silent_about: set[str] = set()
-        self._told: frozenset[tuple[str, frozenset[Value]]] = frozenset()
+        self._logged: frozenset[tuple[str, frozenset[Value]]] = frozenset()
         self._evaluation: asyncio.Handle | None = None
         self.on_settings: Callable[[], None] = lambda: None
         """Is called when `settings` or `news` may have changed."""
@@ -120,7 +120,7 @@ class BrokerSurvey:
     @property
     def has_asked_all(self) -> bool:
         """Whether each registered broker has answered, or has had the time to."""
-        return self._has_looked and all(one.tried for one in self._registered.values())
+        return self._has_begun and all(one.tried for one in self._registered.values())
 
     async def unknown(self, names: Collection[str], seconds: float) -> Collection[str]:
         """Waits for the first survey. Returns those of these settings and policies that are needed and still unknown:
@@ -143,7 +143,7 @@ class BrokerSurvey:
 
     @property
     def had_time_to_say(self) -> bool:
-        return self.has_asked_all or (self._has_looked and asyncio.get_running_loop().time() >= self._patience_ends)
+        return self.has_asked_all or (self._has_begun and asyncio.get_running_loop().time() >= self._patience_ends)
 
     async def authorizer_known(self) -> None:
         await self._evaluated_until(lambda: self.lets_anybody_in is not None or self.had_time_to_say)
@@ -153,14 +153,14 @@ class BrokerSurvey:
         registers before it accepts connections: a first attempt that failed says nothing yet."""
         await self._evaluated_until(
             lambda: (
-                self._has_looked and all(one.of_topics is not None or one.refuses for one in self._registered.values())
+                self._has_begun and all(one.of_topics is not None or one.refuses for one in self._registered.values())
             )
         )
 
     async def _evaluated_until(self, done: Callable[[], bool]) -> None:
         now = asyncio.get_running_loop().time()
         with suppress(TimeoutError):
-            async with asyncio.timeout_at(self._patience_ends if self._has_looked else now + PATIENCE_S):
+            async with asyncio.timeout_at(self._patience_ends if self._has_begun else now + PATIENCE_S):
                 while not done():
                     await self._evaluated.wait()
 
@@ -200,7 +200,7 @@ class BrokerSurvey:
         that they have learnt. One that has never answered counts as the oldest supported one; before the first
         `set_brokers` there may be such brokers. A cluster that has had no broker counts as one of the newest.
         """
-        if self._has_looked and not self._registered and not self._versions:
+        if self._has_begun and not self._registered and not self._versions:
             return (OF_NEWEST_BROKER,)
         found = {id(versions): versions for versions in self._versions.values()}
         if not found or not self._versions.keys() >= self._registered.keys():
@@ -214,11 +214,11 @@ class BrokerSurvey:
             return ()
         answered = {id_: one.settings for id_, one in self._registered.items()}
         found = list(broker_settings.differences(self._own, answered, self.settings, refuses=self._refuses))
-        told, self._told = self._told, frozenset((one.name, one.values) for one in found)
-        return [one.text for one in found if (one.name, one.values) not in told]
+        logged, self._logged = self._logged, frozenset((one.name, one.values) for one in found)
+        return [one.text for one in found if (one.name, one.values) not in logged]
 
     def set_brokers(self, brokers: Mapping[int, Broker]) -> None:
-        self._has_looked = True
+        self._has_begun = True
         self.revision += 1
         for id_, one in list(self._registered.items()):
             if brokers.get(id_) != one.broker:

@@ -20,7 +20,7 @@ class DiskSurvey:
         self._wanted = asyncio.Event()
         self.disks: Mapping[int, BrokerDisk] = {}
 
-    def look(self) -> None:
+    def viewed(self) -> None:
         """Somebody looks at the brokers."""
         self._wanted.set()
 
@@ -30,11 +30,11 @@ class DiskSurvey:
             await self._wanted.wait()
             self._wanted.clear()
             found, at = await self._ask(), self._now_ms()
-            self.disks = {**self.disks, **disks_told(found, at)}
+            self.disks = {**self.disks, **described_disks(found, at)}
             await asyncio.sleep(max(INTERVAL_S, len(found.sizes) / REPLICAS_PER_S))
 
 
-def disks_told(found: Sample, at: int) -> dict[int, BrokerDisk]:
+def described_disks(found: Sample, at: int) -> dict[int, BrokerDisk]:
     """`at`: ms since 1970."""
     return {
         broker: BrokerDisk(at, found.held.get(broker, 0), disk.capacity, disk.free, disk.failed)

@@ -31,7 +31,7 @@ class LearntSettings:
         self._migrating: frozenset[int] = frozenset()
         """Of these the loop was told in this term: it ends leases then."""
         self._asked: Mapping[int, Broker] | None = None
-        self._note_deletion()
+        self._check_deletion()
         self.ask_new_brokers()
         survey.on_settings = self._due.set
 
@@ -56,12 +56,12 @@ class LearntSettings:
                     await self._loop.submit(BrokerSettingsLearnt(self._survey.settings, migrating))
                     self._migrating = migrating
                 self._changed(before.delete_topic_enable)
-                self._note_deletion()
+                self._check_deletion()
 
     def stop(self) -> None:
         self._survey.on_settings = lambda: None
         self.deletion_known.set()
 
-    def _note_deletion(self) -> None:
+    def _check_deletion(self) -> None:
         if self._loop.cluster.soft.broker_settings.delete_topic_enable is not None:
             self.deletion_known.set()

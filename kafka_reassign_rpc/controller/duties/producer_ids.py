@@ -27,7 +27,7 @@ class ProducerIds:
         self._one_at_a_time = asyncio.Lock()
         self._own: range = range(0)
         self._refilling = asyncio.Lock()
-        self._told = 0
+        self._logged = 0
         """The mzxid of the last block that could not be read."""
 
     async def one(self) -> int:
@@ -64,10 +64,10 @@ class ProducerIds:
         try:
             return znode_contents.decode_producer_id_block(data)
         except BadZnode as error:
-            if mzxid != self._told:
+            if mzxid != self._logged:
                 log.error(
                     "no producer ids can be allocated, and new idempotent producers wait, until it is repaired: %s",
                     error,
                 )
-                self._told = mzxid
+                self._logged = mzxid
             raise CoordinatorLoadInProgress(str(error)) from None

@@ -18,7 +18,7 @@ from kafka_reassign_rpc.controller.commands.cluster_commands import Reported
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.healing.failed_log_dirs import ToldLogDirs
+from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.reassignment import in_flight_caps
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
@@ -121,12 +121,12 @@ class ProgressSampler:
     async def everything(self) -> Sample:
         return await sample_everything(self._loop.cluster, self._client_id, self._links, EVERYTHING_WAIT_S)
 
-    async def failed_log_dirs(self, brokers: Collection[int]) -> Mapping[int, ToldLogDirs]:
+    async def failed_log_dirs(self, brokers: Collection[int]) -> Mapping[int, DescribedLogDirs]:
         """Nothing is asked of replicas: the answers are short."""
         cluster = self._loop.cluster
         asked = [one for id_ in sorted(brokers) if (one := cluster.brokers.get(id_)) is not None]
         answers = await _ask_all(asked, {"": []}, self._client_id, self._links, WAIT_S)
-        return {one.id: ToldLogDirs(one.epoch, _failed(answers.get(one.id))) for one in asked}
+        return {one.id: DescribedLogDirs(one.epoch, _failed(answers.get(one.id))) for one in asked}
 
     async def _sample(self, cluster: Cluster, waiting: Collection[TopicPartition]) -> None:
         wanted: dict[int, Wanted] = {}

@@ -34,7 +34,7 @@ from kafka_reassign_rpc.core.cordon import cordoned
 from kafka_reassign_rpc.core.healing import repair_targets
 from kafka_reassign_rpc.core.healing.brake import listed
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, RepairCounts
-from kafka_reassign_rpc.core.healing.failed_log_dirs import ToldLogDirs
+from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.repair_cost import CostSum, rates_of
 from kafka_reassign_rpc.core.healing.self_healing_status import (
@@ -87,10 +87,10 @@ class Healer:
         now_ms: Callable[[], int],
         sample: Callable[[], Awaitable[Sample]],
         throughput: ObservedThroughput,
-        ask: Callable[[Collection[int]], Awaitable[Mapping[int, ToldLogDirs]]],
+        ask: Callable[[Collection[int]], Awaitable[Mapping[int, DescribedLogDirs]]],
     ) -> None:
         self._ask = ask
-        self._told: Mapping[int, ToldLogDirs] = {}
+        self._described: Mapping[int, DescribedLogDirs] = {}
         self._loop = loop
         self._started_with = started_with
         self._now_ms = now_ms
@@ -105,7 +105,7 @@ class Healer:
         self._sums: Mapping[int, CostSum] = {}
         self._sized: tuple[int, frozenset[int]] = (0, frozenset())
         """When the brokers were last asked for sizes, and because of which lost ones."""
-        self._looked = False
+        self._is_viewed = False
 
     def diagnose_again(self) -> None:
         self._wake.set()
@@ -136,10 +136,10 @@ class Healer:
         longer the controller.
         """
         damaged = frozenset() if self._last_report is None else self._last_report.damaged
-        self._told = await self._ask(damaged) if damaged else {}
+        self._described = await self._ask(damaged) if damaged else {}
         found = await self._diagnose()
         if found.unjudged:
-            self._told = {**self._told, **await self._ask(found.unjudged)}
+            self._described = {**self._described, **await self._ask(found.unjudged)}
             found = await self._diagnose()
         if found.diagnosis.heal:
             await self._heal(found.diagnosis.heal, CONTROLLER)
@@ -158,18 +158,18 @@ class Healer:
         at, before = self._sized
         if not lost:
             self._sums, self._sized = {}, (0, lost)
-        elif lost != before or (self._looked and not 0 <= self._now_ms() - at < repair_costs.ASK_EVERY_S * 1000):
-            self._looked = False
+        elif lost != before or (self._is_viewed and not 0 <= self._now_ms() - at < repair_costs.ASK_EVERY_S * 1000):
+            self._is_viewed = False
             sample, sums = await self._sample(), defaultdict[int, CostSum](CostSum)
             await Pace().through(repair_costs.add_up(self._loop.cluster, sample.sizes, sums))
             self._sums, self._sized = sums, (self._now_ms(), lost)
 
-    def look(self) -> None:
+    def viewed(self) -> None:
         """Somebody looks at what repairs would cost."""
-        self._looked = True
+        self._is_viewed = True
 
     async def status(self) -> HealingStatus:
-        self.look()
+        self.viewed()
         return self._status_of(await self._diagnose())
 
     @property
@@ -236,7 +236,7 @@ class Healer:
                 self._now_ms(),
                 ordered,
                 fastest=self._throughput.fastest,
-                told=self._told,
+                described=self._described,
             )
         )
         self._last_report = found

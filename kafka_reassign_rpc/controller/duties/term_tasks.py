@@ -68,7 +68,7 @@ class TermTasks:
 
     def _loop_ended(self, loop: asyncio.Task[None]) -> None:
         defect = None if loop.cancelled() else loop.exception()
-        self.end_term(MOVED if defect is None else _told(defect))
+        self.end_term(MOVED if defect is None else _reason(defect))
 
     def raise_defect(self) -> None:
         if self._loop is not None and self._loop.done() and not self._loop.cancelled():
@@ -117,8 +117,8 @@ class TermTasks:
             self.end_term(str(reason) or type(reason).__name__)
         except Exception as defect:
             log.exception("a defect ends this term; the next one starts from what ZooKeeper holds")
-            self.end_term(_told(defect))
+            self.end_term(_reason(defect))
 
 
-def _told(defect: BaseException) -> str:
+def _reason(defect: BaseException) -> str:
     return f"a defect in the server: {defect!r}"

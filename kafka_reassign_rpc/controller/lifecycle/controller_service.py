@@ -264,14 +264,14 @@ class ControllerService:
             health.now if health.counted else None,
             self._term.healer.last_status,
             self._term.disks.disks,
-            self._look,
+            self._viewed,
         )
 
-    def _look(self) -> None:
+    def _viewed(self) -> None:
         """Somebody looks at the brokers: their disks, and what repairs of them would cost."""
         if self._term is not None:
-            self._term.disks.look()
-            self._term.healer.look()
+            self._term.disks.viewed()
+            self._term.healer.viewed()
 
     @property
     def repairs(self) -> RepairCounts:

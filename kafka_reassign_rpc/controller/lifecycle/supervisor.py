@@ -85,7 +85,7 @@ class Supervisor:
         self._changed = asyncio.Event()
         self._term: Term | None = None
         self._controller_known = asyncio.Event()
-        self._told: dict[str, odd_znodes.Odd | None] = {}
+        self._odd_logged: dict[str, odd_znodes.Odd | None] = {}
         self._taken_logged = False
         self._closed_logged = ""
         self._is_cut_off = False
@@ -162,12 +162,12 @@ class Supervisor:
 
     def _log_odd(self, path: str, odd: odd_znodes.Odd | None, *, stands_by: bool = True) -> None:
         """Once for as long as the znode stays so (None: nothing is odd)."""
-        if odd is not None and odd != self._told.get(path):
+        if odd is not None and odd != self._odd_logged.get(path):
             if stands_by:
                 log.error("standing by: %s", odd)
             else:
                 log.warning("%s", odd)
-        self._told[path] = odd
+        self._odd_logged[path] = odd
 
     async def resign(self) -> None:
         """Begins to end `run`, and gives the controllership back: another server is elected at once. If the deletion of
@@ -206,7 +206,7 @@ class Supervisor:
                 else:
                     odd = odd_znodes.controller(owner)
                     if owner.kraft_epoch >= 0:
-                        await last_control_znode.note_kraft(self._zk)
+                        await last_control_znode.mark_kraft(self._zk)
                     if odd is None:
                         log.info("standing by: %d is the controller", owner.id)
                     self._log_odd(znode_paths.CONTROLLER, odd)

@@ -42,9 +42,9 @@ from kafka_reassign_rpc.support.file_rights import restrict
 
 log = logging.getLogger(__name__)
 
-TOLD = "webhooks.json"
+POSITIONS = "webhooks.json"
 """The file that says up to which event each webhook was told."""
-_OWN_NAME = re.compile(rf"lock|\.?{re.escape(TOLD)}(?:\.[0-9]+)?|(?:events|refusals)-[0-9]{{{DIGITS}}}\.jsonl")
+_OWN_NAME = re.compile(rf"lock|\.?{re.escape(POSITIONS)}(?:\.[0-9]+)?|(?:events|refusals)-[0-9]{{{DIGITS}}}\.jsonl")
 
 
 class EventLogPage(NamedTuple):

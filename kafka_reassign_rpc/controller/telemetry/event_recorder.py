@@ -62,7 +62,7 @@ class Notifier(Protocol):
     def wants(self, event: str) -> bool:
         """Whether it tells events of this name."""
 
-    def tell(self, line: bytes, text: str) -> None:
+    def notify(self, line: bytes, text: str) -> None:
         """Takes a line of the event log, and the same for people. Returns at once."""
 
     @property
@@ -194,7 +194,7 @@ class EventRecorder:
                 if self.event_log is not None or is_told:
                     encoded = self._encode(epoch, at, event)
                     if self._notifier is not None and is_told:
-                        self._notifier.tell(encoded, line(event, at))
+                        self._notifier.notify(encoded, line(event, at))
                     if len(self._decisions) + len(self._refusals) > CHUNK:
                         await self._write()
             await pace.rest()

@@ -16,7 +16,7 @@ class SettingsNotices:
     """Serves the whole process: the terms of a server do not repeat each other."""
 
     def __init__(self) -> None:
-        self._told: frozenset[str] = frozenset()
+        self._logged: frozenset[str] = frozenset()
         self._seen: tuple[object, ...] = ()
 
     def check(self, cluster: Cluster) -> None:
@@ -37,6 +37,6 @@ class SettingsNotices:
         if parse_brokers(cordoned) is None:
             found.append(f"{CORDONED_BROKERS}={shown(cordoned)} cordons no broker: expected are {EXPECTED}")
         for text in found:
-            if text not in self._told:
+            if text not in self._logged:
                 log.warning("%s", text)
-        self._told = frozenset(found)
+        self._logged = frozenset(found)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from kafka_reassign_rpc.controller.telemetry.event_log import TOLD
+from kafka_reassign_rpc.controller.telemetry.event_log import POSITIONS
 from kafka_reassign_rpc.support.atomic_files import write_file
 from kafka_reassign_rpc.support.bounded_files import read_bounded
 
@@ -20,7 +20,7 @@ def read_positions(directory: Path, urls: Iterable[str]) -> dict[str, int]:
     """The number of the first event that was not told, by URL, as far as the file says it. Raises OSError, and
     ValueError for a file that is none."""
     try:
-        data = read_bounded(directory / TOLD, _MOST_BYTES)
+        data = read_bounded(directory / POSITIONS, _MOST_BYTES)
     except FileNotFoundError:
         return {}
     found = msgspec.json.decode(data, type=dict[str, int])
@@ -29,7 +29,7 @@ def read_positions(directory: Path, urls: Iterable[str]) -> dict[str, int]:
 
 def write_positions(directory: Path, positions: Mapping[str, int]) -> None:
     """Raises OSError."""
-    write_file(directory / TOLD, [msgspec.json.encode({_name(url): seq for url, seq in positions.items()})])
+    write_file(directory / POSITIONS, [msgspec.json.encode({_name(url): seq for url, seq in positions.items()})])
 
 
 def _name(url: str) -> str:

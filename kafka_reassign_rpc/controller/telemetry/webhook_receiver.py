@@ -65,7 +65,7 @@ class Receiver:
                 await self._wake.wait()
                 await self._pause(GATHER_S)
                 continue
-            if await self._tell(session):
+            if await self._send(session):
                 backoff.reset()
             elif self._ending.is_set():
                 return
@@ -78,7 +78,7 @@ class Receiver:
             async with asyncio.timeout(seconds):
                 await self._ending.wait()
 
-    async def _tell(self, session: WebhookSession) -> bool:
+    async def _send(self, session: WebhookSession) -> bool:
         """One attempt. Whether to go on at once."""
         box = self.outbox
         old = box.drop_older(now_ms() - self._max_age_ms)

@@ -62,7 +62,7 @@ class Webhooks:
     def wants(self, event: str) -> bool:
         return event in self._config.kinds
 
-    def tell(self, line: bytes, text: str) -> None:
+    def notify(self, line: bytes, text: str) -> None:
         one = notice(line, text, self._source)
         for receiver in self._receivers:
             receiver.add(one)

@@ -121,10 +121,10 @@ class BrokerNotifications:
         named: dict[TopicPartition, None] = {}
         cluster = self._loop.cluster
 
-        def note(partitions: Mapping[TopicPartition, None]) -> None:
+        def take(partitions: Mapping[TopicPartition, None]) -> None:
             named.update((name, None) for name in partitions if cluster.get(*name) is not None)
 
-        found = await self._read(znode_paths.ISR_CHANGES, decode_partitions, note)
+        found = await self._read(znode_paths.ISR_CHANGES, decode_partitions, take)
         names = list(named)
         for some in pieces(names, STATES_TOGETHER):
             states = await load_topics.read_states(self._zk, some)
@@ -132,7 +132,7 @@ class BrokerNotifications:
                 await self._loop.insist(partial(StatesRead, states, self._term.states_changed))
         await self._delete(znode_paths.ISR_CHANGES, found)
 
-    async def _read(self, parent: str, decode: Callable[[bytes, str], T], note: Callable[[T], None]) -> dict[str, int]:
+    async def _read(self, parent: str, decode: Callable[[bytes, str], T], take: Callable[[T], None]) -> dict[str, int]:
         """Returns what is to be deleted: the paths with their versions. A watch reports the next change of the
         children."""
         names = await watched_children(self._zk, parent, many=True)
@@ -147,7 +147,7 @@ class BrokerNotifications:
             for path, data, stat in await self._contents(parent, [path for path in paths if path not in left_alone]):
                 found[path] = stat.version
                 try:
-                    note(await decoded(decode, data, path))
+                    take(await decoded(decode, data, path))
                 except BadZnode as error:
                     problems.append(str(error) if len(problems) < REPORTED else "")
                 await pace.rest()

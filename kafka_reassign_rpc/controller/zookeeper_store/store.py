@@ -68,7 +68,7 @@ class ZooKeeperStore(FencedZooKeeper):
                     if stat is None:
                         continue
                     if step.name is not None:
-                        _note(durable, step.name, stat, is_record=step.is_record)
+                        _put_version(durable, step.name, stat, is_record=step.is_record)
                     elif step.op.path == znode_paths.REASSIGN_PARTITIONS:
                         durable.batch = _batch_written(step.op, stat)
                     elif step.op.path in view.queue.made:
@@ -142,7 +142,7 @@ def _batch_written(op: Op, stat: Stat) -> reassign_partitions.BatchWritten:
     return reassign_partitions.BatchWritten(stat.version, stat.mzxid, room)
 
 
-def _note(durable: replay.Durable, name: TopicPartition, stat: Stat, *, is_record: bool) -> None:
+def _put_version(durable: replay.Durable, name: TopicPartition, stat: Stat, *, is_record: bool) -> None:
     topic, partition = name
     if is_record:
         # A record that is written again keeps its id, also one that an interrupted start has left behind.

@@ -16,16 +16,18 @@ from kafka_reassign_rpc.core.state.cluster import Broker
 from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 
 
-class ToldLogDirs(NamedTuple):
+class DescribedLogDirs(NamedTuple):
     """A broker's answer under the registration `epoch`. `failed` are paths, None without an answer."""
 
     epoch: int
     failed: tuple[str, ...] | None
 
 
-def told_now(told: Mapping[int, ToldLogDirs], live: Mapping[int, Broker]) -> dict[int, tuple[str, ...] | None]:
+def described_now(
+    described: Mapping[int, DescribedLogDirs], live: Mapping[int, Broker]
+) -> dict[int, tuple[str, ...] | None]:
     """Leaves out the answers of former registrations."""
-    return {id_: one.failed for id_, one in told.items() if id_ in live and live[id_].epoch == one.epoch}
+    return {id_: one.failed for id_, one in described.items() if id_ in live and live[id_].epoch == one.epoch}
 
 
 def is_another(failure: FailedLogDirs, failed: tuple[str, ...] | None, *, is_repaired: bool = False) -> bool:

@@ -63,7 +63,7 @@ class TermView(NamedTuple):
     unhealthy: UnhealthyPartitions | None
     healing: HealingStatus | None
     disks: Mapping[int, BrokerDisk] = {}
-    look: Callable[[], None] = _nobody_is_asked
+    viewed: Callable[[], None] = _nobody_is_asked
     silent: Collection[int] = ()
     knows_configs: bool = True
     knows_waiting: bool = True

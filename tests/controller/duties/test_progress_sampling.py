@@ -8,7 +8,7 @@ import pytest
 
 from kafka_reassign_rpc.controller.duties.progress_sampling import ProgressSampler, Sampling
 from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
-from kafka_reassign_rpc.core.healing.failed_log_dirs import ToldLogDirs
+from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from tests.controller.bare_controller import Name
@@ -117,4 +117,4 @@ async def test_dh_3_a_broker_that_is_asked_for_its_log_dirs_alone_answers(here: 
     loop: Any = SimpleNamespace(cluster=(await read_cluster(here.zk)).cluster)
     sampler = ProgressSampler(loop, SAMPLING, "test", BrokerLinks(), lambda _: None)
     epoch = loop.cluster.brokers[3].epoch
-    assert await sampler.failed_log_dirs({3, 99}) == {3: ToldLogDirs(epoch, ())}
+    assert await sampler.failed_log_dirs({3, 99}) == {3: DescribedLogDirs(epoch, ())}

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
 from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS
-from kafka_reassign_rpc.core.healing.failed_log_dirs import ToldLogDirs
+from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
@@ -41,10 +41,12 @@ class HealingController:
         controller.loop.settings = replace(controller.loop.settings, healing=settings)
         self.healer = Healer(controller.loop, settings, lambda: self.now, self._sample, self.throughput, self._ask)
 
-    async def _ask(self, brokers: Collection[int]) -> Mapping[int, ToldLogDirs]:
+    async def _ask(self, brokers: Collection[int]) -> Mapping[int, DescribedLogDirs]:
         registered = self.controller.cluster.brokers
         return {
-            id_: ToldLogDirs(registered[id_].epoch, self.failed_dirs.get(id_)) for id_ in brokers if id_ in registered
+            id_: DescribedLogDirs(registered[id_].epoch, self.failed_dirs.get(id_))
+            for id_ in brokers
+            if id_ in registered
         }
 
     async def _sample(self) -> Sample:
