@@ -85,12 +85,10 @@ class ControllerOwner(NamedTuple):
     kraft_epoch: int = -1
 
 
-class MigrationToKRaft(RuntimeError):
-    """The cluster is in migration to KRaft."""
+class MigrationToKRaft(RuntimeError): ...
 
 
 async def read_migration(zk: ZooKeeper, *, watch: bool = False) -> bytes | None:
-    """`watch`: a watch reports the next change."""
     while True:
         try:
             return (await zk.get(znode_paths.MIGRATION, watch=watch))[0]
@@ -100,7 +98,7 @@ async def read_migration(zk: ZooKeeper, *, watch: bool = False) -> bytes | None:
 
 
 async def owner(zk: ZooKeeper, *, watch: bool = False) -> ControllerOwner | None:
-    """`watch`: a watch reports the next change, also the creation of `/controller`."""
+    """A watch reports also the creation of `/controller`."""
     try:
         data, stat = await zk.get(znode_paths.CONTROLLER, watch=watch)
     except NoNode:

@@ -63,9 +63,7 @@ class ControllerLoop:
     failover_command   makes the command that decides about everything after a reload; its arguments are the partitions
                        of which others have changed replicas or move, and the brokers that bounced, since the last
                        durable round
-    settings           the server's settings for every new move
     record             takes the events of a round, once it is durable and answered
-    observe_duration   takes how long rounds and commits last
 
     `throttle_configs` sets the throttles of moves. Its `run` is a task beside the loop.
     """
@@ -110,7 +108,7 @@ class ControllerLoop:
 
     @property
     def is_open(self) -> bool:
-        """Whether the loop takes commands. Only then is `cluster` current."""
+        """Only then is `cluster` current."""
         return self._closed is None
 
     def submit(self, command: Command[T]) -> asyncio.Future[T]:
@@ -275,7 +273,6 @@ class ControllerLoop:
 
     @staticmethod
     async def _decide(commands: Sequence[Command[Any]], work: Round) -> list[Command[Any]]:
-        """Returns the decided commands; the others have got their error."""
         pace = Pace()
         decided = []
         for command in commands:

@@ -160,7 +160,7 @@ class ThrottleConfigs:
         self._wake.set()
 
     async def run(self) -> None:
-        """Runs until cancelled. Raises ControllerMoved."""
+        """Raises ControllerMoved."""
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(self._again_at if self._refused else None):

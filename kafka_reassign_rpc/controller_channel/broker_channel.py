@@ -269,7 +269,7 @@ class BrokerChannel:
                 return request_builders.stop_replica(self._sender, self.broker, stops, version)
 
     def _refused(self, request: _Part, error: int) -> bool:
-        """Returns whether the whole request is refused. Raises BrokerRefuses if this server lacks the right."""
+        """Raises BrokerRefuses if this server lacks the right."""
         if error == ClusterAuthorizationFailed.code:
             self._lacks_rights()
         self._links.forget(self.broker.id, RIGHTS, VERSIONS)
@@ -339,7 +339,6 @@ class BrokerChannel:
         self.wake()
 
     def has_accepted(self, replica: HostedReplica) -> bool:
-        """Whether the broker has answered for its replica without refusing it."""
         topic, index = replica.name
         sending = self._sending if isinstance(self._sending, LeaderAndIsr) else None
         return (

@@ -23,8 +23,6 @@ class LogDirAnswer(NamedTuple):
 
 
 class BrokerReports(Protocol):
-    """Receives what all brokers of one controller report."""
-
     def stopped(self, broker: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
         """The broker has confirmed these stops, or is away, and nobody waits for it."""
 

@@ -196,7 +196,7 @@ class ChannelManager:
             channel.pending.topic_deleted(topic.name, topic.partitions)
 
     def topic_vanished(self, name: str) -> None:
-        """The topic is gone from ZooKeeper without a deletion."""
+        """Without a deletion."""
         self._leaders_first.forget_topic(name)
         for channel in self._channels.values():
             channel.pending.topic_vanished(name)

@@ -22,8 +22,7 @@ MOST_TRIED = 30
 """At most so many configs are tried one by one, to find the one that a broker cannot apply."""
 
 
-class NoAnswer(ConnectionError):
-    """A broker has answered without a verdict."""
+class NoAnswer(ConnectionError): ...
 
 
 class Refusal(NamedTuple):

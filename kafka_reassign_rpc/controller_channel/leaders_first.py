@@ -50,7 +50,6 @@ class LeadersFirst:
         return {topic: list(held) for topic, held in self._held.items()}
 
     def release(self, leader: int, topic: str, indexes: Iterable[int]) -> Iterator[tuple[int, Followers]]:
-        """Yields the followers that waited for `leader`."""
         for index in indexes:
             held = self._held.get(topic, {}).get(index)
             if held is not None and held[0] == leader:

@@ -63,7 +63,7 @@ class MissedChanges:
                 del self._deleted[next(iter(self._deleted))]
 
     def returned(self, brokers: Mapping[int, PendingRequests]) -> Iterator[None]:
-        """Marks what these newly registered brokers have missed. Yields after each item."""
+        """Yields after each item."""
         for broker, pending in brokers.items():
             unconfirmed = self._away.pop(broker, None)
             dropped = self._dropped.pop(broker, {})

@@ -56,12 +56,11 @@ def is_undone(cluster: Cluster, name: TopicPartition, stop: StopReplicaState) ->
     return topic is not None and not topic.deleting and stop.deleted is not None and topic.id == stop.deleted
 
 
-class LiveBrokers(NamedTuple):
-    """UpdateMetadata without partitions."""
+class LiveBrokers(NamedTuple): ...
 
 
 class AllMetadata(NamedTuple):
-    """UpdateMetadata with all partitions, in one or more requests."""
+    """In one or more requests."""
 
 
 class LeaderAndIsr(NamedTuple):
@@ -256,7 +255,7 @@ class PendingRequests:
                         self._leader_and_isr.hold(topic, index, is_new=True)
 
     def restore(self, request: BrokerRequest) -> None:
-        """Puts back a request that got no answer. Newer pending requests go before it."""
+        """Newer pending requests go before it."""
         match request:
             case LiveBrokers():
                 self._brokers = True

@@ -103,7 +103,7 @@ class ReplicaAnswers:
             self._replace_log(replica)
 
     def _replace_log(self, replica: HostedReplica) -> None:
-        """Does so once for each replica."""
+        """Once for each replica."""
         name, cluster = replica.name, self._cluster()
         if self._replaced.get(name) == replica:
             return

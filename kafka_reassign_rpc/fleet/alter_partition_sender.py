@@ -21,7 +21,7 @@ SLOW_RETRY_S = 0.5
 
 
 class AlterPartitionSender:
-    """epochs() gives (broker id, broker epoch), late() what `LeaderReplication.late` finds."""
+    """epochs() gives (broker id, broker epoch)."""
 
     def __init__(
         self,

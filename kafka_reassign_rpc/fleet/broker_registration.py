@@ -33,8 +33,7 @@ SESSION_END_S = 5.0
 LOOK_AGAIN_S = 1.0
 
 
-class BrokerIdTaken(RuntimeError):
-    """Another broker, or a kafka-reassign-rpc server, has the id."""
+class BrokerIdTaken(RuntimeError): ...
 
 
 async def check_free(zk: ZooKeeper, broker_ids: Sequence[int]) -> None:
@@ -66,7 +65,6 @@ async def _registered_endpoints(zk: ZooKeeper, path: str, broker_id: int) -> Seq
 
 
 async def cluster_id(zk: ZooKeeper) -> str:
-    """The first broker creates the id, and the znodes that every broker expects."""
     for path in znode_paths.PERSISTENT:
         await zk.ensure_path(path)
     made = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
@@ -106,7 +104,6 @@ class Registration:
         self._task = asyncio.create_task(self._run(), name=f"registration-{broker_id}")
 
     def check(self) -> None:
-        """Raises BrokerIdTaken if another broker has kept its id."""
         if self._task.done():
             self._task.result()
 

@@ -74,12 +74,9 @@ class Fleet:
 
     @property
     def bootstrap(self) -> str:
-        """All addresses, in the form that clients take."""
         return ",".join(f"{host}:{port}" for host, port in self.addresses.values())
 
     async def ready(self) -> None:
-        """Waits until all brokers are registered and have the cluster's metadata (if there is a controller); creates
-        topics."""
         waiting = asyncio.create_task(self._brokers_ready())
         self._controller_exists = True
         try:
@@ -122,7 +119,6 @@ class Fleet:
         self.brokers[broker_id] = broker
 
     async def stop_broker(self, broker_id: int, *, controlled: bool = True) -> None:
-        """With a controlled shutdown if there is a controller."""
         broker = self.brokers.pop(broker_id)
         server = self._servers.pop(broker_id)
         if controlled:

@@ -73,7 +73,6 @@ class IsrProposals:
         self._due[name] = None
 
     def forget(self, name: TopicPartition) -> None:
-        """This broker no longer leads the partition."""
         self._awaiting.discard(name)
         self._in_flight.pop(name, None)
         self._due.pop(name, None)

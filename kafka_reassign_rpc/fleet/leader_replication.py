@@ -53,7 +53,7 @@ class FollowedReplica:
 
 
 class FollowerSession:
-    """What one follower broker follows here. `lagging` is in the order of turns."""
+    """`lagging` is in the order of turns."""
 
     __slots__ = ("dropped", "granted", "id", "lagging", "last_heard", "partitions", "sequence")
 
@@ -121,7 +121,7 @@ class LeaderReplication:
         return [name for name, found in session.partitions.items() if follower not in found.replica.isr]
 
     def is_late(self, name: TopicPartition, follower: int, now: float) -> bool:
-        """The ISR member has been behind for longer than replica.lag.time.max.ms."""
+        """For longer than replica.lag.time.max.ms."""
         since = self._behind.get(name, {}).get(follower)
         return since is not None and now - since > self.lag_time_max_s
 

@@ -21,7 +21,7 @@ TICK_S = 0.05
 
 
 class Copy(msgspec.Struct):
-    """A replica's future log in another dir, which has `size` bytes so far."""
+    """A replica's future log, which has `size` bytes so far."""
 
     directory: int
     size: int = 0

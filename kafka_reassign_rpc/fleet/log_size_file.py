@@ -23,7 +23,7 @@ _ENCODE = msgspec.json.Encoder().encode
 
 
 class LogSizeFileError(Exception):
-    """The file is not this broker's; the message says why and what to do."""
+    """The message says what to do."""
 
 
 class LogSizeOwner(msgspec.Struct, frozen=True):
@@ -63,7 +63,7 @@ class LogSizeFile:
             self._lines.append(_ENCODE(list(name)) + b"\n")
 
     def flush(self) -> None:
-        """Hands all lines over to the operating system."""
+        """To the operating system."""
         if self._lines:
             data, self._lines = b"".join(self._lines), []
             while data:

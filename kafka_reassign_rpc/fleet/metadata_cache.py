@@ -57,7 +57,6 @@ class MetadataCache:
         self.received = True
 
     def update_partitions(self, states: Iterable[tuple[str, UUID | None, _State]]) -> None:
-        """Each partition (`update_metadata_states`) replaces its own former state."""
         for name, topic_id, state in states:
             topic = self.topics.get(name)
             if topic is None:

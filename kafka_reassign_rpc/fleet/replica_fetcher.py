@@ -64,7 +64,6 @@ class InboundBudget:
         return amount, throttled
 
     def pace_s(self) -> float:
-        """How long a fetcher waits after it could not receive all that it wanted."""
         return max(PACE_MS / 1000, self.busy / ASKS_PER_S)
 
     def release(self, reserved: tuple[int, int], used: tuple[int, int], now: float) -> None:
@@ -85,9 +84,7 @@ class InboundBudget:
 
 
 class ReplicaFetcher:
-    """Follows one leader.
-
-    find        the leader's endpoint, or None
+    """find        the leader's endpoint, or None
     written     called with (name, log) when a log has grown or was cut
     flush       called before a request leaves: written sizes must survive the end of the process
     heartbeat_s the longest time without a request
@@ -143,7 +140,6 @@ class ReplicaFetcher:
             self._wake.set()
 
     def throttles_changed(self) -> None:
-        """Announces again the copied replicas whose throttling has changed."""
         for name, throttled in self._copying.items():
             if throttled != self._inbound.is_throttled(name):
                 self._to_announce[name] = self._followed[name]
@@ -176,7 +172,6 @@ class ReplicaFetcher:
             await backoff.sleep()
 
     async def _session(self, connection: RpcClient) -> None:
-        """From the first request until the leader does not know the session."""
         loop = asyncio.get_running_loop()
         session_id = secrets.randbits(62)
         sequence = 0
@@ -230,7 +225,7 @@ class ReplicaFetcher:
         )
 
     def _take_in(self, answer: SimulatedFetchResponse, now: float) -> tuple[int, int]:
-        """Returns the received (bytes, bytes of throttled partitions)."""
+        """Returns (bytes, bytes of throttled partitions)."""
         used = throttled_used = 0
         for topic in answer.topics:
             for partition in topic.partitions:

@@ -23,8 +23,6 @@ class Log(msgspec.Struct, gc=False):
 
 
 class SimulatedReplica(msgspec.Struct, gc=False):
-    """By the latest LeaderAndIsr (or ISR change)."""
-
     name: TopicPartition
     log: Log
     leader: int = NO_LEADER
@@ -35,8 +33,6 @@ class SimulatedReplica(msgspec.Struct, gc=False):
 
 
 class ReplicaTable:
-    """`directories` is how many log dirs it has."""
-
     def __init__(self, directories: int = 1) -> None:
         self.online: dict[TopicPartition, SimulatedReplica] = {}
         self.logs: dict[TopicPartition, Log] = {}
@@ -59,7 +55,6 @@ class ReplicaTable:
 
     @property
     def working(self) -> list[int]:
-        """The log dirs that have not failed."""
         return [directory for directory in range(len(self._counts)) if directory not in self.lost]
 
     def lose(self, directory: int) -> list[TopicPartition]:
@@ -103,7 +98,7 @@ class ReplicaTable:
 
     @property
     def size(self) -> int:
-        """Bytes of all logs; takes longer with more logs."""
+        """Takes longer with more logs."""
         return sum(log.size for log in self.logs.values())
 
     def leads(self, name: TopicPartition, broker: int) -> SimulatedReplica | None:

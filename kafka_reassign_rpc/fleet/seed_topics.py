@@ -28,13 +28,10 @@ _RETRIABLE = frozenset({-1, 7, 41})
 """Transient errors of CreateTopics, during a controller failover."""
 
 
-class SeedError(Exception):
-    """A topic could not be created; the message says why."""
+class SeedError(Exception): ...
 
 
 class SeedSizes:
-    """Sizes of new partitions by topic."""
-
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
         self._sizes: dict[str, int] = {}
@@ -47,7 +44,6 @@ class SeedSizes:
         self._sizes[topic.name] = topic.size
 
     async def look_up(self, topics: Iterable[str]) -> None:
-        """Reads the sizes that other processes of the fleet have written."""
         unknown = [topic for topic in topics if topic not in self._sizes]
         if not unknown:
             return

@@ -156,14 +156,13 @@ class SimulatedBroker:
         self._registration = Registration(self._zk, self.node_id, [endpoint], self._rack, self._registered, wait)
 
     async def ready(self, has_controller: Callable[[], bool]) -> None:
-        """Waits until it is registered and, while there is a controller, has the cluster's metadata from it."""
+        """While there is a controller, also until the cluster's metadata have come from it."""
         async with self._metadata_changed:
             await self._metadata_changed.wait_for(
                 lambda: self.broker_epoch >= 0 and (self._cache.received or not has_controller())
             )
 
     def check_registration(self) -> None:
-        """Raises BrokerIdTaken if another broker has its id."""
         self._registration.check()
 
     async def notify_waiting(self) -> None:
@@ -221,7 +220,6 @@ class SimulatedBroker:
 
     @property
     def link(self) -> ControllerConnection:
-        """For the fleet's own requests."""
         return self._link
 
     def knows_controller(self) -> bool:
@@ -269,7 +267,7 @@ class SimulatedBroker:
         return answer
 
     def _brand_new(self, request: LeaderAndIsrRequest) -> set[str]:
-        """The topics of which this broker gets a partition that has never had another leader."""
+        """Topics of which this broker gets a partition that has never had another leader."""
         logs = self._table.logs
         return {
             topic

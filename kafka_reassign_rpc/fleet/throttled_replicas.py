@@ -39,11 +39,9 @@ class ThrottledReplicas:
             self._notify()
 
     def leader_throttled(self, broker: int, partition: TopicPartition) -> bool:
-        """Whether bytes that this broker sends count for its leader throttle."""
         return self._names(0, broker, partition)
 
     def follower_throttled(self, broker: int, partition: TopicPartition) -> bool:
-        """Whether bytes that this broker receives count for its follower throttle."""
         return self._names(1, broker, partition)
 
     def rate(self, name: str, broker: int) -> float | None:

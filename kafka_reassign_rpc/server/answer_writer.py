@@ -65,7 +65,7 @@ class AnswerWriter:
         return self.write_on()
 
     def write_on(self) -> bool:
-        """Goes on until the transport is full or the turn ends. Returns whether the turn ended it."""
+        """Until the transport is full or the turn ends. Returns whether the turn ended it."""
         burst = 0
         while self._pieces and not self._full and self._transport is not None and burst <= BURST_BYTES:
             piece = self._pieces.popleft()

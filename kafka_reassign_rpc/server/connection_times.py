@@ -33,8 +33,7 @@ class Timed(Hashable, Protocol):
     unread_since: float
 
     @property
-    def idle(self) -> bool:
-        """No request of it is in work."""
+    def idle(self) -> bool: ...
 
 
 C = TypeVar("C", bound=Timed)
@@ -79,7 +78,7 @@ class ConnectionTimes(Generic[C]):
         return bool(self._due)
 
     def _left(self, connection: C, now: float) -> tuple[float, str]:
-        """For how many seconds a connection may stay, and the counter of its end if there are none."""
+        """The counter of its end if no seconds are left."""
         found = self._check_seconds, ""
         if not connection.idle:
             return found

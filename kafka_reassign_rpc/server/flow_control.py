@@ -22,7 +22,6 @@ class Reader(Protocol):
 
 class FlowControl:
     """reasons   why the connection is not read
-    paused    whether the transport is paused
     level     whether nothing is held and nothing paused: then `update` has nothing to do
     """
 

@@ -51,8 +51,6 @@ def tune_interpreter() -> None:
 
 
 class _FullPasses:
-    """Excludes what a long full pass has left."""
-
     def __init__(self) -> None:
         self._begun = 0.0
 

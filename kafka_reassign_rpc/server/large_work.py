@@ -23,7 +23,6 @@ class LargeWork:
 
     @asynccontextmanager
     async def room(self, size: int, host: str) -> AsyncIterator[None]:
-        """Waits until `size` bytes from `host` may be decoded."""
         budget = self._budgets[size > HUGE_BYTES]
         await budget.enter(size, host)
         try:

@@ -52,10 +52,10 @@ class Door(Protocol):
     """
 
     def accept_delay(self, listener: str) -> float:
-        """For how many seconds a newcomer, and all behind it on that listener, wait."""
+        """Seconds for which a newcomer, and all behind it on that listener, wait."""
 
     def address_throttle(self, listener: str, host: str) -> float:
-        """For how many seconds a newcomer is held and then closed; 0 lets it in."""
+        """Seconds for which a newcomer is held and then closed; 0 lets it in."""
 
     def refuses(self, host: str) -> bool:
         """If not, the connection has a place from now on."""
@@ -63,8 +63,7 @@ class Door(Protocol):
     def has_left(self, host: str) -> None:
         """A connection that was let in has gone before it was made."""
 
-    def no_descriptors(self) -> None:
-        """File descriptors have run out."""
+    def no_descriptors(self) -> None: ...
 
     def shakes_hands(self, handshake: Handshake) -> None:
         """A connection that was let in begins with TLS."""

@@ -199,7 +199,7 @@ class OpenConnections:
         self.stats.connections_now = len(self._connections)
 
     def _drop(self, connection: OpenConnection) -> None:
-        """Takes a connection out; its place stays taken."""
+        """The place stays taken."""
         del self._connections[connection]
         self._order.discard(connection)
         self._times.discard(connection)
@@ -250,7 +250,6 @@ class OpenConnections:
         self._close("connections_unread_closed", connection, why)
 
     def step(self, connection: OpenConnection, waits: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """For authentication that takes time, such as the check of a password."""
         task = self.budgets.aside(waits)
         self._steps.add(connection, task)
         return task
@@ -282,14 +281,13 @@ class OpenConnections:
             self.loop.call_soon(self._check)
 
     def _close_slow(self, now: float) -> None:
-        """While too many bytes are held: the slowest clients could keep all others out."""
+        """They could keep all others out."""
         if self.budgets.too_many_bytes:
             for connection in slowest(self._connections, now - self.limits.slow_frame_ms / 1000)[:CLOSED_AT_A_TICK]:
                 why = f"{self.limits.queued_max_request_bytes} bytes of requests and answers are held"
                 self._close("connections_slow_closed", connection, why)
 
     def _free_descriptors(self) -> None:
-        """Whoever has taken them."""
         for _ in range(min(file_descriptors.missing(), CLOSED_AT_A_TICK)):
             found = self._order.first()
             if found is None:

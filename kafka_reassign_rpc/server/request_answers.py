@@ -65,7 +65,7 @@ class RequestAnswers:
         wanted: Callable[[], bool],
         write: Write,
     ) -> None:
-        """Answers in slices once it has its `place`, if the answer is still `wanted` then. Raises UnanswerableError."""
+        """In slices once it has its `place`, if the answer is still `wanted` then. Raises UnanswerableError."""
         async with place:
             if not wanted():
                 return

@@ -108,7 +108,7 @@ class RequestBudgets:
         return 0 <= self._limits.queued_max_request_bytes < self.stats.request_bytes_now
 
     def charge(self, difference: int) -> bool:
-        """A connection holds so many bytes more. Returns whether all together hold too many."""
+        """Returns whether all connections together hold too many."""
         self.stats.request_bytes_now += difference
         over = self.too_many_bytes
         if self._starving and not over and difference < 0:

@@ -104,7 +104,7 @@ class RequestThrottle:
         return 0 if use is None else use.throttle_ms(busy_ns, now_ms)
 
     def _use_of(self, header: RequestHeader, peer: Peer, now_ms: int) -> RequestUse | None:
-        """Returns None where no quota holds for the client."""
+        """None where no quota holds for the client."""
         client = peer.principal, header.client_id
         revision = self._table.revision
         if client != self._client or revision != self._revision or now_ms >= self._known_until_ms:

@@ -179,7 +179,7 @@ class SaslSources:
         return any(name in scram.MECHANISMS for one in self._configs.values() for name in one.mechanisms)
 
     async def start(self) -> None:
-        """Reads all sources. Raises BadSetting."""
+        """Raises BadSetting."""
         for file in self._files.values():
             await asyncio.to_thread(file.read)
         for jwks in self._jwks.values():

@@ -109,7 +109,7 @@ class ServerConnection(asyncio.Protocol):
             self._throttled = None
 
     def eof_received(self) -> bool:
-        """The peer still gets its answers, unless it has not authenticated: no answer is of use to it then."""
+        """The peer still gets its answers; before authentication none is of use to it."""
         if self._guard is not None and not self._guard.authenticated:
             self._shared.close_soon(self.abort)
         self._end()
@@ -188,7 +188,6 @@ class ServerConnection(asyncio.Protocol):
 
     @property
     def _is_level(self) -> bool:
-        """Whether nothing is held, nothing is paused, and more may come."""
         return self._flow.level and self._stream.empty and not self._writer.clogged
 
     def _hungry(self) -> None:
@@ -211,7 +210,7 @@ class ServerConnection(asyncio.Protocol):
         self._run_on([])
 
     def _run_on(self, out: list[bytes]) -> None:
-        """Answers queued frames until a request has to wait or the turn is over. `out` goes first."""
+        """`out` goes first."""
         stream, writer, answers, budgets = self._stream, self._writer, self._answers, self._budgets
         frames = stream.queue
         until = 0.0
@@ -244,7 +243,7 @@ class ServerConnection(asyncio.Protocol):
         self._update_flow()
 
     def _check_clock(self, until: float) -> float:
-        """Ends the turn after `until`. Returns when the turn ends, if not now."""
+        """Ends the turn after `until`. Returns when the turn ends."""
         now = self._loop.time()
         if until and now > until and self.state is Work.WORKING:
             self._enter(WorkEvent.TURN_OVER)

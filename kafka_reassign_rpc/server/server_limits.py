@@ -78,7 +78,6 @@ class AddressRates:
         return len(self._used)
 
     def admits(self, host: str, now: float, per_second: int) -> bool:
-        """Counts the connection if it may come."""
         if per_second >= UNLIMITED:
             return True
         before, used = self._used.get(host, (now, 0.0))

@@ -48,14 +48,11 @@ class LogPage(NamedTuple):
 
 
 class EventReader(Protocol):
-    """The event log of one server."""
-
     async def page(self, first: int, max_bytes: int) -> LogPage:
         """Events from number `first` on; below 0: none, only the number of the next. Raises EventsUnknown."""
 
 
-class EventsUnknown(Exception):
-    """The text says why."""
+class EventsUnknown(Exception): ...
 
 
 Readers = Callable[[], Awaitable[Mapping[int, EventReader]]]
@@ -63,8 +60,6 @@ Readers = Callable[[], Awaitable[Mapping[int, EventReader]]]
 
 
 class _Log:
-    """What is known of the log of one server."""
-
     def __init__(self, most: int) -> None:
         self.events: deque[Recorded] = deque(maxlen=most)
         self.clock = LogClock()

@@ -24,7 +24,6 @@ class FigureKeeper:
         self.history = history
 
     async def keep(self) -> None:
-        """Note figures until it is cancelled."""
         while True:
             try:
                 self.record(time.monotonic(), time.time_ns() // 1_000_000)

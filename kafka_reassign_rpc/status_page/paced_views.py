@@ -65,7 +65,7 @@ class PacedViews(Generic[K, V]):
         self._kept.clear()
 
     def _fresh(self, key: K) -> Kept[V] | None:
-        """What is kept, while it is not time to make it again. The costs of all keys together count."""
+        """The costs of all keys together count."""
         kept = self._kept.get(key)
         if kept is None:
             return None

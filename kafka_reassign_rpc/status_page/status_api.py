@@ -47,8 +47,6 @@ V = TypeVar("V")
 
 
 class _Asked(Protocol[F_co]):
-    """A page of what a filter selects."""
-
     offset: int
     limit: int
 
@@ -111,7 +109,7 @@ class StatusApi:
         }
 
     async def document(self, name: str, query: str) -> tuple[int, bytes]:
-        """In full, whatever the page tells. Returns HTTP's status code, and JSON."""
+        """In full, whatever the page tells: HTTP's status code, and JSON."""
         answers = {
             "status": self._status_document,
             "moves": self._moves_document,
@@ -130,11 +128,9 @@ class StatusApi:
         await self._stream.close()
 
     def whole_status(self) -> Status:
-        """In full, whatever the page tells."""
         return self._status_now(full=True)
 
     def status(self) -> Status:
-        """The status now, as the page tells it."""
         return self._status_now(full=self._full)
 
     def _status_now(self, *, full: bool) -> Status:
@@ -171,7 +167,6 @@ class StatusApi:
         views: PacedViews[F, V],
         page: Callable[..., msgspec.Struct],
     ) -> HttpPage:
-        """The term may end meanwhile."""
         try:
             asked = parse(query)
         except BadParameter as error:

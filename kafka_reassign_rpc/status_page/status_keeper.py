@@ -21,7 +21,6 @@ class StatusKeeper:
         self.last: Status | None = None
 
     async def keep(self) -> None:
-        """Look again and again until it is cancelled."""
         while True:
             try:
                 await self.refresh()

@@ -24,8 +24,6 @@ RETRY_MS = 1_000
 
 
 class StatusStream:
-    """`make`: the status now."""
-
     def __init__(self, make: Callable[[], Status], every_s: float = EVERY_S) -> None:
         self._make = make
         self._every_s = every_s
@@ -37,7 +35,7 @@ class StatusStream:
         self._full = self._changes = b""
 
     def watch(self) -> AsyncIterator[bytes] | None:
-        """The events of one more viewer; None where there are `MOST_VIEWERS`."""
+        """None where there are `MOST_VIEWERS`."""
         return None if self._viewers >= MOST_VIEWERS else self._watch()
 
     async def close(self) -> None:

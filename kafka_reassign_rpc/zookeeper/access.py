@@ -25,7 +25,6 @@ class Access(NamedTuple):
     acl_of: AclOf = open_to_all
 
     async def keep(self) -> None:
-        """Takes up new certificates when their files change."""
         if self.tls is not None:
             await self.tls.keep()
 

@@ -248,7 +248,7 @@ class AclStore:
         raise BadVersion(path)
 
     async def changed_since(self, last: Mapping[str, int]) -> Changed:
-        """The changes announced after these numbers, by feed. Places a watch on each feed."""
+        """By feed. Places a watch on each feed."""
         numbers = dict(last)
         patterns: dict[ResourcePattern, None] = {}
         bad: list[BadZnode] = []
@@ -268,7 +268,7 @@ class AclStore:
         return Changed(numbers, list(patterns), bad)
 
     async def last_changes(self) -> dict[str, int]:
-        """The number of the last announcement of each feed. Places a watch on each feed."""
+        """By feed. Places a watch on each feed."""
         return {feed: max(await self._numbered(feed), default=-1) for feed in _DECODERS}
 
     async def _numbered(self, feed: str) -> dict[int, str]:
@@ -276,7 +276,7 @@ class AclStore:
         return {number: name for name in names if (number := znode_paths.sequence_number(name)) is not None}
 
     async def purge_changes(self, now_ms: int) -> None:
-        """Deletes announcements older than 15 minutes, as brokers do, some at a time; several processes may do so."""
+        """Older than 15 minutes, as brokers do, some at a time; several processes may do so."""
         for feed in _DECODERS:
             names = sorted(await self._zk.children(feed, many=True))[:PURGED_TOGETHER]
             paths = [f"{feed}/{name}" for name in names]

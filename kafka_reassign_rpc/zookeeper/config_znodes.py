@@ -145,7 +145,7 @@ class ConfigStore:
         return Changes(last if newest is None else newest, list(entities), bad)
 
     async def purge_changes(self, now_ms: int) -> None:
-        """Deletes announcements older than 15 minutes, as brokers do; several processes may do so at once."""
+        """Older than 15 minutes, as brokers do; several processes may do so at once."""
         try:
             names = await self._zk.children(znode_paths.CONFIG_CHANGES)
         except NoNode:

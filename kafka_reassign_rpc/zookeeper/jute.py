@@ -142,7 +142,7 @@ def _failure(answer: bytes, ops: Sequence[Op]) -> TransactionFailed:
 
 
 def encode_multi_read(xid: int, opcode: int, paths: Sequence[str], chroot: str = "") -> bytes:
-    """GET_DATA or GET_CHILDREN of each path in one packet, without watches (ZooKeeper 3.6 and later)."""
+    """GET_DATA or GET_CHILDREN of each path, without watches (ZooKeeper 3.6 and later)."""
     parts = [_REQUEST.pack(xid, MULTI_READ)]
     head = _OP_PATH.pack
     for path in paths:
@@ -153,7 +153,7 @@ def encode_multi_read(xid: int, opcode: int, paths: Sequence[str], chroot: str =
 
 
 def decode_data_reads(answer: bytes, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
-    """Data and Stat per path, None if the znode does not exist. Raises any other error of a path."""
+    """None if the znode does not exist. Raises any other error of a path."""
     found: list[tuple[bytes, Stat] | None] = []
     add = found.append
     at = HEADER
@@ -221,7 +221,7 @@ def decode_pairs(answer: bytes, at: int) -> list[tuple[str, str]]:
 
 
 def decode_buffer(answer: bytes, at: int) -> tuple[bytes, int]:
-    """The byte buffer at `at` (null reads as empty), and the offset of its end."""
+    """Null reads as empty. Returns the offset of the end too."""
     size = max(_INT.unpack_from(answer, at)[0], 0)
     end = at + 4 + size
     if end > len(answer):
@@ -243,7 +243,7 @@ def encode_set_watches(xid: int, since_zxid: int, paths: Sequence[Sequence[str]]
 
 
 def size_of(op: Op, chroot: str = "") -> int:
-    """The bytes that the operation takes in a transaction, with the longest ACL."""
+    """In a transaction, with the longest ACL."""
     path = chroot + op.path
     size = OP_OVERHEAD + (len(path) if path.isascii() else len(path.encode())) + 4
     if isinstance(op, SetData):

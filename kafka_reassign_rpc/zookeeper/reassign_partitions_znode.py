@@ -2,11 +2,9 @@
 
     {"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2,4],"original_replicas":[1,2,3]}]}
 
-The queue has the same format. To the moves that the controller itself has queued it adds the `route` where it is not
-the queue, the `reason`, the `throttle`, `moves_per_broker`, its own cap, and `client`: a place in the list `clients`
-beside the partitions, which has who queued them. A move that somebody holds has `held` (`since`, `who`, `reason`); it
-and a released one have `expected_replicas`. A move of a repair that nobody has approved has `unapproved_since`. What
-cannot be read there holds the move, or leaves it out.
+The queue has the same format, and more fields of the moves that the controller itself has queued: see docs/znodes.md.
+`moves_per_broker` is a move's own cap. A move of a repair that nobody has approved has `unapproved_since`. What cannot
+be read there holds the move, or leaves it out.
 
 People write this znode by hand as often as tools do. So an error is reported for its entry alone; BadZnode is raised
 only where nothing can be understood, or where too many entries are malformed. A large znode is decoded in a thread.

@@ -1,10 +1,9 @@
-"""`/admin/reassignments/$topic/$partition`: the record of a move (KIP-236).
+"""`/admin/reassignments/$topic/$partition`: the record of a move (KIP-236), as long as it moves.
 
     {"version":1,"target":[1,2,4],"original_replicas":[1,2,3]}
 
     field       present where                          meaning
     route       it is not "rpc"                        how the move came
-    reason      one was given                          why it came
     throttle    the move has a throttle lease          bytes/s of the lease
     lifts       its lease takes the place of a         true
                 stricter rate that stands
@@ -13,8 +12,8 @@
                 target
     by          somebody asked for the target          who: {"principal":…,"address":…} of a client, {"who":…} of others
 
-The record exists as long as the move. The znode's czxid is the move's id, its ctime the start of the move. Adding and
-removing replicas are in the topic znode, where stock Kafka looks for them.
+The znode's czxid is the move's id, its ctime the start. Adding and removing replicas are in the topic znode, where
+stock Kafka looks for them.
 """
 
 from typing import Annotated

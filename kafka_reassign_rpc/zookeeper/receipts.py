@@ -73,8 +73,6 @@ class _Sent(NamedTuple):
 
 
 class Receipts:
-    """`transact_many` is that of `ZooKeeper`."""
-
     def __init__(self, zk: "ZooKeeper") -> None:
         self._zk = zk
         self._free: list[_Receipt] = []
@@ -177,7 +175,7 @@ class Receipts:
             raise BatchesFailed(done, refused, [], unsent, first)
 
     def _is_about_receipt(self, error: ZkError) -> bool:
-        """Whether the transaction was refused since somebody else has written or deleted its receipt."""
+        """Whether somebody else has written or deleted it."""
         if not isinstance(error, TransactionFailed) or error.index > 0:
             return False
         self._parent_of = None

@@ -59,17 +59,13 @@ _settings = msgspec.json.Decoder(_Settings)
 
 
 class StoredSettings(NamedTuple):
-    """The settings in the znode, and who has set each of them."""
-
     configs: Mapping[str, str]
     set_by: Mapping[str, _SetBy]
 
     def by(self) -> dict[str, Requester]:
-        """Who has set, or deleted, what holds now."""
         return {name: one.requester() for name, one in self.set_by.items() if one.value == self.configs.get(name)}
 
     def changed(self, configs: Mapping[str, str], by: Requester) -> "StoredSettings":
-        """With these configs, by this client."""
         changed = {name for name in configs.keys() | self.configs if configs.get(name) != self.configs.get(name)}
         known = {name: one for name, one in self.set_by.items() if name not in changed}
         client = stored_client(by)
@@ -209,18 +205,15 @@ class ServerConfigStore(ConfigStore):
 
 
 class _SettingsZnode(NamedTuple):
-    """`/admin/reassignment_settings`, as read."""
-
     znode: _Znode
     stored: StoredSettings
 
     def write(self, configs: Mapping[str, str], by: Requester) -> list[Op]:
-        """Returns no operation if these settings stand there already."""
+        """As `_Znode.write`."""
         if dict(self.stored.configs) == dict(configs):
             return []
         return self.znode.put(self.stored.changed(configs, by).encode())
 
 
 def _of_own_node(found: Mapping[str, str], settings: Mapping[str, str]) -> Mapping[str, str]:
-    """What stands in the node's own znode, and the settings that this version knows."""
     return server_settings.divided(found)[1] | server_settings.divided(settings)[0]

@@ -40,7 +40,7 @@ _ANSWER = struct.Struct(">iqi")
 
 
 class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no types
-    """Connects, shakes hands, then `pump` reads until the connection is lost. `submit` sends in the order of calls."""
+    """`pump` reads until the connection is lost. `submit` sends in the order of calls."""
 
     def __init__(
         self,

@@ -1,11 +1,5 @@
-"""`/admin/reassignment_throttles/{topics,brokers}/$name`: the configs that throttle leases have replaced.
-
-    topics/t     {"version":1,"leader":{"ours":"0:1,0:2"},"follower":{"ours":"0:3","before":"7:3"}}
-    brokers/3    {"version":1,"leader":{"set":"1000000","lease":1000000,"before":"5000000"},"follower":{…}}
-
-One znode for each config that leases have changed, written in the same transaction; see
-`core.throttling.leased_configs`.
-"""
+"""`/admin/reassignment_throttles/{topics,brokers}/$name`: the configs that throttle leases have replaced, each written
+in the transaction of the change. Formats: docs/znodes.md; see `core.throttling.leased_configs`."""
 
 from typing import TypeVar
 

@@ -31,8 +31,6 @@ _json = msgspec.json.Encoder()
 
 
 class Assignment(NamedTuple):
-    """`adding` and `removing` are empty unless the partition moves."""
-
     replicas: tuple[int, ...]
     adding: tuple[int, ...] = NO_REPLICAS
     removing: tuple[int, ...] = NO_REPLICAS

@@ -47,7 +47,7 @@ _failure = msgspec.json.Decoder(_Failure, strict=False)
 
 
 def encode_failure(since_ms: int) -> bytes:
-    """`/admin/failed_brokers/$id`: when the controller first missed the broker, ms since 1970 (KIP-46)."""
+    """`/admin/failed_brokers/$id`: since when the controller misses the broker, ms since 1970 (KIP-46)."""
     return f'{{"version":1,"timestamp":{since_ms}}}'.encode()
 
 

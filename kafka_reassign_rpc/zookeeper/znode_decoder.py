@@ -85,7 +85,7 @@ def parse_every_field(data: bytes) -> object:
 
 
 def parse_value(decoder: "msgspec.json.Decoder[T]", value: object) -> T:
-    """Decodes a value that `parse_every_field` has found. Raises Undecodable."""
+    """Of what `parse_every_field` has found. Raises Undecodable."""
     try:
         return decoder.decode(json.dumps(value))
     except Exception as error:
@@ -103,7 +103,7 @@ def decode_number(data: bytes, low: int, high: int, path: str) -> int:
 def decode_many(
     decode: Callable[[bytes, str], T], found: Iterable[tuple[str, tuple[bytes, Stat] | None]]
 ) -> tuple[dict[str, T], list[BadZnode]]:
-    """`decode(data, path)` of every znode that exists, by path, and the malformed ones."""
+    """By path, and the malformed ones. Leaves out znodes that do not exist."""
     good: dict[str, T] = {}
     bad: list[BadZnode] = []
     for path, read in found:

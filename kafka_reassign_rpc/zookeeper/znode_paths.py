@@ -175,7 +175,7 @@ def queue_part(root: str, number: int) -> str:
 
 
 def queue_part_number(path: str) -> int:
-    """-1 if the path is none of a queue's part."""
+    """-1 if the path is none of a part."""
     match = _QUEUE_PART.fullmatch(path)
     number = None if match is None else whole_number(match.group(1), 0, LAST_SEQUENCE)
     return -1 if number is None else number
@@ -209,6 +209,5 @@ def parse_index(name: str) -> int | None:
 
 
 def sequence_number(name: str) -> int | None:
-    """The number at the end of a sequential znode's name."""
     match = _SEQUENCE.fullmatch(name)
     return None if match is None else whole_number(match.group(1), 0, LAST_SEQUENCE)

@@ -53,9 +53,7 @@ log = logging.getLogger(__name__)
 
 
 class ZooKeeper:
-    """A session with the ensemble of a `zookeeper.connect` string.
-
-    session_timeout_ms  the timeout to ask for; the server may grant another
+    """session_timeout_ms  the timeout to ask for; the server may grant another
     access              TLS, login, and the ACLs of created znodes
     """
 
@@ -272,7 +270,7 @@ class ZooKeeper:
         return await self.submit_multi(ops, session)
 
     def submit_multi(self, ops: Sequence[Op], session: int | None = None) -> asyncio.Future[list[Result]]:
-        """Like `multi`, but sends before it returns: transactions go out in the order of these calls."""
+        """Sends before it returns: transactions go out in the order of these calls."""
         connection = self._session.connection(session)
         xid = self._session.next_xid()
         packet = jute.encode_multi(xid, ops, self.chroot, self._acl_of)
@@ -388,7 +386,7 @@ class ZooKeeper:
         await self._session.connection().submit(xid, packet, _nothing, real)
 
     async def tree(self, path: str) -> list[str]:
-        """The znode and all znodes below it, children before their parents; nothing if it does not exist."""
+        """Children before their parents; nothing if the znode does not exist."""
         levels: list[list[str]] = []
         level = [path]
         while level:

@@ -30,8 +30,6 @@ class SessionOver(ZkError):
 
 
 class TooBig(ZkError):
-    """`size` bytes of `limit`."""
-
     def __init__(self, size: int, limit: int) -> None:
         super().__init__(f"the request has {size} bytes, ZooKeeper takes {limit}")
         self.size = size
@@ -136,12 +134,11 @@ class Fenced(ZkError): ...
 
 
 class BatchesFailed(ZkError):
-    """Batches are named by their index.
+    """By their index:
 
     done        results of the applied batches
-    refused     batches that ZooKeeper refused (TransactionFailed, Fenced), or that were too big
-    unknown     batches sent without an answer: the first ones of them may have been applied
-    unsent      batches that were not sent
+    refused     TransactionFailed, Fenced, or too big
+    unknown     sent without an answer: the first ones of them may have been applied
     """
 
     def __init__(

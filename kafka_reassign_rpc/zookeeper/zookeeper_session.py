@@ -47,8 +47,7 @@ SHORT_LIVED_SECONDS = 0.5
 again without a pause."""
 
 
-class Expired(Exception):
-    """The server no longer knows the session."""
+class Expired(Exception): ...
 
 
 class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
@@ -131,7 +130,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         return self.xid
 
     async def start(self) -> None:
-        """Waits until connected: call it with a timeout; then `close`."""
+        """Call it with a timeout; then `close`."""
         if not self.started:
             self.started = True
             self.repair_loop_task = asyncio.create_task(self.repair_loop())
@@ -170,7 +169,6 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
     # Getting and keeping a connection
 
     async def repair_loop(self) -> None:
-        """Connects to the next host and reads until the connection is lost, again and again."""
         failures = 0
         while True:
             since = monotonic()

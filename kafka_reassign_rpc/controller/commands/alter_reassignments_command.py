@@ -18,8 +18,8 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
     """If a lost commit has carried a partition's change out, the answer is that of the first decision. (Otherwise a
     cancel would answer that nothing is in progress.)
 
-    A target that the caps on moves in flight do not allow yet joins the end of the queue. Every target of a request for
-    the queue joins it, even while reassignments are disabled or brokers of the target are not alive.
+    A target that the caps do not allow yet joins the end of the queue. Every target of a request for the queue joins
+    it, even while reassignments are disabled or brokers of the target are not alive.
     """
 
     def __init__(self, request: AlterReassignments, by: Requester = CONTROLLER) -> None:
@@ -105,7 +105,7 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         return self._request.queue or work.has_to_wait(name, before, after)
 
     def _withdraw_others(self, work: Round, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
-        """Takes the partition out of the batch and the queue. Returns the answer, which depends on what left them."""
+        """The answer depends on what left the batch and the queue."""
         answer = queue_admission.withdraw_for_client(work.view, name, error)
         answer = reassign_partitions.withdraw_for_client(work.view, name, answer)
         if isinstance(error, NoReassignmentInProgress):

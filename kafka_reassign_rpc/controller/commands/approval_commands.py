@@ -27,10 +27,8 @@ class Approval(NamedTuple):
 
 
 class ApproveRepairs(Command[Approval]):
-    """Lets the repairs of these brokers start that wait for approval. None: all. The brake holds for this order too.
-
-    After a lost commit what the lost one has approved counts as approved, and for the rest the brake is asked again.
-    """
+    """`brokers` None: all that wait for approval. The brake holds for this order too. After a lost commit what the lost
+    one has approved counts as approved, and for the rest the brake is asked again."""
 
     def __init__(self, brokers: Collection[int] | None, started_with: HealingSettings, by: Requester) -> None:
         super().__init__()
@@ -67,7 +65,6 @@ class ApproveRepairs(Command[Approval]):
         self.answer(Approval(None if self._approved else held_back, outcome))
 
     def _waiting(self, work: Round) -> Generator[None, None, dict[TopicPartition, QueuePlace]]:
-        """The selected moves that await approval."""
         view, queue = work.view, work.view.cluster.queue
         found = {}
         for stored in list(queue.names.values()) if queue.unapproved else ():

@@ -49,7 +49,6 @@ def process_batch_and_queue(work: Round, held: Held | None = None) -> Iterator[N
 
 
 def _entries(work: Round, batch: BatchZnode) -> Iterator[tuple[TopicPartition, BatchEntry]]:
-    """Those that no earlier command of the round has ended or withdrawn."""
     changes = work.view.batch
     for name, entry in batch.entries.items():
         if name not in changes.ended and name not in changes.withdrawn:
@@ -172,7 +171,6 @@ def _waiting(work: Round) -> Iterator[TopicPartition]:
 
 
 def _roll_back_move(work: Round, name: TopicPartition, entry: BatchEntry) -> reassign_partitions.BatchEntryOutcome:
-    """Cancels the move of an entry, with its throttle, and reports what its author has to know."""
     before = work.view.get(*name)
     outcome = reassign_partitions.roll_back(work.view, name, entry)
     refused = work.refused.get(name[0])

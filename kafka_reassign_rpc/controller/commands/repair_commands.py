@@ -43,12 +43,12 @@ class RepairMemory:
     held_back   the last reported reason why nothing is healed
     problems    the last reported invalid configs and unknown racks
     left        partitions that a repair could not move
-    braked_ms   when too many brokers were last gone, ms
+    braked_ms   when too many brokers were last gone
     throttle    what repairs follow since the last diagnosis; None: before the first one
-    seen        registered brokers whose repair this controller has seen, and under which registration: it knows what
-                they have lost, though they may not have answered for all of their replicas
+    seen        registered brokers whose repair it has seen, and under which registration: it knows what they have lost,
+                though they may not have answered for all of their replicas
     gone        since when brokers are gone that have no failure (any more), ms; -1: before this controller's term
-    began_ms    when it first diagnosed; None: not yet
+    began_ms    when it first diagnosed
     """
 
     def __init__(self) -> None:
@@ -361,7 +361,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         return "its repair takes its last replicas away" if is_repaired else "it holds no replica any more"
 
     def _what(self, broker: int) -> str:
-        """What a registered broker has lost; empty for one that is gone."""
+        """Empty for a broker that is gone."""
         if broker not in self._paths or broker not in self._live:
             return ""
         paths = self._paths[broker]

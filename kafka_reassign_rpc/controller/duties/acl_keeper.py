@@ -40,8 +40,7 @@ READ_TOGETHER = 200
 _FEEDS = frozenset((znode_paths.ACL_CHANGES, znode_paths.EXTENDED_ACL_CHANGES))
 
 
-class TooManyInZooKeeper(RuntimeError):
-    """There are more than MOST_ACLS."""
+class TooManyInZooKeeper(RuntimeError): ...
 
 
 class AclKeeper:

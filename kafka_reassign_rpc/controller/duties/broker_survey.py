@@ -40,7 +40,7 @@ STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 4, 5
 
 class _Registration:
     """settings    those of `broker_settings.ASKED` that the broker has answered
-    of_topics   what it has answered about the configs of topics; None before
+    of_topics   what it has answered about the configs of topics
     tried       whether the first attempt to ask it is over, successful or not
     refuses     whether it has refused to tell its settings
     """
@@ -238,7 +238,6 @@ class BrokerSurvey:
         await end(*(one.task for one in registered.values()))
 
     def _evaluate_soon(self) -> None:
-        """Once for all answers that come in the same turn of the event loop."""
         if self._evaluation is None:
             self._evaluation = asyncio.get_running_loop().call_soon(self._evaluate)
 
@@ -314,7 +313,7 @@ class BrokerSurvey:
                             " go on without that check", name)  # fmt: skip
 
     def _warn_of_refusal(self, broker: Broker, error: ConfigsRefused) -> None:
-        """Once for each registration: what such a broker has stays unknown."""
+        """Once for each registration."""
         one = self._registered[broker.id]
         one.refuses = True
         if not one.tried:

@@ -15,7 +15,7 @@ NAMED = 5
 
 
 def new_on_cordoned(cluster: Cluster, applied: ReplayedChanges) -> Iterator[Event | None]:
-    """An event for each broker. Yields None after each partition."""
+    """Yields None after each partition."""
     closed: frozenset[int] | None = None
     found = defaultdict[int, list[TopicPartition]](list)
     for topic, index, before, after in applied.partitions:

@@ -21,11 +21,9 @@ class DiskSurvey:
         self.disks: Mapping[int, BrokerDisk] = {}
 
     def viewed(self) -> None:
-        """Somebody looks at the brokers."""
         self._wanted.set()
 
     async def run(self) -> None:
-        """Runs until it is cancelled."""
         while True:
             await self._wanted.wait()
             self._wanted.clear()

@@ -33,7 +33,6 @@ class LeaderBalance:
         self._changed.set()
 
     async def run(self) -> None:
-        """Runs until this is no longer the controller."""
         while True:
             self._changed.clear()
             settings = self._loop.cluster.soft.broker_settings

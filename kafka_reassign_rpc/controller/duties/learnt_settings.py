@@ -36,7 +36,6 @@ class LearntSettings:
         survey.on_settings = self._due.set
 
     def ask_new_brokers(self) -> None:
-        """Whether a watch or a reload has shown them."""
         brokers = self._loop.cluster.brokers
         if brokers != self._asked:
             self._asked = brokers

@@ -101,7 +101,6 @@ class ProgressSampler:
         self._brokers: dict[int, _AskedBroker] = {}
 
     async def run(self) -> None:
-        """Runs until this is no longer the controller."""
         try:
             while self._settings.interval_s > 0:
                 began = self._clock()

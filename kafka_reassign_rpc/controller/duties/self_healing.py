@@ -73,8 +73,7 @@ PLANNING = PlanOptions(lead_first=False, weights=GoalWeights(time=0.0))
 
 
 class Healer:
-    """last_diagnosed  failed brokers and repairs as last diagnosed, in numbers
-    started_with    the server's settings; the cluster's dynamic configs go before them
+    """started_with    the server's settings; the cluster's dynamic configs go before them
     sample          asks brokers for the sizes of their replicas
     throughput      observed replication throughput
     ask             asks brokers which of their log dirs have failed
@@ -116,7 +115,6 @@ class Healer:
             self._wake.set()
 
     async def run(self) -> None:
-        """Runs until this is no longer the controller."""
         while self._loop.is_open:
             self._wake.clear()
             pause: float | None = DIAGNOSE_EVERY_S
@@ -165,7 +163,6 @@ class Healer:
             self._sums, self._sized = sums, (self._now_ms(), lost)
 
     def viewed(self) -> None:
-        """Somebody looks at what repairs would cost."""
         self._is_viewed = True
 
     async def status(self) -> HealingStatus:
@@ -213,8 +210,7 @@ class Healer:
         return await in_turns(healing_answers.shown(queued.moves, queued.left_out, prepared.sizes, rate))
 
     async def approve(self, brokers: Collection[int] | None, by: Requester) -> ApprovalOutcome:
-        """Lets the repairs of these brokers start that wait for approval. None: all. Raises PolicyViolation if
-        something holds repairs back."""
+        """`brokers` None: all. Raises PolicyViolation if something holds repairs back."""
         found = await self._loop.submit(ApproveRepairs(brokers, self._started_with, by))
         if found.held_back is not None:
             raise healing_answers.nothing_is_healed(found.held_back)

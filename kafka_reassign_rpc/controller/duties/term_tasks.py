@@ -29,8 +29,6 @@ class Duty(NamedTuple):
 
 
 class TermTasks:
-    """`end_term` ends the term, `stop` all that runs."""
-
     def __init__(self) -> None:
         self.why = MOVED
         """Why the term ends: the first reason."""
@@ -46,7 +44,6 @@ class TermTasks:
         return self._over.is_set()
 
     def end_term(self, why: str = MOVED) -> None:
-        """Another server is the controller, or may be, or for another reason."""
         if not self._over.is_set():
             self.why = why
             self._over.set()
@@ -78,7 +75,7 @@ class TermTasks:
         self.begin(Pace().through(steps))
 
     def begin(self, work: Work, name: str | None = None) -> None:
-        """For work that has to be done once, beside everything else; not after the end."""
+        """For what has to be done once; not after the end."""
         if self._is_stopped:
             work.close()
             return

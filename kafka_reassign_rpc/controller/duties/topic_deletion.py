@@ -59,11 +59,10 @@ class TopicDeletions:
         return self._cluster.soft.broker_settings.delete_topic_enable is True
 
     def is_waiting(self, topic: Topic) -> bool:
-        """Whether the topic is in deletion, and not in removal yet."""
         return topic.deleting and self.is_enabled and _key(topic) not in self._in_removal
 
     def remaining(self, topic: Topic) -> Iterator[tuple[int, int]]:
-        """(partition, broker) of the replicas to delete."""
+        """(partition, broker) of the replicas."""
         if self.is_waiting(topic):
             confirmed = self._confirmed.get(_key(topic), set())
             yield from replicas_to_delete(self._cluster, topic.name, confirmed, self._own_id)

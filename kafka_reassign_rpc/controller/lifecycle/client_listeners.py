@@ -34,13 +34,11 @@ from kafka_reassign_rpc.zookeeper.served_configs import ServedConfigs, ServedQuo
 from kafka_reassign_rpc.zookeeper.settings_znode import ServerConfigStore
 
 
-class CannotListen(RuntimeError):
-    """A listener cannot be opened."""
+class CannotListen(RuntimeError): ...
 
 
 @contextmanager
 def listening(setting: str, addresses: str) -> Iterator[None]:
-    """Turns an error of the system into one that names the setting and says what is wrong."""
     try:
         yield
     except OSError as error:

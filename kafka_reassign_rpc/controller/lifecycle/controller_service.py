@@ -99,10 +99,7 @@ class TermServices(NamedTuple):
 
     up_to_date      waits until the loop knows everything that was written to ZooKeeper before the call
     deletion_known  set once `delete.topic.enable` is known, and at the end of the term
-    health          how many partitions are under-replicated or offline
     stops_answered  waits, for so many seconds at most, until a broker has stopped the replicas that it has to stop
-    disks           what brokers have said about their disks
-    connected       whether ZooKeeper is
     """
 
     loop: ControllerLoop
@@ -245,7 +242,6 @@ class ControllerService:
         return ControllerState(product_version(), self.epoch, self.since_ms, states)
 
     def figures(self) -> ClusterFigures:
-        """For metrics."""
         if self._term is None or not self.is_active():
             return NO_FIGURES
         loop = self._term.loop
@@ -268,14 +264,13 @@ class ControllerService:
         )
 
     def _viewed(self) -> None:
-        """Somebody looks at the brokers: their disks, and what repairs of them would cost."""
         if self._term is not None:
             self._term.disks.viewed()
             self._term.healer.viewed()
 
     @property
     def repairs(self) -> RepairCounts:
-        """As last diagnosed; none while another is the controller."""
+        """As last diagnosed."""
         return NO_REPAIRS if self._term is None or not self.is_active() else self._term.healer.last_diagnosed
 
     async def create_topics(

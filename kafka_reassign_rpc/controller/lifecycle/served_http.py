@@ -45,7 +45,7 @@ class ServedHttp:
         return None if self._server is None else "{}:{}".format(*self._server.address)
 
     def page_address(self) -> str | None:
-        """Where the status page is, for other servers."""
+        """For other servers."""
         if self._server is None or not self._page.pages:
             return None
         clients = (self._config.advertised or self._config.listeners)[0].host

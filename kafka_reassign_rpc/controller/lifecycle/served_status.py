@@ -134,7 +134,6 @@ class _ServerLog:
         return LogPage(answer.events, answer.next_seq)
 
     async def status(self) -> Status | None:
-        """Its status document; None where it tells none."""
         cls = DescribeStatusRequest
         try:
             answer = await self._ask(cls, cls(version=0, document="status", query=""))

@@ -66,11 +66,7 @@ class AuthorizerConfig(msgspec.Struct, frozen=True):
 
 
 class ServerConfig(msgspec.Struct, frozen=True):
-    """Settings of one server.
-
-    links               how it connects to brokers
-    zookeeper_access    how it connects to ZooKeeper
-    advertised          where clients reach `listeners`, in the same order, if not there
+    """advertised          where clients reach `listeners`, in the same order, if not there
     brokers_listener    by which of them brokers come, where there are several
     security            how listeners secure connections, by name; the others do not
     sasl                what their authenticators need, if one has SASL
@@ -81,7 +77,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     refuses_without_authorizer
                         whether a server without one refuses what needs a right if the brokers have one, or may have
     status_page         what it shows at `metrics_listener`: `OFF`, `COUNTS` or `FULL`
-    webhooks            whom it notifies of what happens; None: nobody
+    webhooks            None: it notifies nobody
     """
 
     zookeeper_connect: str
@@ -145,7 +141,7 @@ def static_configs(config: ServerConfig) -> dict[str, str]:
 
 
 def _own_settings(settings: ReassignmentSettings) -> dict[str, str]:
-    """The shared settings that this server was started with, if they differ from the default."""
+    """Shared settings that differ from the default."""
     given = {
         **reassignment_settings.cap_settings(settings.caps),
         HOLD_AFTER_ABSENCE: settings.hold_after_absence_ms,

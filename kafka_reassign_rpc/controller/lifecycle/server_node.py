@@ -30,10 +30,6 @@ class ServerNode:
     """The `Node` port of the server process (see api.ports).
 
     endpoints     where clients reach this server, by listener name
-    survey        what the registered brokers have answered
-    judge         asks the brokers about cluster-wide configs
-    registration  the registered servers
-    status        the documents of the status page
     acls          None: this server has no authorizer
     brokers_listener  by which brokers come, where there are several
     """

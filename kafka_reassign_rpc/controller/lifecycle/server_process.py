@@ -141,5 +141,5 @@ class ControllerProcess:
         await self._supervisor.ready()
 
     async def ended(self) -> None:
-        """Raises why this server takes part in elections no more: IdOfBroker, or a defect."""
+        """As `Supervisor.ended`."""
         await self._supervisor.ended()

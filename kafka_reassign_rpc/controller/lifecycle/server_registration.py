@@ -61,7 +61,6 @@ class ServerRegistration:
         await self._zk.ensure_path(znode_paths.reassignment_server_id(self._id))
 
     async def check_no_broker(self, registered: Collection[int]) -> None:
-        """Raises IdOfBroker if a broker has registered with this id, which then is not a server's."""
         if self._id in registered:
             await give_to_brokers(self._zk, [self._id])
             raise IdOfBroker(

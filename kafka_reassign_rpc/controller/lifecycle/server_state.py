@@ -17,8 +17,6 @@ from kafka_reassign_rpc.support.wall_clock import now_ms
 
 
 class Role(NamedTuple):
-    """The role of a server: see `core.status.views.ServerView`."""
-
     role: str
     reason: str
     controller: int
@@ -56,7 +54,6 @@ class ServerState:
         return Role("", "no controller is known: an election or a controller failover is under way", controller)
 
     def view(self) -> ServerView:
-        """What the status document is made of."""
         role, reason, controller = self.role()
         service, standby, config = self._service, self._standby, self._around.config
         term = service.view(config.settings)

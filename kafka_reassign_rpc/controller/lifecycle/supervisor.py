@@ -118,7 +118,6 @@ class Supervisor:
             await asyncio.gather(self._running, return_exceptions=True)
 
     async def run(self) -> None:
-        """Raises IdOfBroker if a broker registers with this server's id."""
         while True:
             self._changed.clear()
             try:
@@ -155,7 +154,6 @@ class Supervisor:
         self._is_cut_off = True
 
     def _log_taken(self, error: BrokerIdTaken) -> None:
-        """Once: this repeats every RETRY_S while another server has the id."""
         if not self._taken_logged:
             log.error("standing by: %s", error)
         self._taken_logged = True

@@ -1,6 +1,6 @@
-"""One term as the controller: from the election to the resignation.
+"""One term as the controller, from the election to the resignation:
 
-load        read the cluster from ZooKeeper; from here on APIs are served
+load        read the cluster; from here on APIs are served
 fail over   make durable what `core.controller_failover` decides, before any other command
 propagate   brokers learn the controller and the whole state
 watch       from now on, changes in ZooKeeper become commands

@@ -13,7 +13,7 @@ DECODED_AT_ONCE_BYTES = 16_384
 
 
 async def decoded(decode: Callable[[bytes, str], T], data: bytes, path: str) -> T:
-    """Returns `decode(data, path)`. Raises BadZnode."""
+    """Raises BadZnode."""
     if len(data) <= DECODED_AT_ONCE_BYTES:
         return decode(data, path)
     return await asyncio.to_thread(_decode, decode, data, path)

@@ -144,7 +144,6 @@ async def read_cluster(zk: ZooKeeper, settings: Callable[[], BrokerSettings] = l
 
 
 async def read_admin(zk: ZooKeeper, *, batch: bool = True, watch: bool = False) -> AdminZnodes:
-    """KIP-236's znodes. `watch`: watches report their next change."""
     disabled_by_znode = await zk.exists(znode_paths.REASSIGN_CANCEL, watch=watch)
     cancel = await zk.exists(znode_paths.CANCEL_IN_PROGRESS, watch=watch)
     found, problems = await _read_batch(zk) if batch else (None, [])
@@ -213,7 +212,7 @@ async def read_failures(
 
 
 async def read_brokers(zk: ZooKeeper, *, watch: bool = False) -> Mapping[int, Broker]:
-    """`watch`: watches report the next change of the set or of a broker."""
+    """Watches report the next change of the set or of a broker."""
     names = await children(zk, znode_paths.BROKER_IDS, watch=watch)
     places = [f"{znode_paths.BROKER_IDS}/{name}" for name in names]
     since = zk.last_zxid
@@ -235,8 +234,7 @@ async def read_brokers(zk: ZooKeeper, *, watch: bool = False) -> Mapping[int, Br
 
 
 async def read_servers(zk: ZooKeeper, *, watch: bool = False) -> frozenset[int]:
-    """The ids that servers of this product have taken, whether they run or not. `watch`: a watch reports the next
-    change."""
+    """The ids that servers of this product have taken, whether they run or not."""
     found: set[int] = set()
     for parent in znode_paths.SERVERS:
         names = await watched_children(zk, parent) if watch else await children(zk, parent)

@@ -121,7 +121,7 @@ async def _read_partitions(
     moves: Mapping[TopicPartition, ReadRecord],
     pace: Pace,
 ) -> tuple[dict[str, dict[int, Partition]], dict[str, set[int]]]:
-    """Returns partitions by topic and index; and by topic, those whose state cannot be decoded."""
+    """Also returns, by topic, those whose state cannot be decoded."""
     names = (TopicPartition(name, index) for name, (znode, _) in topics.items() for index in sorted(znode.partitions))
     partitions: dict[str, dict[int, Partition]] = {name: {} for name in topics}
     bad: dict[str, set[int]] = {}

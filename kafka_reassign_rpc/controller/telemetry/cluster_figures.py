@@ -16,7 +16,6 @@ class ClusterFigures(NamedTuple):
 
     throttles   rates of each live broker as leader and as follower, where they are known; None: there is none
     copied      bytes that moves have copied to each live broker, and from it; None: it is not known who leads
-    cordoned    how many live brokers get no new replica
     migrating   how many live brokers were restarted for the migration to KRaft
     refused     configs of leases that ZooKeeper refuses to write
     """

@@ -72,7 +72,6 @@ class EventsLost(OSError):
 class EventLog:
     """Call `open` first. All methods raise OSError as the system does.
 
-    file_bytes     the log begins a new file before one grows beyond this
     files          how many files of decisions are kept
     refusal_files  how many files of refusals are kept
     group_read     whether the group of the files may read them too

@@ -56,13 +56,7 @@ class LogFile:
 
 
 class LogFiles:
-    """The files of one series, oldest first.
-
-    name        what the files' names begin with
-    file_bytes  the series begins a new file before one grows beyond this
-    keep        how many files are kept
-    rights      who may read them
-    """
+    """The files of one series, oldest first. `file_bytes` bounds each; `keep` of them are kept."""
 
     def __init__(self, directory: Path, name: str, *, file_bytes: int, keep: int, rights: LogRights) -> None:
         self._directory = directory

@@ -50,17 +50,15 @@ _REFUSALS = frozenset(name for name, type_ in catalogue.EVENTS.items() if type_.
 
 class EventCounter(Protocol):
     def event(self, event: Event, at: int) -> None:
-        """Counts an event of the time `at`, ms."""
+        """`at`: ms."""
 
-    def observe_duration(self, what: str, seconds: float) -> None:
-        """Of a round or a commit."""
+    def observe_duration(self, what: str, seconds: float) -> None: ...
 
 
 class Notifier(Protocol):
     """Tells others of some events."""
 
-    def wants(self, event: str) -> bool:
-        """Whether it tells events of this name."""
+    def wants(self, event: str) -> bool: ...
 
     def notify(self, line: bytes, text: str) -> None:
         """Takes a line of the event log, and the same for people. Returns at once."""
@@ -87,8 +85,6 @@ class EventRecorder:
     """`record` returns at once. The recorder reads the events later, slice by slice, so they must not change.
 
     event_log   None: events are not written
-    server      id of this server
-    notifier    tells others of some
     lost        number of events that could not be written
     """
 
@@ -149,7 +145,6 @@ class EventRecorder:
 
     @property
     def notified(self) -> Mapping[str, WebhookCounts]:
-        """What became of notifications, by receiver."""
         return {} if self._notifier is None else self._notifier.counts
 
     def record(self, epoch: int, events: Iterable[Event]) -> None:

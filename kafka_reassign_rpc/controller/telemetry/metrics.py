@@ -85,7 +85,7 @@ class Metrics:
     def show(
         self, status: Callable[[], ServerStatus], stats: Callable[[], ServerStats], api_names: Mapping[int, str]
     ) -> None:
-        """From now on the page also shows these. `api_names` is by API key."""
+        """`api_names` is by API key."""
         self.registry.register(_ReadAtScrape(status, stats, api_names))
 
     def page(self) -> HttpPage:

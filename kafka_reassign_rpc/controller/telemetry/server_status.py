@@ -20,13 +20,11 @@ Values = Mapping[tuple[str, ...], float]
 
 
 class ServerStatus(NamedTuple):
-    """document        the status document
-    connected       whether the ZooKeeper session, or the cluster that is watched, answers
+    """connected       whether the ZooKeeper session, or the cluster that is watched, answers
     round_trip      seconds that ZooKeeper took for its last answer
     events_lost     events that could not be written to the event log
     healing         failed brokers and their repairs, as last diagnosed
     refusing        brokers that do not take this server
-    figures         throttles, bytes copied, cordoned brokers
     webhooks        what became of notifications, by receiver
     only_looks      it is `watch`: nobody tells it what only a controller knows, and while it does not see the cluster
                     it knows nothing of it, where a standby of the cluster has none of the controller's moves
@@ -125,7 +123,6 @@ def _of_controller(status: ServerStatus, totals: Totals) -> Pairs:
 
 
 def _of_figures(figures: ClusterFigures) -> Iterator[tuple[MetricType, Values]]:
-    """Those with a label for each broker."""
     for place, metric in enumerate((metric_catalogue.COPIED_IN, metric_catalogue.COPIED_OUT)):
         known = ((broker, copied[place]) for broker, copied in figures.copied.items())
         yield metric, {(str(broker),): size for broker, size in known if size is not None}

@@ -41,11 +41,11 @@ REFUSED = frozenset(
 
 
 class WebhookConfig(NamedTuple):
-    """urls         whom to tell: https, or http
+    """urls         https, or http
     secret       signs what is told (`signing_key`)
     kinds        the names of the events to tell
-    tls          whom to trust; None: whom the system trusts
-    timeout_s    how long an attempt may take
+    tls          None: the certificates that the system trusts
+    timeout_s    of one attempt
     max_age_ms   older events are dropped
     """
 

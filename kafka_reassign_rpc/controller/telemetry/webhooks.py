@@ -145,7 +145,6 @@ class Webhooks:
             log.warning("webhooks do not get %s of the last run: too old", counted(too_old, "event"))
 
     def _left(self, line: bytes) -> Notice | None:
-        """The notice of a line that is to be told."""
         line = line.rstrip(b"\n")
         with suppress(ValueError):  # a line that somebody has damaged
             place = place_of(line)

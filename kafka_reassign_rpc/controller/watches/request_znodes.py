@@ -185,7 +185,7 @@ class RequestZnodes:
         self._one_by_one = False
 
     async def _known(self) -> list[str]:
-        """What `_names` returns, once the cluster has it too."""
+        """Once the cluster has the names too."""
         names = await self._names()
         await self._loop.submit(Reported(RequestsFound(frozenset(names), self._zk.last_zxid)))
         return names

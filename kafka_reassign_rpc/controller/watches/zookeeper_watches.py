@@ -65,8 +65,7 @@ class WatchHandler(Protocol):
     def broker_has_id(self) -> None:
         """A broker has registered with this server's id."""
 
-    def brokers_changed(self) -> None:
-        """Brokers have registered or are gone."""
+    def brokers_changed(self) -> None: ...
 
     def configs_changed(self) -> None:
         """Of brokers or of the whole cluster, or settings of the servers."""
@@ -82,11 +81,8 @@ class WatchHandler(Protocol):
 
 
 class ZooKeeperWatches:
-    """All watches of one term.
-
-    since           the last transaction before the cluster was read: changes of known topics after it are reported
+    """since           the last transaction before the cluster was read: changes of known topics after it are reported
     requests        notified of new request znodes, and of changes that they may have waited for
-    notifications   notified of theirs
     """
 
     def __init__(
@@ -180,7 +176,7 @@ class ZooKeeperWatches:
         return *first, self.configs, self.settings, self.admin, self.queues
 
     async def _place_topics(self) -> None:
-        """Places the watches of `/controller` and of the topics. Those fire at once that have changed after `since`."""
+        """Those of topics that have changed after `since` fire at once."""
         owner = await controller_election.owner(self._zk, watch=True)
         if owner is None or owner.session != self._zk.session_id:
             self._term.controller_moved()

@@ -49,7 +49,6 @@ class FencedZooKeeper:
             raise _failure(error) from error
 
     async def confirm(self) -> None:
-        """Raises ControllerMoved if this server is no longer the controller."""
         await self._write([[self._fence]])
 
     async def write(self, operations: Iterable[Op]) -> None:

@@ -43,7 +43,7 @@ def first(cluster: Cluster, view: RoundView) -> Iterator[Op]:
 
 
 def last(cluster: Cluster, view: RoundView) -> Iterator[Op]:
-    """Yields phase D: durable after everything else."""
+    """Phase D: durable after everything else."""
     queue, changes = cluster.queue, view.queue
     for path in changes.ended | changes.rewrite:
         part = changes.made[path] if path in changes.made else queue.parts.get(path)
@@ -62,7 +62,6 @@ def last(cluster: Cluster, view: RoundView) -> Iterator[Op]:
 
 
 def _stays(part: QueuePart, changes: QueueChanges) -> Mapping[StoredName, WaitingMove]:
-    """The entries of a part before any move starts."""
     left, changed = _left(part, changes.withdrawn), changes.changed.get(part.path)
     return left if not changed else {name: changed.get(name, move) for name, move in left.items()}
 

@@ -119,7 +119,7 @@ class ZooKeeperStore(FencedZooKeeper):
         return batches
 
     def _joined(self, phases: list[list[list[znode_writes.Step]]]) -> list[list[list[znode_writes.Step]]]:
-        """All phases in one transaction if they fit."""
+        """In one transaction if they fit."""
         if sum(len(batch) for phase in phases for batch in phase) <= transactions.MAX_OPERATIONS:
             every = [step for phase in phases for batch in phase for step in batch]
             if sum(size_of(step.op, self._zk.chroot) for step in every) <= transactions.MAX_MULTI_BYTES:
