@@ -89,7 +89,6 @@ class ControllerLoop:
         self._observe_duration = observe_duration
         self.throttle_configs = ThrottleConfigs(cluster, store.configs, record, self.learn)
         self._noted: list[decided_events.RoundNote] = []
-        self._cluster_news = decided_events.ClusterNews()
         self._was_reloaded = False
         """Whether the cluster was read again, and no failover has been durable since."""
         self._too_large: set[str] = set()
@@ -246,9 +245,8 @@ class ControllerLoop:
         ]
         noted = deque(chain(self._noted, problems, view.notes))
         self._noted = []
-        cluster_events = list(self._cluster_news.of(self.cluster))
-        if noted or cluster_events:
-            self._record(chain(decided_events.events_of(noted, applied.moves), cluster_events))
+        if noted:
+            self._record(decided_events.events_of(noted, applied.moves))
 
     def _unreadable(self) -> dict[str, KafkaError]:
         known = self.cluster.topics

@@ -38,6 +38,7 @@ from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
+from kafka_reassign_rpc.core.events.decided_events import ClusterNews
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.state.cluster import Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import Held
@@ -94,6 +95,8 @@ class TermDuties:
             lambda events: record(self._sampler.tracker.ended(events, cluster)),
             recorder.observe_duration,
         )
+        self._record = record
+        self._news = ClusterNews()
         self._settings = LearntSettings(survey, loop, record, self._settings_changed)
         self._deletions = TopicDeletions(cluster, self._removal_due, sender.id)
         self.removals = TopicRemovals(zk, store, loop, tasks, self._deletions.forget)
@@ -175,6 +178,8 @@ class TermDuties:
         yield from self._propagation.round_replayed(applied)
         yield from self._waiting_moves.round_replayed(applied)
         yield from self._cordon.round_replayed(applied)
+        if news := [*self._news.of(cluster)]:
+            self._record(news)
         if not cluster.moving and not cluster.queue:
             self._healer.nothing_moves()
 
