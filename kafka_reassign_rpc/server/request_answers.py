@@ -14,9 +14,9 @@ from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, NoAnswer, Re
 from kafka_reassign_rpc.protocol.messages import ApiMessage
 from kafka_reassign_rpc.protocol.sliced_messages import take_apart
 from kafka_reassign_rpc.server.request_service import Service
-from kafka_reassign_rpc.server.request_throttle import LoopTime, RequestThrottle
+from kafka_reassign_rpc.server.request_throttle import RequestThrottle
 from kafka_reassign_rpc.server.server_stats import ServerStats
-from kafka_reassign_rpc.support.turns import in_turns
+from kafka_reassign_rpc.support.turns import LoopTime, in_turns
 
 log = logging.getLogger(__name__)
 

@@ -6,11 +6,7 @@ cost is the time on the event loop: decoding, handler, encoding. What the contro
 not count; nor does it in Kafka.
 """
 
-import time
-from collections.abc import Awaitable, Generator
 from functools import cache
-from types import coroutine
-from typing import Any, TypeVar
 
 from kafka_reassign_rpc.api.api_definition import Peer
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
@@ -29,33 +25,6 @@ KNOWN_MS = 100
 """How long a connection remembers which quota holds for its client, unless one changes."""
 _SIZE = 4
 _NO_WAIT = bytes(_SIZE)
-
-T = TypeVar("T")
-
-
-class LoopTime:
-    """For how many `ns` awaitables have kept the event loop so far."""
-
-    def __init__(self, ns: int = 0) -> None:
-        self.ns = ns
-
-    @coroutine
-    def of(self, awaitable: Awaitable[T]) -> Generator[Any, Any, T]:
-        steps: Any = awaitable.__await__()
-        step, given = steps.send, None
-        while True:
-            begun = time.perf_counter_ns()
-            try:
-                waits_for = step(given)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            finally:
-                self.ns += time.perf_counter_ns() - begun
-            try:
-                step, given = steps.send, (yield waits_for)
-            except BaseException as error:  # a cancellation: it is for the awaitable
-                step, given = steps.throw, error
 
 
 class RequestThrottle:

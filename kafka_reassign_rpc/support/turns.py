@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
 from functools import partial
+from types import coroutine
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -150,3 +151,28 @@ async def _resumption(work: Work[Any], waits: Awaitable[Any]) -> Callable[[], Aw
         return partial(work.send, await waits)
     except (Exception, asyncio.CancelledError) as error:
         return partial(work.throw, error)
+
+
+class LoopTime:
+    """For how many `ns` awaitables have kept the event loop so far."""
+
+    def __init__(self, ns: int = 0) -> None:
+        self.ns = ns
+
+    @coroutine
+    def of(self, awaitable: Awaitable[T]) -> Generator[Any, Any, T]:
+        steps: Any = awaitable.__await__()
+        step, given = steps.send, None
+        while True:
+            begun = time.perf_counter_ns()
+            try:
+                waits_for = step(given)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            finally:
+                self.ns += time.perf_counter_ns() - begun
+            try:
+                step, given = steps.send, (yield waits_for)
+            except BaseException as error:  # a cancellation: it is for the awaitable
+                step, given = steps.throw, error

@@ -20,7 +20,8 @@ from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.stock_cluster import NEEDS_DESCRIBE, Listed, others_to_ask, sampled, text_of_hidden
 from kafka_reassign_rpc.client.traffic import Traffic, counted
-from kafka_reassign_rpc.core.events.decided_events import ClusterNews, Event
+from kafka_reassign_rpc.core.events.cluster_news import ClusterNews
+from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker

@@ -7,8 +7,8 @@ connect_string.py                `zookeeper.connect`
 access.py                        TLS, login and ACLs of a client
 access_settings.py               the same by Kafka's settings
 operations.py                    operations of a transaction, Stat, kinds of watch events
-transactions.py                  splitting by size, the controller epoch as a fence, pipelining
-receipts.py                      what became of transactions whose answers were lost with the connection
+transactions.py                  splitting by size, the controller epoch as a fence, pipelining; receipts, which tell
+                                 what became of transactions whose answers were lost with the connection
 jute.py                          encoding and decoding of packets that are sent by the thousand
 zookeeper_errors.py              what a call can end in: sent or not, done or not
 znode_paths.py                   the paths of all znodes

@@ -26,8 +26,8 @@ from kafka_reassign_rpc.zookeeper.operations import (
     Stat,
     WatchKind,
 )
-from kafka_reassign_rpc.zookeeper.receipts import AGAIN_S, Receipts
 from kafka_reassign_rpc.zookeeper.tcp_connection import Parse
+from kafka_reassign_rpc.zookeeper.transactions import AGAIN_S, Receipts
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     Answered,
     BatchesFailed,

@@ -24,8 +24,8 @@ from kafka_reassign_rpc.protocol.messages import (
     ProduceRequest,
 )
 from kafka_reassign_rpc.server.listener import MOST_HELD
-from kafka_reassign_rpc.server.request_throttle import LoopTime, RequestThrottle, begins_with_throttle
-from kafka_reassign_rpc.support.turns import in_turns
+from kafka_reassign_rpc.server.request_throttle import RequestThrottle, begins_with_throttle
+from kafka_reassign_rpc.support.turns import LoopTime, in_turns
 from tests.api.ask import PEER
 from tests.api.model_node import ModelNode, moving, topic
 from tests.raw_client import connected

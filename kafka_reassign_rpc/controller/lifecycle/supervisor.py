@@ -7,7 +7,7 @@
     STANDBY --elected--> FAILOVER --> CONTROLLER --controller moved, session over--> STANDBY
 
 A lost connection ends no term while the session lives: nobody else can be elected then. Commands wait for the next
-connection, on which the watches are placed again, and receipts (`zookeeper.receipts`) tell which writes without an
+connection, on which the watches are placed again, and receipts (`zookeeper.transactions`) tell which writes without an
 answer were carried out. The others are refused from then on, whenever they arrive.
 
 A server that has lost the controllership does not seize it back. It seizes only at its start, until it was elected

@@ -38,7 +38,7 @@ from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
-from kafka_reassign_rpc.core.events.decided_events import ClusterNews
+from kafka_reassign_rpc.core.events.cluster_news import ClusterNews
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.state.cluster import Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import Held

@@ -20,12 +20,9 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.settings_in_force import set_by
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, MoveRecord, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.requesters import Requester, requester_of
 from kafka_reassign_rpc.support.bounded_text import shortened, word
 
@@ -238,55 +235,3 @@ class Refusals:
             count = self._others.total()
             reason = f"{count} more partitions: {errors}; the first of them {self._first_other}"
             yield Event(catalogue.MOVE_REFUSED, reason=reason, count=count)
-
-
-class ClusterNews:
-    """Events of changes that are read, not decided."""
-
-    def __init__(self) -> None:
-        self._brokers: Mapping[int, Broker] | None = None
-        self._disabled: str | None = None
-        self._paused = False
-        self._disabled_by_znode = False
-
-    def of(self, cluster: Cluster) -> Iterator[Event]:
-        """The first call reports disabled reassignments and a pause, but no brokers."""
-        if cluster.brokers is not self._brokers:
-            if self._brokers is not None:
-                yield from _broker_events(self._brokers, cluster.brokers)
-            self._brokers = cluster.brokers
-        disabled = restrictions.reassignments_disabled(cluster)
-        reason = None if disabled is None else str(disabled)
-        if reason != self._disabled:
-            self._disabled = reason
-            event = (
-                Event(catalogue.REASSIGNMENTS_ENABLED)
-                if reason is None
-                else Event(catalogue.REASSIGNMENTS_DISABLED, reason=reason)
-            )
-            by = restrictions.switched_by(cluster) if reason is not None else self._enabled_by(cluster)
-            yield event if by is None else event.asked_by(by)
-            self._disabled_by_znode = cluster.disabled_by_znode
-        if healing_settings.is_paused(cluster) != self._paused:
-            self._paused = not self._paused
-            event = (
-                Event(catalogue.HEAL_PAUSED, reason=f"{healing_settings.PAUSED}=true")
-                if self._paused
-                else Event(catalogue.HEAL_RESUMED)
-            )
-            by = set_by(cluster, healing_settings.PAUSED)
-            yield event if by is None else event.asked_by(by)
-
-    def _enabled_by(self, cluster: Cluster) -> Requester | None:
-        """Whoever deletes a znode leaves no name."""
-        return None if self._disabled_by_znode else restrictions.switched_by(cluster)
-
-
-def _broker_events(before: Mapping[int, Broker], after: Mapping[int, Broker]) -> Iterator[Event]:
-    for id_ in sorted(before.keys() | after.keys()):
-        if id_ not in after:
-            yield Event(catalogue.BROKER_LOST, broker=id_)
-        elif id_ not in before:
-            yield Event(catalogue.BROKER_RETURNED, broker=id_)
-        elif before[id_].epoch != after[id_].epoch:
-            yield Event(catalogue.BROKER_RETURNED, broker=id_, reason="it has registered again")

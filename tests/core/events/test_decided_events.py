@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.controller_failover import fail_over
+from kafka_reassign_rpc.core.events.cluster_news import ClusterNews
 from kafka_reassign_rpc.core.events.decided_events import (
     LONGEST_ERROR,
     REFUSALS,
     AssignmentDecision,
-    ClusterNews,
     Event,
     Refusals,
     durable_notes,
