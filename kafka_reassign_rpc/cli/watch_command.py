@@ -15,7 +15,7 @@ from kafka_reassign_rpc.cli.settings_reader import GIVEN, add_flags, read_settin
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.watch_settings import BOOTSTRAP, CLUSTERS, COMMAND_CONFIG, WATCH
 from kafka_reassign_rpc.cli.webhook_settings import webhook_config
-from kafka_reassign_rpc.client import client_configs, load_properties, request_routing
+from kafka_reassign_rpc.client import client_configs, load_properties
 from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.security.bad_setting import BadSetting
@@ -65,8 +65,6 @@ def run(arguments: argparse.Namespace) -> int:
 
     values = {**read_settings(arguments, SETTINGS_OF_WATCH), "listeners": (), "advertised.listeners": None}
     set_up_logging(values["log.level"], values["log.format"])
-    if values["log.level"].upper() == "INFO":  # each cluster that does not answer is said once, by its name
-        logging.getLogger(request_routing.__name__).setLevel(logging.WARNING)
     clusters = _clusters(arguments.config, values)
     if not values[CORE_DUMPS]:
         core_dumps.forbid()

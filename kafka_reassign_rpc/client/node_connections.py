@@ -27,15 +27,24 @@ from kafka_reassign_rpc.transport.login import connect
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 
 MAX_REASON = 300
+SLOW_S = 2.0
+"""Whoever may ask another node does so once this one has kept an answer for so long."""
+SILENT_S = 30.0
+"""So long after that others are asked first, unless it answers."""
 
 T = TypeVar("T")
 
 
 class NodeConnection:
-    def __init__(self, client: RpcClient, address: Address, lost: Callable[[], None]) -> None:
+    """`lost` is called once it has failed, `heard` after each answer."""
+
+    def __init__(
+        self, client: RpcClient, address: Address, lost: Callable[[Exception], None], heard: Callable[[], None]
+    ) -> None:
         self.client = client
         self.address = address
         self._lost = lost
+        self._heard = heard
 
     async def versions(self) -> Mapping[int, tuple[int, int]]:
         """A new connection asks again: the node may have another version now."""
@@ -52,11 +61,13 @@ class NodeConnection:
 
     async def _translated(self, call: Awaitable[T]) -> T:
         try:
-            return await call
+            answer = await call
         except (OSError, EOFError, RemoteProtocolError) as error:
             self.client.close()
-            self._lost()
+            self._lost(error)
             raise client_error(error, self.address) from error
+        self._heard()
+        return answer
 
 
 class _Failed(NamedTuple):
@@ -83,6 +94,8 @@ class NodeConnections:
         self._open: dict[int, NodeConnection] = {}
         self._opening: dict[int, asyncio.Lock] = {}
         self._failed: dict[int, _Failed] = {}
+        self._silent: dict[Address, float] = {}
+        """Who has kept somebody waiting, and until when others are asked first."""
 
     @property
     def given(self) -> list[int]:
@@ -103,6 +116,7 @@ class NodeConnections:
         self.nodes = dict(nodes)
         there = {*nodes, *self._given}
         forget_others(self._failed, there)
+        forget_others(self._silent, {*nodes.values(), *self._given.values()})
         forget_others(self._opening, {*there, *(node for node, lock in self._opening.items() if lock.locked())})
         for node in self._given.keys() & self._open.keys():
             self._take_over(node)
@@ -118,15 +132,39 @@ class NodeConnections:
             self._close(given)
 
     def least_busy(self) -> int:
-        """Prefers a node with a connection among equals. Raises Unreachable."""
+        """Prefers a node that keeps nobody waiting, and one with a connection among equals. Raises Unreachable."""
         now = asyncio.get_running_loop().time()
+        silent: list[int] = []
         for some in (self.nodes, self._given):
             free = [node for node in some if node not in self._failed or self._failed[node].until <= now]
-            if free:
-                random.shuffle(free)
-                return min(free, key=self._load)
+            quick = [node for node in free if not self.is_silent(node)]
+            if quick:
+                return self._least_of(quick)
+            silent = silent or free
+        if silent:
+            return self._least_of(silent)
         why = next(iter(self._failed.values())).why
         raise type(why)(why.message)
+
+    def _least_of(self, nodes: list[int]) -> int:
+        random.shuffle(nodes)
+        return min(nodes, key=self._load)
+
+    def is_silent(self, node: int) -> bool:
+        """Whether it keeps somebody waiting, or has done so a short while ago and not answered since."""
+        connection = self._open.get(node)
+        if connection is not None and connection.client.waits_s > SLOW_S:
+            return True
+        address = self._address_of(node)
+        return address is not None and self._silent.get(address, 0.0) > asyncio.get_running_loop().time()
+
+    def keeps_waiting(self, node: int) -> None:
+        """Whoever asked this node does not wait for it any more."""
+        if (address := self._address_of(node)) is not None:
+            self._silent[address] = asyncio.get_running_loop().time() + SILENT_S
+
+    def _address_of(self, node: int) -> Address | None:
+        return self._given.get(node) or self.nodes.get(node)
 
     def _load(self, node: int) -> tuple[int, bool]:
         connection = self._open.get(node)
@@ -150,26 +188,35 @@ class NodeConnections:
         return None
 
     async def _connect(self, node: int) -> NodeConnection:
-        address = self._given.get(node) or self.nodes.get(node)
+        address = self._address_of(node)
         if address is None:
             raise Unreachable(f"Broker {node} is not available.")
         loop = asyncio.get_running_loop()
         failed = self._failed.get(node)
         if failed is not None and loop.time() < failed.until:
             raise type(failed.why)(failed.why.message)
-        configs = self._settings.configs
+        configs, began = self._settings.configs, loop.time()
         try:
             client = await self._open_to(address)
+        except asyncio.CancelledError:
+            if loop.time() - began > SLOW_S:
+                self.keeps_waiting(node)
+            raise
         except (OSError, EOFError, RemoteProtocolError) as error:
             why = client_error(error, address, f", asked by {configs.security_protocol}")
             longest_s = max(configs.reconnect_backoff_ms, configs.reconnect_backoff_max_ms) / 1000
             backoff = Backoff(configs.reconnect_backoff_ms / 1000, longest_s) if failed is None else failed.backoff
             self._failed[node] = _Failed(loop.time() + backoff.next_s() * random.uniform(0.8, 1.2), why, backoff)  # noqa: S311 (no secret)
             self._is_stale = True
+            if isinstance(error, TimeoutError):
+                self.keeps_waiting(node)
             raise why from error
         self._failed.pop(node, None)
+        self._silent.pop(address, None)
         self._set_buffers(client)
-        self._open[node] = made = NodeConnection(client, address, lambda: self._lose(node))
+        self._open[node] = made = NodeConnection(
+            client, address, lambda error: self._lose(node, error), lambda: self._heard(address)
+        )
         return made
 
     async def _open_to(self, address: Address) -> RpcClient:
@@ -201,8 +248,13 @@ class NodeConnections:
                 with suppress(OSError):
                     client.socket.setsockopt(socket.SOL_SOCKET, option, size)
 
-    def _lose(self, node: int) -> None:
+    def _heard(self, address: Address) -> None:
+        self._silent.pop(address, None)
+
+    def _lose(self, node: int, error: Exception) -> None:
         self._is_stale = True
+        if isinstance(error, TimeoutError):
+            self.keeps_waiting(node)
         self._open.pop(node, None)
 
     def _close(self, node: int) -> None:

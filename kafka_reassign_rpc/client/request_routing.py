@@ -4,6 +4,9 @@ The version of a request follows what the receiving node serves, since the nodes
 
 A request that changes something is repeated only if it certainly had no effect: the node answered NOT_CONTROLLER, or
 was never reached. If an answer is lost, the caller gets an error, and has to look at the cluster and decide.
+
+A node that hangs takes requests and answers none. So one that any node can answer goes to another one as well where
+the first has kept it for `SLOW_S`; from then on others are asked first.
 """
 
 import asyncio
@@ -14,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable, UnsupportedHere, raise_for
 from kafka_reassign_rpc.client.client_settings import Address, ClientSettings
-from kafka_reassign_rpc.client.node_connections import NodeConnection, NodeConnections
+from kafka_reassign_rpc.client.node_connections import SLOW_S, NodeConnection, NodeConnections
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.frame_codec import decode_body, encode_body
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
@@ -22,6 +25,7 @@ from kafka_reassign_rpc.protocol.messages import (
     RESPONSES,
     ApiMessage,
     DescribeClusterRequest,
+    DescribeQuorumRequest,
     MetadataRequest,
     RequestFor,
 )
@@ -95,7 +99,10 @@ class RequestRouter:
         changes  the request has an effect: it is not repeated if its answer is lost
         names    how many topics or partitions the request names: a thread makes one that names many
         """
-        answer: Response = await self._send_until_answered(self._any_node, build, cls, changes=changes, names=names)
+        elsewhere = None if changes or self._of_controllers else self._another
+        answer: Response = await self._send_until_answered(
+            self._any_node, build, cls, changes=changes, names=names, elsewhere=elsewhere
+        )
         return answer
 
     async def ask_given(self, build: BuildRequest, cls: type[RequestFor[Response]], otherwise: str) -> Response:
@@ -118,7 +125,13 @@ class RequestRouter:
     ) -> UndecodedAnswer:
         """`highest`: the last version to use. Any node serves the API."""
         answer: UndecodedAnswer = await self._send_until_answered(
-            self._find_controller, build, cls, changes=False, highest=highest, decoded=False
+            self._find_controller,
+            build,
+            cls,
+            changes=False,
+            highest=highest,
+            decoded=False,
+            elsewhere=self._another_controller,
         )
         return answer
 
@@ -180,7 +193,13 @@ class RequestRouter:
         """
         retried = None if any_can else NOT_CONTROLLER
         answer: Response = await self._send_until_answered(
-            self._find_controller, build, cls, changes=changes, retried=retried, needs=needs
+            self._find_controller,
+            build,
+            cls,
+            changes=changes,
+            retried=retried,
+            needs=needs,
+            elsewhere=None if changes else self._another_controller,
         )
         return answer
 
@@ -197,6 +216,8 @@ class RequestRouter:
     async def serves(self, node: int, cls: type[ApiMessage]) -> bool:
         """Raises Unreachable."""
         await self._look_for(node)
+        if self._nodes.is_silent(node):
+            raise Unreachable(f"Broker {node} does not answer.")
         return common_version(cls, await (await self._nodes.connection(node)).versions()) >= 0
 
     async def controller(self) -> int:
@@ -210,10 +231,61 @@ class RequestRouter:
         begun = asyncio.get_running_loop().time()
         async with self._refreshing:
             if self._nodes.learned_at < begun:
-                connection = await self._nodes.connection(self._nodes.least_busy())
-                nodes, controller = await (_controllers(connection) if self._of_controllers else _brokers(connection))
+                asked, nodes, controller = await self._first_answer(
+                    self._nodes.least_busy(), self._ask_for_nodes, self._another
+                )
                 self._nodes.learn(nodes)
                 self._controller = controller if controller in nodes else None
+                if self._controller is not None and self._nodes.is_silent(self._controller) and await _is_kraft(asked):
+                    self._controller = await self._another()  # any broker passes requests on
+
+    async def _ask_for_nodes(self, node: int) -> tuple[NodeConnection, dict[int, Address], int]:
+        connection = await self._nodes.connection(node)
+        found = await (_controllers(connection) if self._of_controllers else _brokers(connection))
+        return connection, *found
+
+    async def _first_answer(
+        self, node: int, ask: Callable[[int], Awaitable[T]], elsewhere: Callable[[], Awaitable[int | None]]
+    ) -> T:
+        """Asks the node, and where it keeps the answer for `SLOW_S` another one too. The first answer counts; an error
+        only where there is none. `elsewhere` gives the other node, or None.
+        """
+        tasks = {asyncio.ensure_future(ask(node))}
+        try:
+            done, _ = await asyncio.wait(tasks, timeout=SLOW_S)
+            if not done:
+                self._nodes.keeps_waiting(node)
+                tasks.add(asyncio.create_task(self._ask_elsewhere(node, ask, elsewhere)))
+            waiting = set(tasks)
+            while True:
+                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                answered = [one for one in done if one.exception() is None]
+                if answered or not waiting:
+                    return (answered or [*done])[0].result()
+        finally:
+            for one in tasks:
+                one.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _ask_elsewhere(
+        self, node: int, ask: Callable[[int], Awaitable[T]], elsewhere: Callable[[], Awaitable[int | None]]
+    ) -> T:
+        other = await elsewhere()
+        if other is None or other == node:
+            raise Unreachable(f"Broker {node} does not answer.")
+        log.debug("broker %d has not answered for %g s: its question goes to broker %d too", node, SLOW_S, other)
+        return await ask(other)
+
+    async def _another(self) -> int | None:
+        """One that keeps nobody waiting."""
+        other = self._nodes.least_busy()
+        return None if self._nodes.is_silent(other) else other
+
+    async def _another_controller(self) -> int | None:
+        """The one that others name meanwhile; in KRaft mode any broker that keeps nobody waiting."""
+        await self.refresh()
+        found = self._controller
+        return None if found is None or self._nodes.is_silent(found) else found
 
     async def refresh_until_known(self) -> None:
         """Raises Unauthenticated, and the error of a node that cannot say."""
@@ -225,7 +297,8 @@ class RequestRouter:
                 self.why_unknown = str(error)
                 if self.why_unknown not in said:
                     said.add(self.why_unknown)
-                    log.info("no answer from the cluster, so it is asked again and again: %s", error)
+                    # Whoever waits for the start tells of it in words of its own: this has no name of a cluster.
+                    log.debug("no answer from the cluster, so it is asked again and again: %s", error)
             if not self._nodes.nodes:
                 await asyncio.sleep(self._retry_s)
 
@@ -241,21 +314,30 @@ class RequestRouter:
         decoded: bool = True,
         needs: Needs | None = None,
         names: int = 0,
+        elsewhere: Callable[[], Awaitable[int | None]] | None = None,
     ) -> Any:
-        """`retried`: after this error code in an answer the request is sent again."""
-        deadline = self._deadline()
+        """`retried`: after this error code in an answer the request is sent again. `elsewhere`: as in
+        `_first_answer`; None: nobody else is asked.
+        """
+        deadline, sent = self._deadline(), False
+
+        async def ask(node: int) -> Any:
+            nonlocal sent
+            connection = await self._nodes.connection(node)
+            served = await connection.versions()
+            version = _version(cls, served, highest)
+            if needs is not None and needs.api.API_KEY not in served:
+                raise UnsupportedHere(needs.otherwise)
+            body = await in_thread_if_many(names, partial(_encoded, build, version))
+            sent = True
+            data = await connection.call(cls, body, version)
+            return await _decoded(cls, data, version) if decoded else UndecodedAnswer(data, version)
+
         while True:
             sent = False
             try:
-                connection = await self._nodes.connection(await find_node())
-                served = await connection.versions()
-                version = _version(cls, served, highest)
-                if needs is not None and needs.api.API_KEY not in served:
-                    raise UnsupportedHere(needs.otherwise)
-                body = await in_thread_if_many(names, partial(_encoded, build, version))
-                sent = True
-                data = await connection.call(cls, body, version)
-                answer: Any = await _decoded(cls, data, version) if decoded else UndecodedAnswer(data, version)
+                node = await find_node()
+                answer: Any = await (ask(node) if elsewhere is None else self._first_answer(node, ask, elsewhere))
             except (Unreachable, Unauthenticated) as error:
                 if sent and changes:
                     raise Unreachable(f"{error} It is not known whether the request had its effect.") from error
@@ -283,7 +365,7 @@ class RequestRouter:
         return self._nodes.least_busy()
 
     async def _find_controller(self) -> int:
-        if self._controller is None:
+        if self._controller is None or self._nodes.is_silent(self._controller):
             await self.refresh()
         if self._controller is None:
             raise Unreachable("The cluster has no controller at the moment.")
@@ -328,6 +410,10 @@ async def _controllers(connection: NodeConnection) -> tuple[dict[int, Address], 
     answer = await _ask(connection, request, DescribeClusterRequest, 1)
     raise_for(answer.error_code, answer.error_message)
     return {one.broker_id: Address(one.host, one.port) for one in answer.brokers}, answer.controller_id
+
+
+async def _is_kraft(connection: NodeConnection) -> bool:
+    return DescribeQuorumRequest.API_KEY in await connection.versions()
 
 
 async def _ask(

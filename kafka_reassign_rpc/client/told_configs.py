@@ -49,10 +49,10 @@ def told(brokers: Mapping[int, Answer], others: Mapping[Resource, Answer]) -> To
                 of_brokers[DEFAULT] = values
     are_told = not isinstance(others.get((BROKER, ""), KafkaError()), KafkaError)
     known = frozenset(one for one, some in brokers.items() if are_told and not isinstance(some, KafkaError))
-    return Told(of_brokers, topics, known, _lacking(brokers, others))
+    return Told(of_brokers, topics, known, lacking(brokers, others))
 
 
-def _lacking(brokers: Mapping[int, Answer], others: Mapping[Resource, Answer]) -> str:
+def lacking(brokers: Mapping[int, Answer], others: Mapping[Resource, Answer]) -> str:
     """Says who has not answered, or which right is missing."""
     refused, silent = set[str](), dict[str, list[int]]()
     for broker, one in [*sorted(brokers.items()), *((None, one) for one in others.values())]:

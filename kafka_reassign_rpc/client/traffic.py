@@ -23,6 +23,11 @@ class Traffic:
         if self._around is not None:
             self._around.add(size, took_s)
 
+    def include(self, other: "Traffic") -> None:
+        self.requests += other.requests
+        self.bytes += other.bytes
+        self.answer_s += other.answer_s
+
 
 _counted: ContextVar[Traffic | None] = ContextVar("counted", default=None)
 

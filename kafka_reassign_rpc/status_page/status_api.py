@@ -274,9 +274,10 @@ class StatusApi:
         return _encoded(503, problem)
 
     def _select(self, wanted: MoveFilter) -> Generator[None, None, Selection]:
-        term = self._view().term
-        if term is None:
-            return Selection([], 0, moves.NO_SUMS)
+        view = self._view()
+        term = view.term
+        if term is None:  # whoever is no server does not know what waits
+            return Selection([], 0, moves.no_sums(knows_waiting=view.server >= 0))
         return (yield from moves.select_moves(term, wanted))
 
     def _find(self, wanted: PartitionFilter) -> Generator[None, None, Found]:

@@ -94,6 +94,11 @@ class RpcClient(asyncio.Protocol):
         return len(self._waiting)
 
     @property
+    def waits_s(self) -> float:
+        """For so many seconds the oldest of these requests has had no answer."""
+        return self._loop.time() - (self._waiting[0].timer.when() - self._timeout_s) if self._waiting else 0.0
+
+    @property
     def certificate(self) -> bytes | None:
         """Returns the broker's certificate (DER), or None without TLS."""
         secured = None if self._transport is None else self._transport.get_extra_info("ssl_object")

@@ -68,7 +68,9 @@ class ClusterWatch:
         term = view.term
         figures = NO_FIGURES
         if term is not None:
-            figures = figures_of(term.cluster, term.progress, term.silent, hidden=term.hidden)
+            figures = figures_of(
+                term.cluster, term.progress, term.silent, hidden=term.hidden, knows_leases=term.knows_leases
+            )
         return ServerStatus(
             document,
             connected=self.watcher.answers,

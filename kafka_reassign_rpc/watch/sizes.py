@@ -8,6 +8,7 @@ from kafka_reassign_rpc.client.reassignment_calls import by_topic
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.support.counted import first_of, plural
+from kafka_reassign_rpc.support.human_units import utc_time
 
 NAMED = 5
 
@@ -30,18 +31,23 @@ def heard(answer: BrokerLogDirs | KafkaError | None) -> Heard:
     return Heard.WRONG if any(one.size < 0 for one in answer.replicas) else Heard.ALL
 
 
-def lacking(found: Mapping[int, Heard]) -> str:
-    """Says what is not known of sizes, and why; "": nothing."""
+def lacking(found: Mapping[int, Heard], heard_at: Mapping[int, int]) -> str:
+    """Says what is not known of sizes, and why; "": nothing. `heard_at`: when each broker has answered last, ms since
+    1970.
+    """
     of = {kind: sorted(broker for broker, one in found.items() if one is kind) for kind in Heard}
     if of[Heard.REFUSED]:
         return "Bytes, rates and remaining times are not seen: they need the operation DESCRIBE on the cluster"
-    for kind, text in (
-        (Heard.SILENT, "sizes are not known, there is no answer"),
-        (Heard.WRONG, "sizes below 0 were told, and count as unknown"),
-    ):
-        if brokers := of[kind]:
-            return f"Broker{plural(len(brokers))} {first_of(brokers, NAMED)}: {text}"
+    if silent := of[Heard.SILENT]:
+        named = [f"{one} ({_last(heard_at.get(one))})" for one in silent]
+        return f"Broker{plural(len(silent))} {first_of(named, NAMED)}: sizes are not known, there is no answer"
+    if wrong := of[Heard.WRONG]:
+        return f"Broker{plural(len(wrong))} {first_of(wrong, NAMED)}: sizes below 0 were told, and count as unknown"
     return ""
+
+
+def _last(at: int | None) -> str:
+    return "has never answered" if at is None else f"last answer {utc_time(at)} UTC"
 
 
 def to_ask(cluster: Cluster) -> dict[int, dict[str, list[int]]]:

@@ -21,8 +21,8 @@ class ThrottleReadings:
         self.told: frozenset[int] = frozenset()
         self.at: dict[int, int] = {}
         self._changed: set[int] = set()
-        self._begun: set[int] = set()
-        """Brokers of moves that have begun since: whoever began them may have throttled them before."""
+        self._begun: dict[int, int] = {}
+        """Brokers of moves that have begun since, and when: whoever began them may have throttled them before."""
         self._at_rest_since = 0
 
     def moved(self, events: Iterable[Event], at: int, *, is_last: bool) -> None:
@@ -31,13 +31,17 @@ class ThrottleReadings:
             brokers = {*(one.target or ()), *(one.original or ())}
             self._changed |= brokers
             if one.event in (catalogue.MOVE_STARTED, catalogue.MOVE_RETARGETED):
-                self._begun |= brokers
+                self._begun.update(dict.fromkeys(brokers, at))
         if is_last:
             self._at_rest_since = at
 
     def returned(self, brokers: Iterable[int]) -> None:
         """What these have told was dropped when they were lost."""
         self._changed.update(brokers)
+
+    def asked(self, brokers: Iterable[int]) -> None:
+        """Their answers may take a while."""
+        self._changed.difference_update(brokers)
 
     def put(self, cluster: Cluster, found: Told, asked: Collection[int], at: int) -> None:
         """These brokers were asked at `at`, and topics that move; what others have told holds on."""
@@ -48,12 +52,14 @@ class ThrottleReadings:
         self.told = found.known | (self.told & others)
         self.at.update(dict.fromkeys(found.known, at))
         forget_others(self.at, cluster.brokers)
-        self._changed.clear()
-        self._begun.clear()
+        self.asked(asked)
+        self._begun = {
+            one: since for one, since in self._begun.items() if one in cluster.brokers and (one in others or since > at)
+        }
 
     def known(self, cluster: Cluster) -> set[int]:
         """Brokers whose throttles are known. That there was none before a move began is not worth anything."""
-        return set(self.told - (self._begun - throttled(cluster)))
+        return set(self.told - (self._begun.keys() - throttled(cluster)))
 
     def outdated(self, cluster: Cluster) -> set[int]:
         """Throttled brokers of which nobody knows whether they still were so once the last move had ended."""

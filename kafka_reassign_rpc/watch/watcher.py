@@ -1,22 +1,21 @@
 """Looks at a cluster again and again, and bears whatever comes.
 
 One look: the list of moves, then the nodes and the topics of moves (every now and then all topics), then the sizes on
-brokers with moves, side by side, one request at a time to each, and now and then configs. A look that fails is told in
-one line, and tried again; what was seen last is shown for `STALE_S`, then the reason why nothing is seen.
+brokers with moves, side by side, and now and then configs. What only one broker can tell is asked beside the loop
+(`broker_questions`). A look that fails is told in one line, and tried again; what was seen last is shown for `STALE_S`,
+then the reason why nothing is seen.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence, Set
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, Unauthenticated, told_configs
+from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, Unauthenticated, Unreachable, told_configs
 from kafka_reassign_rpc.client.config_calls import Resource
-from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.stock_cluster import NEEDS_DESCRIBE, Listed, others_to_ask, sampled, text_of_hidden
 from kafka_reassign_rpc.client.traffic import Traffic, counted
@@ -34,19 +33,17 @@ from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.forgetting import forget_others
 from kafka_reassign_rpc.support.slices import pieces
-from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.support.turns import Pace as Turns
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.watch import seen_cluster, sizes
+from kafka_reassign_rpc.watch.broker_questions import NO_ANSWER, Answer, BrokerQuestions
 from kafka_reassign_rpc.watch.move_book import MoveBook
 from kafka_reassign_rpc.watch.pace import Ask, Pace
 from kafka_reassign_rpc.watch.throttle_readings import ThrottleReadings
+from kafka_reassign_rpc.watch.unseen import NamedLog, Unseen
 
 log = logging.getLogger(__name__)
 
-ANSWER_S = 5.0
-SIZES_WAIT_S = 1.0
-"""How long a look waits for sizes. A later answer is in a later look: those of other brokers do not wait for it."""
 EVENTS_AT_ONCE = 500
 STALE_S = 10.0
 SILENT_S = 3.0
@@ -60,26 +57,7 @@ TRIES = 3
 MOST_HIDDEN = 100
 """Topics at rest that this principal may not describe: so many are remembered."""
 
-Sizes = BrokerLogDirs | KafkaError
-
-
-class _Asked(NamedTuple):
-    """The answer has the time at which it came, and its cost."""
-
-    task: asyncio.Task[tuple[Sizes, float, Traffic]]
-    began: float
-    of: Mapping[str, Sequence[int]]
-
-
 Record = Callable[[Sequence[Event]], None]
-
-
-class _Named(logging.LoggerAdapter[logging.Logger]):
-    """With several clusters, names the cluster in each line."""
-
-    def process(self, msg: str, kwargs: MutableMapping[str, Any]) -> tuple[str, MutableMapping[str, Any]]:
-        name = (self.extra or {}).get("cluster")
-        return (f"cluster {name}: {msg}" if name else msg), kwargs
 
 
 class Watcher:
@@ -90,11 +68,10 @@ class Watcher:
     """
 
     def __init__(self, configs: Mapping[str, Any], record: Record, name: str = "") -> None:
-        self._log = _Named(log, {"cluster": name})
+        self._log = NamedLog(log, {"cluster": name})
         self._configs = configs
         self._record = record
         self._client: AsyncReassignmentClient | None = None
-        self._asked: dict[int, _Asked] = {}
         self._why = "the first look at the cluster is not over yet"
         self._failures = 0
         self._seen_at = float("-inf")
@@ -123,8 +100,14 @@ class Watcher:
         self._sizes: dict[int, list[SampledLogDir] | None] = {}
         self._sizes_told: dict[int, ToldSizes] = {}
         """What each broker has told last: those that are asked less often have not fallen silent."""
-        self._unseen: dict[Ask, str] = {}
+        self._questions = BrokerQuestions()
+        self._unseen = Unseen(self._log)
         self._throttles = ThrottleReadings()
+        self._configs_told: dict[int, told_configs.Answer] = {}
+        """What each broker has told last of its own."""
+        self._other_configs: Mapping[Resource, told_configs.Answer] = {}
+        self._owed: set[int] = set()
+        """Brokers to ask for their configs as soon as they are free."""
         self._settles_at = float("-inf")
         """Brokers were lost or came back: until then leaders and ISRs may change by that."""
         self._hidden: frozenset[str] = frozenset()
@@ -172,7 +155,7 @@ class Watcher:
             cluster.brokers,
             {},
             term,
-            list(self._unseen.values()),
+            list(self._unseen.texts.values()),
             since,
         )
 
@@ -267,9 +250,7 @@ class Watcher:
         return asyncio.get_running_loop().time()
 
     async def _close(self) -> None:
-        asked, self._asked = self._asked, {}
-        with suppress(KafkaError, ProtocolError, OSError, EOFError):
-            await end(*(one.task for one in asked.values()))
+        await self._questions.close()
         client, self._client = self._client, None
         if client is not None:
             await client.close()
@@ -297,6 +278,8 @@ class Watcher:
             await self._look_at_configs(client, cluster, Ask.CONFIGS, cluster.brokers.keys())
         elif self._is_due(Ask.THROTTLES):
             await self._look_at_configs(client, cluster, Ask.THROTTLES, self._throttled_ones())
+        elif self._owed or self._questions.are_open:
+            await self._ask_for_configs(client, cluster)
 
     async def _look_at_moves(self, client: AsyncReassignmentClient) -> None:
         of_all = self._cluster is None or self._is_due(Ask.EVERYTHING)
@@ -325,14 +308,12 @@ class Watcher:
                 found.cluster_id,
                 self.cluster_id,
             )
-            for one in self._asked.values():
-                one.task.cancel()
-            self._asked.clear()
+            await self._questions.close()
             self._begin(found.cluster_id)
             return  # the list of moves may be that of the other one: the next look follows at once
         self.cluster_id = found.cluster_id or self.cluster_id
         if of_all:
-            self._servers = await _servers_of(client, found, topics)
+            self._servers = await self._servers_of(client, found, topics)
         await self._take(found, topics, listed, of_all=of_all)
         due_in_s = self._pace.due_in_s(Ask.MOVES, self._now(), moving=self._is_moving)
         self._told_at, self._old_at = listed_at, self._now() + due_in_s + SILENT_S
@@ -354,11 +335,12 @@ class Watcher:
         if were_there is not None and were_there != set(cluster.brokers):
             self._settles_at = self._now() + SETTLED_S
             self._throttles.returned(cluster.brokers.keys() - were_there)
+            self._questions.changed(were_there, cluster.brokers)
         self._record([*self._news.of(cluster)])
         moved = {name.topic for name in listed}
         before = [*(self._hidden & moved), *islice(self._hidden - moved, MOST_HIDDEN)]
         self._hidden = seen_cluster.refused(topics, before)
-        self._set_unseen(Ask.MOVES, text_of_hidden(sorted(self._hidden)))
+        self._unseen.put(Ask.MOVES, text_of_hidden(sorted(self._hidden)))
         turns = Turns()
         for some in pieces(events, EVENTS_AT_ONCE):
             self._record_events([*self._progress.ended(some, cluster)])
@@ -372,37 +354,47 @@ class Watcher:
 
     async def _look_at_sizes(self, client: AsyncReassignmentClient, cluster: Cluster) -> None:
         wanted = await asyncio.to_thread(sizes.to_ask, cluster)
-        begun = []
         for broker, some in wanted.items():
             pace = self._paces.setdefault(broker, Pace())
-            if broker not in self._asked and pace.due_in_s(Ask.SIZES, self._now(), moving=True) == 0:
-                begun.append(asyncio.create_task(_sizes(client, broker, some), name=f"sizes-{broker}"))
-                self._asked[broker] = _Asked(begun[-1], self._now(), some)
-        if begun:
-            await asyncio.wait(begun, timeout=SIZES_WAIT_S)
-        for broker, one in list(self._asked.items()):
-            if one.task.done():
-                del self._asked[broker]
-                found, at, cost = one.task.result()
-                self._paces.setdefault(broker, Pace()).asked(Ask.SIZES, at, cost)
-                self._heard[broker] = sizes.heard(found)
-                self._sizes[broker] = await asyncio.to_thread(sampled, found)
-                self._sizes_told[broker] = ToldSizes(at, {topic: frozenset(some) for topic, some in one.of.items()})
-            elif self._now() - one.began > ANSWER_S:
+            is_due = pace.due_in_s(Ask.SIZES, self._now(), moving=True) == 0
+            if is_due and broker not in self._owed and self._questions.is_free(broker):
+                self._questions.ask(broker, Ask.SIZES, client.describe_brokers({broker: some}), some)
+        await self._hear(cluster)
+        for broker in wanted:
+            if self._questions.is_silent(broker):
                 self._heard[broker] = sizes.Heard.SILENT
                 self._sizes[broker], self._sizes_told[broker] = None, ToldSizes(self._now())
         for known in (self._heard, self._sizes, self._sizes_told):
             forget_others(known, wanted)
         forget_others(self._paces, cluster.brokers)  # one without moves keeps its pace until it leaves
         self._pace.asked(Ask.SIZES, self._now(), Traffic())
-        self._set_unseen(Ask.SIZES, sizes.lacking(self._heard))
+        self._unseen.put(Ask.SIZES, sizes.lacking(self._heard, self._questions.heard_at))
         await self._sample(cluster)
+
+    async def _hear(self, cluster: Cluster) -> list[Answer]:
+        """Takes the answers of single brokers. Returns those about configs."""
+        rest = []
+        for one in await self._questions.wait():
+            if one.broker not in cluster.brokers:
+                continue
+            if one.what is Ask.CONFIGS:
+                rest.append(one)
+                continue
+            if not isinstance(one.found, Unreachable):
+                self._paces.setdefault(one.broker, Pace()).asked(Ask.SIZES, one.at, one.cost)
+            self._heard[one.broker] = sizes.heard(one.found)
+            self._sizes[one.broker] = await asyncio.to_thread(sampled, one.found)
+            of = {topic: frozenset(some) for topic, some in one.of.items()}
+            self._sizes_told[one.broker] = ToldSizes(one.at, of)
+        if rest:
+            await self._put_configs(cluster, {one.broker: one.found for one in rest}, min(one.asked_at for one in rest))
+        return rest
 
     async def _forget_sizes(self, cluster: Cluster) -> None:
         """After the last move has ended, no figure of it is of use to the next one."""
         for known in (self._heard, self._sizes, self._sizes_told):
             known.clear()
-        self._set_unseen(Ask.SIZES, "")
+        self._unseen.put(Ask.SIZES, "")
         await self._sample(cluster)
 
     async def _sample(self, cluster: Cluster) -> None:
@@ -425,20 +417,40 @@ class Watcher:
         self, client: AsyncReassignmentClient, cluster: Cluster, what: Ask, of: Collection[int]
     ) -> None:
         """Throttles of these brokers, and whatever else says what throttles a move."""
-        asked, at = others_to_ask(cluster), now_ms()
-        found: Mapping[Resource, told_configs.Answer]
+        asked = others_to_ask(cluster)
         with counted() as cost:
-            brokers = await client.describe_broker_configs(of, timeout_ms=int(ANSWER_S * 1000))
             try:
-                found = await client.describe_configs(asked)
+                self._other_configs = await client.describe_configs(asked)
             except KafkaError as error:  # the moves are seen without them
-                found = dict.fromkeys(asked, error)
+                self._other_configs = dict.fromkeys(asked, error)
+        self._owed.update(of)
+        self._throttles.asked(of)
+        for answer in await self._ask_for_configs(client, cluster):
+            cost.include(answer.cost)
         for one in (what, Ask.THROTTLES):
             self._pace.asked(one, self._now(), cost)
-        known = await asyncio.to_thread(told_configs.told, brokers, found)
-        self._throttles.put(cluster, known, brokers, at)
+        hung: dict[int, told_configs.Answer] = {}
+        for broker in of:
+            if self._questions.is_silent(broker):  # the first reason stays, so that it is told once
+                known = self._configs_told.get(broker)
+                hung[broker] = known if isinstance(known, Unreachable) else Unreachable(NO_ANSWER)
+        await self._put_configs(cluster, hung, now_ms())
         if what is Ask.CONFIGS:
-            self._set_unseen(Ask.CONFIGS, known.lacking)
+            forget_others(self._configs_told, cluster.brokers)
+            self._unseen.put(Ask.CONFIGS, told_configs.lacking(self._configs_told, self._other_configs))
+
+    async def _ask_for_configs(self, client: AsyncReassignmentClient, cluster: Cluster) -> list[Answer]:
+        """Asks each broker for its own, as soon as it is free."""
+        self._owed &= cluster.brokers.keys()
+        for broker in [one for one in self._owed if self._questions.is_free(one)]:
+            self._owed.discard(broker)
+            self._questions.ask(broker, Ask.CONFIGS, client.describe_broker_configs([broker]))
+        return await self._hear(cluster)
+
+    async def _put_configs(self, cluster: Cluster, brokers: Mapping[int, told_configs.Answer], at: int) -> None:
+        known = await asyncio.to_thread(told_configs.told, brokers, self._other_configs)
+        self._throttles.put(cluster, known, brokers, at)
+        self._configs_told.update(brokers)
 
     async def _look_at_lost_brokers(self, client: AsyncReassignmentClient, cluster: Cluster) -> None:
         """Asks nothing where no broker is lost and every moving partition has a leader."""
@@ -446,30 +458,19 @@ class Watcher:
             found, lacking = await client.kraft_facts(cluster, self._quiet_s)
         self._pace.asked(Ask.LOST, self._now(), cost)
         cluster.soft.kraft = found
-        self._set_unseen(Ask.LOST, lacking)
+        self._unseen.put(Ask.LOST, lacking)
 
-    def _set_unseen(self, what: Ask, text: str) -> None:
-        """An empty text: it can be seen again."""
-        if not text:
-            if self._unseen.pop(what, None) is not None:
-                self._log.info("%s can be seen again: status and metrics show them", what.value)
-            return
-        if self._unseen.get(what) != text:
-            self._log.warning("%s", text)
-        self._unseen[what] = text
-
-
-async def _sizes(
-    client: AsyncReassignmentClient, broker: int, partitions: Mapping[str, Sequence[int]]
-) -> tuple[Sizes, float, Traffic]:
-    with counted() as cost:
-        answers = await client.describe_brokers({broker: partitions})
-    return answers[broker], asyncio.get_running_loop().time(), cost
-
-
-async def _servers_of(client: AsyncReassignmentClient, found: Everything, topics: Sequence[TopicInfo]) -> Set[int]:
-    """Only a controller of ours tells of servers. A node with replicas is a broker, and is not asked."""
-    if found.controller < 0 or not await client.servers_among([found.controller]):
-        return frozenset()
-    brokers = await asyncio.to_thread(seen_cluster.with_replicas, topics)
-    return await client.servers_among([one.id for one in found.nodes if one.id not in brokers])
+    async def _servers_of(
+        self, client: AsyncReassignmentClient, found: Everything, topics: Sequence[TopicInfo]
+    ) -> Set[int]:
+        """Only a controller of ours tells of servers, and none is in a cluster with a quorum. A node with replicas is a
+        broker, and is not asked; a server stays one.
+        """
+        known = self._servers & {one.id for one in found.nodes}
+        if self._quiet_s or found.controller < 0:
+            return known
+        if found.controller not in known and not await client.servers_among([found.controller]):
+            return frozenset()
+        brokers = await asyncio.to_thread(seen_cluster.with_replicas, topics)
+        asked = [one.id for one in found.nodes if one.id not in brokers and one.id not in known]
+        return known | await client.servers_among(asked)

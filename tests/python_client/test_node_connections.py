@@ -133,7 +133,7 @@ async def test_236_12_the_first_address_that_answers_is_enough(nodes: Nodes) -> 
 async def test_236_12_that_nobody_answers_is_logged_once_and_not_with_every_try(
     nodes: Nodes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.DEBUG)
     nodes[0].replies[METADATA] = lambda _: None
     starting = asyncio.create_task(client(nodes[:1], bootstrap_timeout_ms=600_000, retry_backoff_ms=20).start())
     await eventually(lambda: nodes[0].asked.count(METADATA) > 3)

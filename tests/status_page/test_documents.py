@@ -83,6 +83,30 @@ def test_sv_11_rates_are_those_between_samples_and_unknown_before_two_of_them() 
     assert ProgressTracker(60.0).rates.of(2, moves=True) == (None, None), "another term has seen nothing yet"
 
 
+def test_kr_1_a_rate_is_unknown_and_not_0_while_no_broker_that_receives_has_answered() -> None:
+    parts = {0: move((1,), (2,)), 1: move((1,), (3,))}
+    cluster, tracker = cluster_of({"t": parts}), ProgressTracker(60.0)
+    sizes = {1: {"t": {0: 9000, 1: 9000}}, 2: {"t": {0: 100}}, 3: {"t": {1: 100}}}
+
+    def rate() -> int | None:
+        totals = shown(term_of(cluster, tracker)).totals
+        assert totals is not None
+        return totals.rate
+
+    for now in (0.0, 5.0):
+        sample(tracker, cluster, now, sizes)
+    assert rate() == 0, "they say that nothing is copied"
+    del sizes[3]
+    sample(tracker, cluster, 10.0, sizes)
+    assert (rate(), tracker.rates.of(2, moves=True), tracker.rates.of(3, moves=True)) == (0, (0, 0), (None, 0))
+    del sizes[2]
+    sample(tracker, cluster, 15.0, sizes)
+    assert rate() is None
+    assert [tracker.rates.of(one, moves=True) for one in (1, 2, 3)] == [(None, None)] * 3
+    sample(tracker, cluster, 20.0, {**sizes, 2: {"t": {0: 600}}})
+    assert rate() is not None
+
+
 def test_sv_11_a_clock_of_samples_that_stands_still_makes_no_rate() -> None:
     cluster = cluster_of({"t": {0: move((1,), (2,))}})
     tracker = ProgressTracker(60.0)

@@ -104,9 +104,15 @@ def test_kr_1_sizes_below_0_and_contradictions_are_unknown() -> None:
     assert sampled(None) is None
     found_of = {1: heard(answer), 2: heard(None), 3: heard(BrokerLogDirs(replicas[-1:], []))}
     assert found_of == {1: Heard.WRONG, 2: Heard.SILENT, 3: Heard.ALL}
-    assert lacking(found_of) == "Broker 2: sizes are not known, there is no answer"
-    assert lacking({1: Heard.WRONG}) == "Broker 1: sizes below 0 were told, and count as unknown"
-    assert "DESCRIBE on the cluster" in lacking({1: Heard.ALL, 2: heard(ClusterAuthorizationFailed())})
+    told_at = {1: 1_700_000_000_000, 2: 1_700_000_000_000}
+    assert lacking(found_of, told_at) == (
+        "Broker 2 (last answer 2023-11-14 22:13:20 UTC): sizes are not known, there is no answer"
+    )
+    assert lacking({2: Heard.SILENT, 4: Heard.SILENT}, {}) == (
+        "Brokers 2 (has never answered), 4 (has never answered): sizes are not known, there is no answer"
+    )
+    assert lacking({1: Heard.WRONG}, told_at) == "Broker 1: sizes below 0 were told, and count as unknown"
+    assert "DESCRIBE on the cluster" in lacking({1: Heard.ALL, 2: heard(ClusterAuthorizationFailed())}, {})
 
 
 def test_kr_1_a_topic_that_nobody_may_describe_is_no_topic_without_a_leader() -> None:

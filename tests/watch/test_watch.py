@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -12,7 +13,9 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient
+from kafka_reassign_rpc.core.status.moves import MoveFilter
 from kafka_reassign_rpc.support.human_units import utc_time
+from kafka_reassign_rpc.support.slices import finished
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from tests.controller.cluster import Cluster, cluster
 from tests.http_client import get
@@ -117,6 +120,22 @@ async def test_kr_1_a_bootstrap_that_is_no_kafka_is_one_clear_line_and_watch_goe
     assert len(warned) == len(set(warned)) >= 1
 
 
+async def test_kr_1_a_cluster_that_does_not_answer_is_one_line_of_the_log_and_its_moves_that_wait_are_unknown(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens there
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        async with watching(place, tmp_path / "events", bootstrap_timeout_ms=100) as watch:
+            page = watch.served.watches[0].api
+            selection = finished(page._select(MoveFilter()))
+            assert selection.sums.waiting is None
+            await eventually(lambda: watch.watcher._failures >= 4)
+    (line,) = [one.getMessage() for one in caplog.records if place in one.getMessage()]
+    assert line.startswith("the cluster cannot be seen: ")
+
+
 async def test_kr_1_tls_at_a_listener_without_it_is_said_and_watch_goes_on(world: Cluster, tmp_path: Path) -> None:
     context = ssl.create_default_context()
     async with watching(
@@ -155,13 +174,14 @@ async def test_kr_1_a_tls_handshake_that_nobody_answers_is_named(tmp_path: Path)
 async def test_kr_2_one_broker_that_hangs_does_not_keep_the_sizes_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.ANSWER_S", 0.5)
+    monkeypatch.setattr("kafka_reassign_rpc.watch.broker_questions.ANSWER_S", 0.5)
     async with moving_nodes() as (good, hung):
         hung.replies[LOG_DIRS] = lambda _: b""  # it takes the request, and says nothing
         async with watching(f"127.0.0.1:{good.port}", tmp_path / "events") as watch:
 
             async def is_named() -> bool:
-                return "Broker 2: sizes are not known, there is no answer" in await watch.problems()
+                silent = "Broker 2 (has never answered): sizes are not known, there is no answer"
+                return silent in await watch.problems()
 
             await eventually(is_named, within=30)
             await eventually(lambda: good.asked.count(LOG_DIRS) >= 3, within=40)

@@ -37,11 +37,18 @@ def figures_of(
     refused: int = 0,
     *,
     hidden: Collection[str] = (),
+    knows_leases: bool = True,
 ) -> ClusterFigures:
-    """`silent`: brokers whose throttles are not known; `hidden`: topics whose leaders are not."""
+    """`silent`: brokers whose throttles are not known; `hidden`: topics whose leaders are not. `knows_leases`: as in
+    `TermView`.
+    """
+
+    def throttle(broker: int, name: str) -> Throttle | None:
+        return throttle_of(cluster, broker, name, knows_leases=knows_leases)
+
     return ClusterFigures(
         {
-            broker: (throttle_of(cluster, broker, LEADER_RATE), throttle_of(cluster, broker, FOLLOWER_RATE))
+            broker: (throttle(broker, LEADER_RATE), throttle(broker, FOLLOWER_RATE))
             for broker in cluster.brokers
             if broker not in silent
         },

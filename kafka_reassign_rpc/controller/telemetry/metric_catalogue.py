@@ -72,8 +72,8 @@ COPIED_OUT = _counter("broker_copied_out_bytes", "Bytes that moves have copied f
 THROTTLES = _gauge(
     "broker_throttle_bytes_per_second",
     "Replication throttle of a broker, leader (out) and follower (in), for replicas in the lists of topics; -1: none."
-    " `by`: `lease` (the controller removes it after the moves), `config` (of the broker;"
-    " `watch` beside a server of ours does not know its leases, and says this too), `default` (of all), `none`.",
+    " `by`: `lease` (the controller removes it after the moves), `config` (of the broker),"
+    " `unknown` (one of these: `watch` beside a server of ours does not know its leases), `default` (of all), `none`.",
     "broker",
     "side",
     "by",

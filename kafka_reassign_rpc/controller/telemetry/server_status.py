@@ -127,7 +127,7 @@ def _of_figures(figures: ClusterFigures) -> Iterator[tuple[MetricType, Values]]:
         known = ((broker, copied[place]) for broker, copied in figures.copied.items())
         yield metric, {(str(broker),): size for broker, size in known if size is not None}
     rates: dict[tuple[str, ...], float] = {
-        (str(broker), side, "none" if rate is None else rate.by or "config"): -1 if rate is None else rate.rate
+        (str(broker), side, "none" if rate is None else rate.by or "unknown"): -1 if rate is None else rate.rate
         for broker, both in figures.throttles.items()
         for side, rate in zip(("leader", "follower"), both, strict=True)
     }

@@ -206,11 +206,14 @@ class ProgressTracker:
         self.copied_in[broker] += size
         self.copied_out[leader] += size
 
-    def _sample_rates(self, now: float, cluster: Cluster) -> None:
+    def _sample_rates(self, now: float, cluster: Cluster, receiving: Collection[int], answers: Answers) -> None:
         """Forgets brokers that have left. A client does not know the brokers, and forgets none."""
         for counted in (self.copied_in, self.copied_out) if cluster.brokers else ():
             forget_others(counted, cluster.brokers.keys() | cluster.failed.keys())
-        self.rates.sampled(now, self.copied_in, self.copied_out)
+        there = [broker for broker in receiving if broker in cluster.brokers]
+        silent = {broker for broker in there if answers.get(broker) is None}
+        is_dark = bool(silent) and len(silent) == len(there)
+        self.rates.sampled(now, self.copied_in, self.copied_out, silent, is_dark=is_dark)
 
     def update(
         self,
@@ -261,6 +264,7 @@ class ProgressTracker:
                 receivers.update(broker for broker in partition.adding if broker not in partition.isr)
                 only_removing += not partition.adding
                 yield
+        receiving = list(receivers)
         _put_sizes(waiting, cluster, answers, sizes)
         yield from self._count_waiting(cluster, sums, sizes, receivers)
         self._links.sampled(now, cluster)
@@ -279,7 +283,7 @@ class ProgressTracker:
         events += self._finished(sums, cluster)
         sums.keep_ended(self.sums)
         self.sums = sums
-        self._sample_rates(now, cluster)
+        self._sample_rates(now, cluster, receiving, answers)
         self.observed_throughput.sampled(now, cluster, [broker for broker, answer in answers.items() if answer is None])
 
     def _finished(self, sums: GroupedSums, cluster: Cluster) -> Iterator[Event]:

@@ -78,8 +78,7 @@ def brokers_of(
         return None if hidden else count
 
     def throttle(broker: int, name: str) -> Throttle | None:
-        one = None if broker in silent else throttle_of(cluster, broker, name)
-        return one if one is None or knows_leases or one.by == "default" else Throttle(one.rate, None)
+        return None if broker in silent else throttle_of(cluster, broker, name, knows_leases=knows_leases)
 
     moves, by_config = bool(cluster.moving), cordoned(cluster)
     found = []
@@ -136,8 +135,10 @@ def _error(code: int) -> str:
     return "KAFKA_STORAGE_ERROR" if code == STORAGE_ERROR else f"error {code}"
 
 
-def throttle_of(cluster: Cluster, broker: int, name: str) -> Throttle | None:
-    """`name` is FOLLOWER_RATE or LEADER_RATE."""
+def throttle_of(cluster: Cluster, broker: int, name: str, *, knows_leases: bool = True) -> Throttle | None:
+    """`name` is FOLLOWER_RATE or LEADER_RATE. `knows_leases`: as in `TermView`."""
     own, leased = cluster.broker_configs.get(str(broker), {}), cluster.leases.rate(broker)
     found = rate_in_force(name, own, cluster.default_configs, leased)
-    return None if found is None else Throttle(*found)
+    if found is None or knows_leases or found.by == "default":
+        return None if found is None else Throttle(*found)
+    return Throttle(found.rate, None)

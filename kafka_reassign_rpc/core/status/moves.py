@@ -90,7 +90,8 @@ def _sums_document(sums: Sums, *, knows_waiting: bool) -> MoveSums:
     )
 
 
-NO_SUMS = _sums_document(Sums(), knows_waiting=True)
+def no_sums(*, knows_waiting: bool) -> MoveSums:
+    return _sums_document(Sums(), knows_waiting=knows_waiting)
 
 
 def select_moves(term: TermView, wanted: MoveFilter) -> Generator[None, None, Selection]:

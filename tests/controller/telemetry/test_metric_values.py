@@ -47,6 +47,22 @@ def values(found: Samples, name: str) -> dict[tuple[str, ...], float]:
     return {labels: value for (one, labels), value in found.items() if one == name}
 
 
+def test_kr_1_where_leases_are_not_known_no_throttle_is_said_to_be_a_config() -> None:
+    state = cluster_of({"t": {0: at_rest(1, 2)}})
+    state.broker_configs = {"1": {LEADER_RATE: "5"}}
+    rates = {}
+    for knows_leases in (True, False):
+        figures = figures_of(state, ProgressTracker(60.0), knows_leases=knows_leases)
+        document = status_of(server_of(term_of(state, ProgressTracker(60.0))), at=1, version="1", full=True)
+        status, metrics = ServerStatus(document, True, 0.002, 0, figures=figures), Metrics()
+        metrics.show(lambda status=status: status, ServerStats, {})  # type: ignore[misc]
+        found = values(shown(metrics), "broker_throttle_bytes_per_second")
+        rates[knows_leases] = {
+            by: rate for (broker, by, side), rate in found.items() if (broker, side) == ("1", "leader")
+        }
+    assert rates == {True: {"config": 5}, False: {"unknown": 5}}
+
+
 def test_sv_7_metrics_of_samples_have_the_values_that_were_reckoned_by_hand() -> None:
     """100 bytes to broker 3, at 2 a second; 1000 to broker 4, at 50 a second."""
     parts = {

@@ -1,0 +1,138 @@
+"""Questions to single brokers, beside the loop: a broker has one at a time, nobody waits for one that has been late,
+and one that does not answer is asked again after a pause that grows.
+"""
+
+import asyncio
+from collections.abc import Collection, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from kafka_reassign_rpc.client import KafkaError
+from kafka_reassign_rpc.client.client_errors import Unreachable
+from kafka_reassign_rpc.client.traffic import Traffic, counted
+from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
+from kafka_reassign_rpc.support.backoff import Backoff
+from kafka_reassign_rpc.support.forgetting import forget_others
+from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.support.wall_clock import now_ms
+from kafka_reassign_rpc.watch.pace import Ask
+
+ANSWER_S = 5.0
+"""A question without an answer for so long counts as one that has none."""
+WAIT_S = 1.0
+"""How long a look waits for answers. A later one is in a later look: those of other brokers do not wait for it."""
+NO_ANSWER = f"It did not answer within {ANSWER_S:g} s."
+NOTHING: Mapping[str, Sequence[int]] = {}
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 10.0
+"""Before a broker is asked again that has not answered."""
+
+
+class Answer(NamedTuple):
+    """what      was asked, `of` which partitions
+    found     a KafkaError, or what was asked for
+    at        when it came, by the loop's clock
+    asked_at  ms since 1970
+    """
+
+    broker: int
+    what: Ask
+    of: Mapping[str, Sequence[int]]
+    found: Any
+    at: float
+    asked_at: int
+    cost: Traffic
+
+
+class _Asked(NamedTuple):
+    task: asyncio.Task[Answer]
+    began: float
+
+
+class _Rest(NamedTuple):
+    until: float
+    backoff: Backoff
+
+
+class BrokerQuestions:
+    """`heard_at`: when each broker has answered last, ms since 1970."""
+
+    def __init__(self) -> None:
+        self.heard_at: dict[int, int] = {}
+        self._asked: dict[int, _Asked] = {}
+        self._late: set[int] = set()
+        """Brokers that have kept a look waiting, and not answered in time since."""
+        self._rests: dict[int, _Rest] = {}
+
+    @property
+    def are_open(self) -> bool:
+        """Whether an answer may have come since the last `wait`."""
+        return bool(self._asked)
+
+    def is_free(self, broker: int) -> bool:
+        rest = self._rests.get(broker)
+        return broker not in self._asked and (rest is None or rest.until <= _now())
+
+    def is_silent(self, broker: int) -> bool:
+        """It has not answered the last question, or not for `ANSWER_S`."""
+        asked = self._asked.get(broker)
+        return broker in self._rests or (asked is not None and _now() - asked.began > ANSWER_S)
+
+    def ask(
+        self, broker: int, what: Ask, work: Coroutine[Any, Any, Any], of: Mapping[str, Sequence[int]] = NOTHING
+    ) -> None:
+        """Asks a broker that is free. `work` gives answers by brokers; a later `wait` has this one's."""
+        task = asyncio.create_task(_answered(broker, what, work, of), name=f"broker-{broker}")
+        self._asked[broker] = _Asked(task, _now())
+
+    async def wait(self) -> list[Answer]:
+        """Waits for brokers that use to answer in time, at most `WAIT_S`, and gives all answers that have come."""
+        answers = []
+        prompt = [one.task for broker, one in self._asked.items() if broker not in self._late]
+        if prompt:
+            await asyncio.wait(prompt, timeout=WAIT_S)
+        for broker, one in list(self._asked.items()):
+            if not one.task.done():
+                self._late.add(broker)
+                continue
+            del self._asked[broker]
+            answer = one.task.result()
+            if isinstance(answer.found, Unreachable):
+                backoff = self._rests[broker].backoff if broker in self._rests else _backoff()
+                self._rests[broker] = _Rest(_now() + backoff.next_s(), backoff)
+            else:
+                self._rests.pop(broker, None)
+                self.heard_at[broker] = now_ms()
+            if answer.at - one.began <= WAIT_S:
+                self._late.discard(broker)
+            answers.append(answer)
+        return answers
+
+    def changed(self, before: Collection[int], now: Collection[int]) -> None:
+        """Brokers that are registered again may be asked at once; those that have left are forgotten."""
+        for known in (self.heard_at, self._rests):
+            forget_others(known, {*before} & {*now})
+        self._late &= {*now}
+
+    async def close(self) -> None:
+        asked, self._asked = self._asked, {}
+        with suppress(KafkaError, ProtocolError, OSError, EOFError):
+            await end(*(one.task for one in asked.values()))
+
+
+async def _answered(broker: int, what: Ask, work: Coroutine[Any, Any, Any], of: Mapping[str, Sequence[int]]) -> Answer:
+    asked_at = now_ms()
+    found: Any
+    with counted() as cost:
+        try:
+            found = (await work)[broker]
+        except KafkaError as error:
+            found = error
+    return Answer(broker, what, of, found, _now(), asked_at, cost)
+
+
+def _backoff() -> Backoff:
+    return Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,138 @@
+"""A node that hangs takes requests and answers none: what others can answer goes to them, and what changes something is
+sent once.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, TopicPartition
+from kafka_reassign_rpc.protocol.messages import ApiVersionsResponse
+from tests.python_client.scripted_nodes import (
+    ALTER,
+    API_VERSIONS,
+    LIST,
+    METADATA,
+    SERVED,
+    ScriptedCluster,
+    ScriptedNode,
+    listening,
+)
+from tests.waiting import eventually
+
+QUORUM = 55
+NEVER_MS = 300_000
+"""Whoever waits for an answer for so long fails its test."""
+
+
+class KRaftNode(ScriptedNode):
+    """Any node lists the moves, and serves DescribeQuorum."""
+
+    def _answer(self, key: int, version: int) -> Any:
+        if key == API_VERSIONS:
+            return ApiVersionsResponse(version=version, error_code=0, api_keys=[*SERVED, (QUORUM, 0, 1)])
+        answer = super()._answer(key, version)
+        if key == LIST:
+            answer.error_code = 0
+        return answer
+
+
+def hang(node: ScriptedNode) -> None:
+    for key in (METADATA, API_VERSIONS, ALTER, LIST):
+        node.replies[key] = lambda _: b""
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_reassign_rpc.client.request_routing.SLOW_S", 0.1)
+    monkeypatch.setattr("kafka_reassign_rpc.client.node_connections.random.shuffle", list.sort)
+
+
+@asynccontextmanager
+async def two(kind: type[ScriptedNode]) -> AsyncIterator[tuple[ScriptedNode, ScriptedNode]]:
+    """The first is the one that Metadata names as the controller."""
+    nodes = ScriptedCluster()
+    first, second = kind(nodes, 1), kind(nodes, 2)
+    async with listening(first), listening(second):
+        yield first, second
+
+
+def client_of(*nodes: ScriptedNode, request_timeout_ms: int = NEVER_MS) -> AsyncReassignmentClient:
+    places = [f"127.0.0.1:{node.port}" for node in nodes]
+    return AsyncReassignmentClient(
+        bootstrap_servers=places, request_timeout_ms=request_timeout_ms, bootstrap_timeout_ms=NEVER_MS
+    )
+
+
+async def test_kr_1_a_first_address_that_hangs_does_not_keep_the_client_from_the_next_one() -> None:
+    async with two(KRaftNode) as (hung, good):
+        hang(hung)
+        for places in ((hung, good), (good, hung)):
+            async with client_of(*places) as client:
+                assert await client.list_partition_reassignments() == {}
+                assert LIST in good.asked
+        assert LIST not in hung.asked
+
+
+async def test_kr_1_in_kraft_mode_a_list_goes_past_a_controller_that_hangs_and_later_ones_do_not_ask_it() -> None:
+    async with two(KRaftNode) as (hung, good), client_of(hung) as client:
+        assert await client.list_partition_reassignments() == {}
+        assert (hung.asked.count(LIST), good.asked.count(LIST)) == (1, 0)
+        hang(hung)
+        for _ in range(3):
+            assert await client.list_partition_reassignments() == {}
+            await client.describe_some([])
+        assert (hung.asked.count(LIST), good.asked.count(LIST)) == (2, 3)
+        assert hung.asked[-1] == LIST, "and nothing after it"
+
+
+async def test_kr_1_a_question_for_any_node_goes_past_one_that_hangs() -> None:
+    async with two(KRaftNode) as (hung, good), client_of(hung) as client:
+        await client.describe_some([])
+        hang(hung)
+        for _ in range(3):
+            await client.describe_some([])
+        assert good.asked.count(METADATA) >= 3
+
+
+async def test_kr_1_an_answer_that_comes_late_is_taken_where_nobody_else_answers() -> None:
+    async with two(KRaftNode) as (first, second), client_of(first) as client:
+        await client.describe_some([])
+        asked = asyncio.Event()
+
+        def late(answer: bytes) -> bytes:
+            asked.set()
+            return b""
+
+        for node in (first, second):
+            node.replies[METADATA] = late
+        waiting = asyncio.create_task(client.describe_some([]))
+        await eventually(lambda: METADATA in second.asked)
+        assert not waiting.done()
+        for node in (first, second):
+            del node.replies[METADATA]
+            node.disconnect()
+        assert (await waiting).cluster_id == "c"
+
+
+async def test_455_1_in_zookeeper_mode_a_list_waits_for_the_one_node_that_knows() -> None:
+    async with two(ScriptedNode) as (hung, other), client_of(hung, request_timeout_ms=600) as client:
+        assert await client.list_partition_reassignments() == {}
+        hang(hung)
+        with pytest.raises(KafkaError, match="no answer within"):
+            await client.list_partition_reassignments()
+        assert LIST not in other.asked
+        hung.cluster.controller = other.node
+        assert await client.list_partition_reassignments() == {}, "the next one asks who it is now"
+
+
+async def test_455_1_what_changes_something_is_sent_once_however_long_the_answer_takes() -> None:
+    async with two(KRaftNode) as (hung, other), client_of(hung, request_timeout_ms=600) as client:
+        await client.list_partition_reassignments()
+        hang(hung)
+        with pytest.raises(KafkaError, match="It is not known whether the request had its effect"):
+            await client.alter_partition_reassignments({TopicPartition("t", 0): [2]})
+        assert (hung.asked.count(ALTER), other.asked.count(ALTER)) == (1, 0)
