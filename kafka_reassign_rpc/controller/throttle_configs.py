@@ -4,17 +4,16 @@ what the configs should be.)
     before a round's writes   set the configs of its new leases, so no leased replica is copied without its throttle.
                               Where moves are cancelled through ZooKeeper, remove the throttles that others have put on
                               their replicas (KIP-236)
-    beside the rounds         remove the configs of leases that have ended, and restore the values from before; follow
-                              changes by others; and add the replicas of the next moves in the queue to the topics'
-                              lists. (A broker learns of a config a moment later than of a replica, and has copied a
-                              small replica by then. It also leaves less to set before a round)
+    beside the rounds         remove the configs of ended leases, restore the values from before; follow changes by
+                              others; add the replicas of the next queued moves to the topics' lists. (A broker learns
+                              of a config a moment later than of a replica, and has copied a small one by then. It also
+                              leaves less to set before a round)
 
 A config and the memory of its former value change together (`controller.store.LeasedConfigStore`), so the next
-controller finds the former value. Each term begins with a check of all memories: configs that no lease needs any more
-go.
+controller finds the former value. Each term begins with a check of all memories: configs that no lease needs go.
 
 Beside the rounds, many configs are written together. Where one is refused (nobody may write it, it is too long), each
-is written by itself: the others do not wait for it, and it is tried again later.
+is written by itself, and that one is tried again later.
 """
 
 import asyncio

@@ -133,9 +133,7 @@ def _report_kept(view: RoundView, topic: str, index: int, edited: Partition, kep
 
 
 def _without_former_replicas(cluster: Cluster, topic: str, partition: Partition) -> Partition:
-    """Takes brokers that are no longer replicas out of ISR and leadership, after a half-written cancel or change of
-    target.
-    """
+    """After a half-written cancel or change of target."""
     if not allows_unclean(cluster, topic):
         partition = _with_all_in_sync(partition)
     isr = among(partition.isr, partition.replicas)
@@ -180,7 +178,6 @@ def _with_all_in_sync(partition: Partition) -> Partition:
 
 
 def _resumed(value: Partition, loaded: Partition) -> Partition:
-    """Continues a move with a correct record and a higher leader epoch."""
     move = value.move
     if move is None:
         move = MoveRecord(target=value.target, original=value.origin)

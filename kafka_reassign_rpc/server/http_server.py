@@ -4,8 +4,8 @@ A stream of server-sent events ends with the life of its connection, and browser
 is disconnected after `READS_S`.
 
 Against hostile input: GET and HEAD of known pages only, no bodies, bounded heads, few connections with a short life. A
-newcomer beyond the number takes the place of another (`makes_room`): a scrape takes milliseconds, and neither slow
-clients nor wrong passwords keep others out. No answer shows versions, or the parser's words.
+newcomer beyond the number takes the place of another (`makes_room`), so that neither slow clients nor wrong passwords
+keep others out. No answer shows versions, or the parser's words.
 """
 
 import asyncio

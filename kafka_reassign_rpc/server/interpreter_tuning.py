@@ -1,10 +1,9 @@
-"""Settings of the interpreter that keep it from holding up the event loop.
-
-Two things in CPython do so in a process that holds a hundred thousand partitions:
+"""Settings of the interpreter that keep it from holding up the event loop of a process with a hundred thousand
+partitions:
 
 - A pass of the garbage collector over its oldest generation looks at every long-lived object, which takes a quarter of
-  a second at that size. So a pass comes as soon as some 20,000 objects have become old, and excludes from the next ones
-  what survives it.
+  a second. So a pass comes as soon as some 20,000 objects have become old, and excludes from the next ones what
+  survives it.
 - Another thread takes the interpreter for 5 ms at a time, as often as the loop releases it.
 
 And glibc keeps what was freed: after the first frame of 10 MiB it takes blocks of that size from its heap, where a

@@ -1,8 +1,8 @@
 """Listening sockets: where to listen, who may come in, and how to stop.
 
-The server accepts by itself, not asyncio or uvloop. It checks an address before it makes anything of the connection, so
-a flood of newcomers costs a few microseconds each; it accepts many in a turn, so the system drops none that wait; and
-when file descriptors run out it makes room and goes on.
+The server accepts by itself, not asyncio or uvloop: it checks an address before it makes anything of the connection, so
+a flood of newcomers costs a few microseconds each; it accepts many in a turn, so the system drops none; and when file
+descriptors run out it makes room and goes on.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
 """What a request costs its client: its share of the server's time, and how long its connection is muted.
 
 As in a broker (RequestHandlerHelper, KIP-219) the answer goes out at once and says how long the client should wait;
-meanwhile its connection is not read. If a controller mutation quota asks for a wait too, the longer one counts. The
-cost is the time on the event loop: decoding, handler, encoding. What the controller does later, together for many, does
-not count; nor does it in Kafka.
+meanwhile its connection is not read. A longer wait by a controller mutation quota counts instead. The cost is the time
+on the event loop: decoding, handler, encoding. What the controller does later, together for many, does not count; nor
+does it in Kafka.
 """
 
 from functools import cache

@@ -1,15 +1,13 @@
 """One connection with I/O: its socket's bytes go into a protocol `Connection`, and the answers' bytes go back.
+`connection_states` says how the states of the work follow each other. Like Kafka, the server mutes a connection while
+one of its requests is in work.
 
-`connection_states` says how the states of the work follow each other; this file makes them happen. Like Kafka, the
-server mutes a connection while one of its requests is in work.
+The answers of sync handlers to all frames of one `data_received` go out in one write. A run ends after `turn_ms`. After
+a piece of `MUCH_BYTES` the connection reads on in the next turn: libuv reads up to 8 MiB in a row from a fast client.
 
-The answers of sync handlers to all frames of one `data_received` go out in one write. A run ends after `turn_ms` and
-continues in the next turn of the loop. After a piece of `MUCH_BYTES` the connection reads on in the next turn: libuv
-reads up to 8 MiB in a row from a fast client.
-
-Steps of authentication take no place among queued.max.requests. Until the client has authenticated, the connection
-counts as silent, so `slow.client.timeout.ms` bounds all of it. A large frame waits for room (`large_work`), and is
-decoded and freed in slices. Unread answers count as held bytes, like a frame without an answer.
+Steps of authentication take no place among queued.max.requests. Until it is over, the connection counts as silent, so
+`slow.client.timeout.ms` bounds all of it. A large frame waits for room (`large_work`), and is decoded and freed in
+slices. Unread answers count as held bytes, like a frame without an answer.
 """
 
 import asyncio

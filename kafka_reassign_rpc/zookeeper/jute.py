@@ -1,7 +1,7 @@
 """Jute encoded by hand, for requests that go out by the thousand: multi, multiRead, SetWatches; and Stat.
 
-aiozk's own classes compile a struct format for each value, some 18 us an operation; this takes about one. Tests compare
-the bytes with those of aiozk's classes. Layouts: ZooKeeper's zookeeper.jute and MultiOperationRecord.
+aiozk's classes take some 18 us an operation; this takes about one. Tests compare the bytes. Layouts: ZooKeeper's
+zookeeper.jute and MultiOperationRecord.
 
 A request here is a packet without its length: xid, opcode, body. An answer is a whole packet: xid, zxid, error (16
 bytes), then the body, where the decoders begin.

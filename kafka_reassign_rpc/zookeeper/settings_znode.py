@@ -1,11 +1,12 @@
-"""The settings that all servers share, in `/admin/reassignment_settings`: {"version":1,"config":{…},"set_by":{…}}.
+"""The settings that all servers share, in `/admin/reassignment_settings` (docs/znodes.md): {"version":1,"config":{…},
+"set_by":{…}}.
 
 `set_by` has for a setting who has set it last: {"principal":…,"address":…,"value":…}. It counts as long as the setting
 has that value (null: it is deleted): whoever edits the znode by hand, or with a former version, leaves no name.
 
 To clients they are configs of the server that they ask, beside what Kafka's names say there (`/config/brokers/<id of
-the server>`). Any server changes them. Each change is one transaction: every znode at the version that was read, after
-a check that no controller was elected meanwhile.
+the server>`). Each change is one transaction: every znode at the version that was read, after a check that no
+controller was elected meanwhile.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -97,11 +98,8 @@ def decode_settings(data: bytes, path: str) -> StoredSettings:
 
 
 class ServerConfigStore(ConfigStore):
-    """The dynamic configs as a server reads and changes them. Those of its own node are the servers' settings and what
-    else is set for the node.
-
-    A setting that this version does not know stays: a later version has written it.
-    """
+    """Those of the server's own node are the servers' settings and what else is set for the node. A setting that this
+    version does not know stays: a later version has written it."""
 
     def __init__(self, zk: ZooKeeper, own_id: int) -> None:
         super().__init__(zk)

@@ -1,4 +1,5 @@
-"""The one decoder of what stands in znodes: JSON and numbers, whoever wrote them.
+"""The one decoder of what stands in znodes: JSON and numbers, whoever wrote them. A test holds that no other module
+parses a znode.
 
     limit         of what
     LARGEST       bytes of a znode, beyond ZooKeeper's own limit
@@ -6,8 +7,7 @@
     DIGITS        of a number (`support.bounded_text`)
     LONGEST_…     characters of a message: nothing that a znode contains makes a long line of the log
 
-The types that a decoder is made for limit numbers, texts and names. Nothing outside of this module parses a znode; a
-test holds that.
+The types that a decoder is made for limit numbers, texts and names.
 """
 
 import json
@@ -76,8 +76,8 @@ def parse(decoder: "msgspec.json.Decoder[T]", data: bytes | msgspec.Raw) -> T:
 
 
 def parse_every_field(data: bytes) -> object:
-    """Returns any JSON, its objects as JsonObject. It is for people's own writing: slower, but shows names that occur
-    twice. A text may have halves of characters: no topic, broker or config has such a name. Raises Undecodable."""
+    """Any JSON, its objects as JsonObject. For people's own writing: slower, but shows names that occur twice. A text
+    may have halves of characters: no topic, broker or config has such a name. Raises Undecodable."""
     try:
         return json.loads(data, object_pairs_hook=JsonObject)
     except Exception as error:

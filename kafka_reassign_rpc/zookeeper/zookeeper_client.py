@@ -1,8 +1,8 @@
 """The ZooKeeper client: one session, exactly one attempt per call, a typed outcome for each.
 
-Paths have no chroot. ZooKeeper carries out calls in their order. A call returns the answer, or raises a ZkError at the
-latest when the watchdog gives the connection up. Watches fire once, and are *not* restored after a reconnect: owners
-read again in their `on_connected` hooks. Only `reading` and `transact` wait for a lost connection.
+Paths have no chroot. ZooKeeper carries out calls in their order. A call raises a ZkError at the latest when the
+watchdog gives the connection up. Watches fire once, and are *not* restored after a reconnect: owners read again in
+their `on_connected` hooks. Only `reading` and `transact` wait for a lost connection.
 """
 
 import asyncio
@@ -283,8 +283,8 @@ class ZooKeeper:
         connection for as long as the session (None: the present one) lives, finds out what was carried out, and sends
         the rest.
 
-        Raises BatchesFailed if a transaction is refused (the outcome of all others is known then), SessionOver, and
-        Unknown if somebody else has changed the receipts.
+        Raises BatchesFailed if one is refused (the outcome of all others is known then), SessionOver, and Unknown if
+        somebody else has changed the receipts.
         """
         return await self._receipts.transact_many(batches, session, fence)
 

@@ -8,10 +8,10 @@
     suspended   the server says that the session has expired        new         over
     any         T has passed since the last answered request left   new         over (the *lease* has run out)
 
-T is the negotiated session timeout. The lease counts from the time when an answered request was *sent*. So, by our own
-clock, it never ends after the server's. The `over` hooks are called synchronously before a new session is asked for. A
-server that was away as long as this process may still keep a session whose lease has run out. This process then
-connects to it once more, only to close it: otherwise its ephemeral znodes would block those of the new session.
+T is the negotiated session timeout. The lease counts from the time when an answered request was *sent*: by our own
+clock, it never ends after the server's. The `over` hooks are called before a new session is asked for. A server that
+was away too may still keep a session whose lease has run out. This process then connects to it once more, only to close
+it: otherwise its ephemeral znodes would block those of the new session.
 
 A subclass of aiozk's Session, for its fields and its shape; all code that waits, retries or restores is replaced.
 """

@@ -57,12 +57,12 @@ class QueuedRepair(NamedTuple):
 class QueueRepairs(Command[QueuedRepair]):
     """Queues the moves of a planned repair, and forgets the failures of absent brokers that the repair empties.
 
-    Sampling and planning take time. If pause or brake hold by now, nothing joins the queue, and the answer says why.
-    The next diagnosis deals with a partition whose replicas or waiting moves have changed since, or whose brokers are
-    back: the failures of brokers that hold such partitions stay. Partitions that cannot be written to now come first
-    (see `start_priority`); within that, brokers take turns.
+    If pause or brake hold by now, nothing joins the queue, and the answer says why. The next diagnosis deals with a
+    partition whose replicas or waiting moves have changed since, or whose brokers are back: the failures of brokers
+    that hold such partitions stay. Partitions that cannot be written to now come first (see `start_priority`); within
+    that, brokers take turns.
 
-    `fastest` is the highest observed replication throughput, bytes/s: see `core.throttling.observed_throughput`.
+    `fastest` is the highest observed replication throughput, bytes/s.
     """
 
     def __init__(

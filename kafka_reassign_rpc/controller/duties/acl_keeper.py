@@ -1,4 +1,4 @@
-"""Keeps the authorizer's ACLs as they stand in ZooKeeper: loads all of them, then reads again what changes.
+"""Keeps the authorizer's ACLs as they stand in ZooKeeper.
 
     not loaded   super users alone are admitted
     loaded       each announcement makes the keeper read that resource again. While ZooKeeper is away the ACLs that were

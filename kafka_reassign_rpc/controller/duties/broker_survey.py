@@ -2,7 +2,7 @@
 
 It runs on the controller and on standbys. Each registration has its own connection, so a slow broker delays nothing:
 until it has answered, the built-in values hold. A broker can change these answers only by a restart, which registers it
-again; its API versions stay known meanwhile. All of this is soft state.
+again; its API versions stay known meanwhile.
 """
 
 import asyncio
@@ -123,8 +123,8 @@ class BrokerSurvey:
         return self._has_begun and all(one.tried for one in self._registered.values())
 
     async def unknown(self, names: Collection[str], seconds: float) -> Collection[str]:
-        """Waits for the first survey. Returns those of these settings and policies that are needed and still unknown:
-        the operator has not given them, and most brokers have not answered.
+        """Waits for the first survey. Returns those of these settings and policies that are needed, that the operator
+        has not given, and that most brokers have not answered.
 
         A policy is needed if a broker refuses to tell its settings. Silent brokers keep nobody from creating topics and
         changing configs, such as throttles: a warning says that no policy was checked.

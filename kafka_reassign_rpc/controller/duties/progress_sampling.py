@@ -1,8 +1,7 @@
 """Samples the progress of moves: asks brokers for the sizes of replicas, from time to time.
 
-It asks only the brokers that get replicas and the leaders that they copy from, for the topics concerned. Each has a
-connection for this beside its channel, so that a large answer does not delay LeaderAndIsr. A sample does without
-brokers that do not answer.
+It asks only the brokers that get replicas and the leaders that they copy from, for the topics concerned, on connections
+of its own: a large answer does not delay LeaderAndIsr. A sample does without brokers that do not answer.
 """
 
 import asyncio

@@ -1,10 +1,10 @@
 """Self-healing (KIP-46) during one term: diagnoses failed brokers and queues their repairs.
 
-1. After a change of brokers or configs, and at set times, `DiagnoseFailedBrokers` records and forgets failures, and
-   says which brokers to heal now or soon.
+1. After a change of brokers or configs, and at set times, `DiagnoseFailedBrokers` says which brokers to heal now or
+   soon.
 2. Soon: the healer asks brokers for the sizes of their replicas, and the planner decides where replicas go.
-3. Now: `QueueRepairs` compares the plan with the state by then. Its moves join the queue with the route "heal": they
-   are durable, and start chunk by chunk. The failures are forgotten.
+3. Now: `QueueRepairs` compares the plan with the state by then. Its moves join the queue: they are durable, and the
+   failures are forgotten.
 
 A controller that dies on the way leaves failures for its successor. Replicas whose moves wait or move by then do not
 count as lost, so nothing is repaired twice. When a broker returns, moves of its repair that have not started leave the

@@ -5,8 +5,8 @@
     in removal     all replicas are deleted; `controller.zookeeper_store.topic_removal` removes the znodes, once
     gone           `topic_commands.TopicsVanished` takes the topic out of the cluster
 
-A new topic may get the name of one that is gone while confirmations of that one are still under way: `Topic.created`
-says which is meant. Topics that one transaction has created share that number.
+`Topic.created` tells a new topic from a former one of its name. Topics that one transaction has created share that
+number.
 """
 
 from collections.abc import Callable, Iterator, Mapping

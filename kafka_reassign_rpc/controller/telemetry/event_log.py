@@ -6,12 +6,10 @@
     webhooks.json                           up to which event each webhook was told (`webhook_positions`)
 
 Numbers increase by one from event to event, over both kinds and also over a restart. A gap stands for events that could
-not be written, or for refusals that are deleted by now. In a directory of release 0.1.0 the first kind of file has
-refusals too; they are read there.
+not be written, or for refusals that are deleted by now. Files of release 0.1.0 have refusals among the decisions.
 
-Written lines have reached the operating system, so they survive the end of the process, but are not synced: after a
-loss of power the last seconds may be missing. The next start removes an incomplete last line. Only one process writes
-to a directory at a time.
+Written lines survive the end of the process, but are not synced: after a loss of power the last seconds may be missing.
+The next start removes an incomplete last line. Only one process writes to a directory at a time.
 
 The files hold who asked for what: their owner alone may read them and their folder, or the group too. The next start
 corrects files that an earlier release left open, and the folder where nothing but the log is in it.

@@ -1,8 +1,8 @@
 """Records events: in the event log, on standard error, and in the metrics.
 
-A decision is durable in ZooKeeper before its answer; its event is written a few milliseconds later, in the order of the
-decisions. A process that is killed in between loses its last events. A full disk loses events, and stops nothing else.
-Refusals beyond a rate are only counted, in the metrics and in an event of their own.
+A decision's event is written a few milliseconds after its answer, in the order of the decisions: a process that is
+killed in between loses its last events. A full disk loses events, and stops nothing else. Refusals beyond a rate are
+only counted, in the metrics and in an event of their own.
 """
 
 import asyncio

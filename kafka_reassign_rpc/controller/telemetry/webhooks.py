@@ -1,8 +1,8 @@
 """Tells webhooks what happens, at least once each: a task for each receiver, and a queue with bounds.
 
-A server tells what it has recorded itself, so a standby has nothing to tell but what was left of its own term. With an
-event log a restart tells what no receiver had taken by then; repeats have the ids of the first time. Without one, what
-waits at the end of the process is lost, and logged where the process could.
+A server tells what it has recorded itself. With an event log a restart tells what no receiver had taken by then;
+repeats have the ids of the first time. Without one, what waits at the end of the process is lost, and logged where the
+process could.
 """
 
 import asyncio

@@ -1,11 +1,11 @@
 """Znodes by which brokers, and Kafka 2.x's election tool, notify the controller. It deletes them once they are done.
 
     /log_dir_event_notification       a broker has lost a log dir: it is asked which of its replicas are offline
-    /isr_change_notification          brokers with an inter.broker.protocol.version below 2.7 have written the states of
-                                      partitions by themselves: the states are read, and all brokers learn them
+    /isr_change_notification          brokers with an inter.broker.protocol.version below 2.7 have written states of
+                                      partitions: these are read, and all brokers learn them
     /admin/preferred_replica_election see `preferred_replica_election`
 
-What a new controller finds there is done too, so a notification that arrives during the failover cannot be lost. (Kafka
+A new controller does what it finds there, so a notification that arrives during the failover cannot be lost. (Kafka
 deletes them unread, and then reads and sends everything.)
 
     content that is no notification       reported with its path, deleted

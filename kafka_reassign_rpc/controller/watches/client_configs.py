@@ -1,8 +1,6 @@
-"""Keeps in memory what is set for users, clients and IPs: quotas, and the SCRAM credentials of users.
-
-As in brokers (ZkConfigManager), all is read at the start and after each connection to ZooKeeper, then what
-`/config/changes` announces. While ZooKeeper is away, all stays as it is.
-"""
+"""Keeps in memory what is set for users, clients and IPs: quotas, and the SCRAM credentials of users. As in brokers
+(ZkConfigManager), all is read after each connection to ZooKeeper, then what `/config/changes` announces. While
+ZooKeeper is away, all stays."""
 
 import asyncio
 import logging

@@ -1,8 +1,8 @@
 """Turns changes in ZooKeeper into commands.
 
-ZooKeeper's watches fire once. Every read places the watch again, so no change is missed. A lost connection takes its
-watches with it. On the next one of the session all are placed again: those of topics so that they fire at once where a
-topic has changed since, and all else is read and compared with what the loop knows.
+Watches fire once; every read places the watch again, so no change is missed. A lost connection takes its watches with
+it. On the next one of the session all are placed again: those of topics so that they fire at once where a topic has
+changed since, and all else is read and compared with what the loop knows.
 
     /controller                         another controller was elected: the term ends
     /brokers/ids, /brokers/ids/N        a broker registered, is gone, registered again, or changed its listeners
@@ -13,7 +13,7 @@ topic has changed since, and all else is read and compared with what the loop kn
     /admin/reassignment_settings        settings of the servers changed
     /admin/reassign_partitions, ./cancel_reassignment_in_progress, ./reassign_cancel   KIP-236
     /admin/reassign_partitions_queue, ./reassign_partitions_extra                      KIP-236's queue
-    /admin/reassignment_requests        a request znode was created: see `request_znodes`
+    /admin/reassignment_requests        see `request_znodes`
     /log_dir_event_notification, /isr_change_notification, /admin/preferred_replica_election: see `broker_notifications`
 """
 

@@ -1,4 +1,4 @@
-"""The ZooKeeper writes that make a round durable, in an order that is safe at every crash.
+"""The ZooKeeper writes that make a round durable, in an order that is safe at every crash. Pure.
 
     A  move records          `/admin/reassignments/$topic/$partition` with target and original replicas;
                              original replicas into `/admin/reassign_partitions`; entries out of it whose partition
@@ -13,14 +13,10 @@
        without the moves that have started; new and past failures in `/admin/failed_brokers`
        and `/admin/failed_log_dirs`
 
-A crash after A leaves records without adding or removing replicas in the topic znode: nothing has moved, no client has
-an answer, and the next controller removes the records. A crash after B leaves a move (or a cancel) that the next
-controller continues. A crash before D leaves requests and entries that are done: the next controller finds them done
-and removes them, and carries out a cancel of the batch for the rest. An entry whose partition got another target from a
-client goes first (A): otherwise the next controller would start it over the client's target. Writes that fit into one
-transaction are one, so small rounds are atomic.
-
-Pure: the caller sends the writes and hands back ZooKeeper's answers.
+The next controller removes the records that a crash after A leaves: nothing has moved, no client has an answer. It
+continues a move or a cancel after B. Before D it finds requests and entries done and removes them, and carries out a
+cancel of the batch for the rest. An entry that gives way to a client's target leaves in A: otherwise the next
+controller would start it over that target. Writes that fit into one transaction are one, so small rounds are atomic.
 """
 
 from collections.abc import Generator, Iterator, Mapping, Set

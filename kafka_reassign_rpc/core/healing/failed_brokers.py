@@ -241,15 +241,12 @@ def _times(
 
 
 def is_alerted(since: int, now_ms: int, settings: HealingSettings) -> bool:
-    """Whether a broker that is gone without a failure of its own has been gone for the alert interval. `since` -1: from
-    before this controller's term, so for long.
-    """
+    """For a broker that is gone without a failure of its own. `since` -1: from before this controller's term, so for
+    long."""
     after = settings.alert_after_ms
     return after is not None and (since < 0 or since + after <= now_ms)
 
 
 def promised_times(found: Diagnosis, settings: HealingSettings, disabled: str | None) -> Mapping[int, int | None]:
-    """When each failed broker is healed, for people; empty while something keeps repairs from starting, such as
-    `disabled` reassignments.
-    """
+    """For people; empty while something keeps repairs from starting, such as `disabled` reassignments."""
     return {} if settings.paused or found.held_back is not None or disabled is not None else found.heal_at

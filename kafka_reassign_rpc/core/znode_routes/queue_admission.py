@@ -132,7 +132,7 @@ def changed_since_held(expected: tuple[int, ...], found: tuple[int, ...]) -> str
 
 
 def _with_changes(view: RoundView, changes: Sequence[PartitionChange]) -> RoundView:
-    """A view with these changes on top; the round itself may still go without them."""
+    """The round itself may still go without these changes."""
     if not changes:
         return view
     made = RoundView(view.cluster)
@@ -156,7 +156,7 @@ def find(view: RoundView, name: TopicPartition) -> WaitingMove | None:
 
 
 def change_rate(view: RoundView, name: TopicPartition, move: WaitingMove) -> None:
-    """Gives a waiting move another throttle; it keeps its place and who has queued it."""
+    """The move keeps its place and who has queued it."""
     if name in view.queue.appended:
         view.queue.appended[name] = move
         return
@@ -165,11 +165,8 @@ def change_rate(view: RoundView, name: TopicPartition, move: WaitingMove) -> Non
 
 
 def append(view: RoundView, name: TopicPartition, move: WaitingMove) -> KafkaError | None:
-    """Queues a move in place of a waiting move of the same partition. Returns why it cannot be queued.
-
-    It gets the requester of this decision. An equal waiting move keeps its requester and place, even if its lease
-    changes.
-    """
+    """In place of a waiting move of the same partition. Returns why it cannot be queued. An equal waiting move keeps
+    its requester and place, even if its lease changes."""
     if len(name[0]) + len(move.reason) + 12 * len(move.target) > MAX_MOVE_CHARACTERS:
         return PolicyViolation("The target is too long to wait in the queue.")
     known = find(view, name)
@@ -188,7 +185,7 @@ def append(view: RoundView, name: TopicPartition, move: WaitingMove) -> KafkaErr
 
 
 def withdraw(view: RoundView, name: TopicPartition) -> bool:
-    """Removes the waiting move for a newer request. Returns whether there was one."""
+    """Returns whether there was a waiting move."""
     move = find(view, name)
     if move is None:
         return False
@@ -202,10 +199,8 @@ def withdraw(view: RoundView, name: TopicPartition) -> bool:
 
 
 def withdraw_for_client(view: RoundView, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
-    """Removes the waiting move if a client has set or cancelled the target, which `error` would answer.
-
-    Returns the final answer: cancelling a waiting move succeeds although nothing was in flight.
-    """
+    """A client has set or cancelled the target, which `error` would answer. Cancelling a waiting move succeeds although
+    nothing was in flight."""
     if error is not None and not isinstance(error, NoReassignmentInProgress):
         return error
     return None if withdraw(view, name) else error
@@ -240,9 +235,7 @@ def start_waiting_moves(
     refused: Mapping[str, KafkaError],
     most: int = MAX_STARTS,
 ) -> Iterator[None]:
-    """Starts up to `most` waiting moves in order. No change can be made to the `refused` topics, for the given
-    reason.
-    """
+    """Up to `most`, in order. No change can be made to the `refused` topics, for the given reason."""
     queue, changes, lines = view.cluster.queue, view.queue, lines_of(view)
     lines.more = False
     for path, names in queue.superseded.items():
@@ -302,9 +295,7 @@ def _leave(view: RoundView, name: TopicPartition, place: QueuePlace, report: str
 
 
 def _renew_lines_of_lost_brokers(lines: WaitingLines, cluster: Cluster) -> None:
-    """Decides again the moves that wait for a broker that has died, since their partitions have another leader, or
-    whose id a server has taken.
-    """
+    """Their partitions have another leader, or a server has taken the id: the moves are decided again."""
     waited_for = lines.lines()
     brokers = {broker_of(place) for place, _ in waited_for}
     down = {broker for broker in brokers if broker >= 0 and not cluster.is_live(broker)}
@@ -349,7 +340,7 @@ class _Line:
         return source == FRESH or self._in_flight.has_room(*source)
 
     def next(self) -> int | None:
-        """The number of the next move, for `back` or `WaitingLines.wait`, or None."""
+        """For `back` or `WaitingLines.wait`."""
         while self._heads:
             _, source = heappop(self._heads)
             if not self._may_start(source):

@@ -122,7 +122,7 @@ def roll_back(view: RoundView, name: TopicPartition, entry: BatchEntry) -> Batch
 
 
 def not_cancelled_outcome(entry: BatchEntry, reason: str) -> BatchEntryOutcome:
-    """The cancel skips the entry; the znode shows the reason to its author."""
+    """The znode shows the reason to its author."""
     reason = f"not cancelled: {reason}"
     return BatchEntryOutcome(replace(entry, not_cancelled=reason), report=reason)
 
@@ -181,10 +181,8 @@ def _completed_entries(batch: BatchZnode, view: RoundView) -> dict[TopicPartitio
 
 
 def withdraw_for_client(view: RoundView, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
-    """Removes the partition's entry if a client has set or cancelled the target, which `error` would answer.
-
-    Returns the final answer: cancelling an entry that has not started succeeds although nothing was in flight.
-    """
+    """A client has set or cancelled the target, which `error` would answer. Cancelling an entry that has not started
+    succeeds although nothing was in flight."""
     batch = view.cluster.batch
     if batch is None or name not in batch.entries or not (error is None or isinstance(error, NoReassignmentInProgress)):
         return error

@@ -1,0 +1,254 @@
+"""Transactions whose outcome is known although the connection was lost before ZooKeeper's answer (docs/decisions/0008).
+
+Each transaction writes a *receipt* besides: an ephemeral znode of this session, in one of its known versions. After a
+lost connection with the session alive, the receipt tells what became of each transaction without an answer:
+
+    its write of the receipt is there    carried out. The receipt's zxid and time are those of the whole transaction
+    it is not                            this client writes the receipt itself, in the version that the transaction
+                                         expects. From then on ZooKeeper refuses the transaction, should it still be on
+                                         its way over the former connection: so it may be sent once more
+
+All that is needed is that ZooKeeper compares versions.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Check, Create, Op, Result, SetData, Stat
+from kafka_reassign_rpc.zookeeper.transactions import IN_FLIGHT, pipeline
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
+    Answered,
+    BadVersion,
+    BatchesFailed,
+    NodeExists,
+    NoNode,
+    NotSent,
+    SessionOver,
+    TransactionFailed,
+    Unknown,
+    ZkError,
+)
+
+if TYPE_CHECKING:
+    from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+
+
+AGAIN_S = 0.005
+"""The pause before what a connection has failed at is tried again."""
+
+
+class AnswerLost(Answered):
+    """ZooKeeper has refused the transaction. Which operation and why was lost with the connection."""
+
+    meaning = "refused; the reason was lost with the connection"
+
+
+class _Receipt:
+    """One znode, which transactions use one after the other. `version` is None while it does not exist."""
+
+    def __init__(self, session: int, path: str) -> None:
+        self.session = session
+        self.path = path
+        self.version: int | None = None
+        self.is_known = True
+        """Whether the version is right: not while a transaction is under way."""
+
+    def write(self, data: bytes) -> Op:
+        if self.version is None:
+            return Create(self.path, data, ephemeral=True)
+        return SetData(self.path, data, self.version)
+
+    def written(self) -> None:
+        self.version = 0 if self.version is None else self.version + 1
+        self.is_known = True
+
+
+class _Sent(NamedTuple):
+    receipt: _Receipt
+    data: bytes
+
+
+class Receipts:
+    def __init__(self, zk: "ZooKeeper") -> None:
+        self._zk = zk
+        self._free: list[_Receipt] = []
+        self._numbers = count()
+        self._parent_of: int | None = None
+        """The session that has seen the parent of the receipts."""
+
+    async def transact_many(
+        self, batches: Iterable[Sequence[Op]], session: int | None, fence: Check | None
+    ) -> list[list[Result]]:
+        todo = dict(enumerate(batches))
+        done: dict[int, list[Result]] = {}
+        if todo:
+            session = self._zk.session_id if session is None else session
+            if session is None:
+                raise NotSent("no ZooKeeper session")
+            if self._parent_of != session:
+                await self._zk.reading(lambda: self._zk.ensure_path(znode_paths.RECEIPTS), session)
+                self._parent_of = session
+        while todo:
+            assert session is not None
+            await self._zk.connected_again(session)
+            await self._send(todo, done, session, fence)
+        return [done[index] for index in sorted(done)]
+
+    async def _send(
+        self, todo: dict[int, Sequence[Op]], done: dict[int, list[Result]], session: int, fence: Check | None
+    ) -> None:
+        """Sends these once. Moves what is carried out from `todo` to `done`; raises if ZooKeeper has refused one."""
+        indexes = list(todo)
+        receipts: list[_Receipt] = []
+        sent: list[_Sent] = []
+
+        def submit(ops: Sequence[Op], session: int | None) -> asyncio.Future[list[Result]]:
+            """The transaction of `IN_FLIGHT` places before, which has used the same receipt, has been carried out."""
+            place = len(sent)
+            if place < IN_FLIGHT:
+                receipts.append(self._take(session))
+            else:
+                receipts[place % IN_FLIGHT].written()
+            one = _Sent(receipts[place % IN_FLIGHT], b"%d" % next(self._numbers))
+            sent.append(one)
+            head = () if fence is None else ops[:1]
+            answer = self._zk.submit_multi([*head, one.receipt.write(one.data), *ops[len(head) :]], session)
+            one.receipt.is_known = False
+            return answer
+
+        try:
+            results = await pipeline(submit, todo.values(), session, fence, IN_FLIGHT)
+        except BatchesFailed as failure:
+            await self._take_account(failure, indexes, sent, todo, done)
+        else:
+            for receipt in receipts:
+                receipt.written()
+            done.update((index, found[1:]) for index, found in zip(indexes, results, strict=True))
+            todo.clear()
+        finally:
+            self._free += [receipt for receipt in receipts if receipt.is_known]
+
+    def _take(self, session: int | None) -> _Receipt:
+        while self._free:
+            receipt = self._free.pop()
+            if receipt.session == session:
+                return receipt
+        assert session is not None
+        return _Receipt(session, znode_paths.receipt(session, next(self._numbers)))
+
+    async def _take_account(
+        self,
+        failure: BatchesFailed,
+        indexes: list[int],
+        sent: list[_Sent],
+        todo: dict[int, Sequence[Op]],
+        done: dict[int, list[Result]],
+    ) -> None:
+        """Finds out what is carried out. Raises unless the rest may be sent again."""
+        for place, found in failure.done.items():
+            done[indexes[place]] = found[1:]
+            del todo[indexes[place]]
+        for place, one in list(enumerate(sent))[-IN_FLIGHT:]:  # the last of each receipt
+            if place in failure.done:
+                one.receipt.written()
+            elif place in failure.refused:
+                one.receipt.is_known = not self._is_about_receipt(failure.refused[place])
+        refused = {indexes[place]: _without_receipt(error) for place, error in failure.refused.items()}
+        lost: list[int] = []
+        for place in failure.unknown:
+            index = indexes[place]
+            stat = await self._outcome(sent[place])
+            if stat is None:
+                lost.append(index)
+            else:
+                done[index] = await self._results(todo.pop(index), stat, sent[place].receipt.session)
+        # ZooKeeper carries out a session's requests in their order: it has refused what is not done before one that is
+        newest = max(done, default=-1)
+        refused.update((index, TransactionFailed(0, AnswerLost())) for index in lost if index < newest)
+        first = refused[min(refused)] if refused else failure.first
+        if refused or isinstance(first, SessionOver):
+            unsent = sorted(todo.keys() - refused.keys())
+            raise BatchesFailed(done, refused, [], unsent, first)
+
+    def _is_about_receipt(self, error: ZkError) -> bool:
+        """Whether somebody else has written or deleted it."""
+        if not isinstance(error, TransactionFailed) or error.index > 0:
+            return False
+        self._parent_of = None
+        return True
+
+    async def _outcome(self, sent: _Sent) -> Stat | None:
+        """Returns the Stat that a transaction without an answer gave its receipt; None: it was not carried out, and
+        never will be.
+
+        Raises SessionOver, and Unknown if somebody else has written the receipt.
+        """
+        receipt, session, void = sent.receipt, sent.receipt.session, b"void " + sent.data
+        while True:
+            await self._zk.connected_again(session)
+            try:
+                if receipt.version is None:
+                    await self._zk.create(receipt.path, void, ephemeral=True, session=session)
+                else:
+                    await self._zk.set(receipt.path, void, receipt.version, session=session)
+            except (NotSent, Unknown):
+                await asyncio.sleep(AGAIN_S)
+                continue
+            except (NodeExists, BadVersion):
+                found = await self._zk.reading(lambda: self._zk.multi_get([receipt.path]), session)
+            except NoNode:
+                found = [None]
+            else:
+                receipt.written()
+                return None
+            data, stat = found[0] or (b"", None)
+            if stat is None or data not in (sent.data, void):
+                raise Unknown(f"the connection was lost before the answer, and somebody has changed {receipt.path}")
+            receipt.written()
+            return stat if data == sent.data else None
+
+    async def _results(self, ops: Sequence[Op], receipt: Stat, session: int) -> list[Result]:
+        """Returns what ZooKeeper has answered to a transaction: all its operations have the zxid and the time of its
+        receipt.
+
+        The creation of a znode that existed before is read, unless somebody has deleted it since. Unknown are the
+        digits of sequential znodes, and the version after a write over any version: the present one stands for it.
+        """
+        paths = [op.path for op in ops if isinstance(op, SetData)]
+        try:
+            read = await self._zk.reading(lambda: self._zk.multi_get(paths), session)
+        except Answered:
+            read = [None] * len(paths)
+        known = {path: found[1] for path, found in zip(paths, read, strict=True) if found is not None}
+        results: list[Result] = []
+        for op in ops:
+            match op:
+                case Create():
+                    results.append((op.path, _new(receipt, op.data)))
+                case SetData():
+                    stat = known.get(op.path)
+                    if stat is None or stat.czxid > receipt.mzxid:
+                        stat = _new(receipt, op.data)
+                    version = stat.version if op.version < 0 else op.version + 1
+                    results.append(
+                        stat._replace(
+                            mzxid=receipt.mzxid, mtime=receipt.mtime, version=version, data_length=len(op.data)
+                        )
+                    )
+                case _:
+                    results.append(None)
+        return results
+
+
+def _new(receipt: Stat, data: bytes) -> Stat:
+    zxid, at = receipt.mzxid, receipt.mtime
+    return Stat(zxid, zxid, at, at, 0, 0, 0, 0, len(data), 0, zxid)
+
+
+def _without_receipt(error: ZkError) -> ZkError:
+    if isinstance(error, TransactionFailed) and error.index > 0:
+        return TransactionFailed(error.index - 1, error.error)
+    return error
