@@ -1,8 +1,8 @@
 """The controller's loop: learn, decide, commit, replay, propagate, answer. It is one task with one queue, and the only
 writer.
 
-A round takes all queued commands, which share one write. How a commit can fail (`controller.store`), and what the loop
-does then:
+A round takes all queued commands: on an idle server a command costs one write; under load it shares one. How a commit
+can fail (`controller.store`), and what the loop does then:
 
     another controller      it was elected, or may be: every command answers NOT_CONTROLLER
     reload needed           the store has changed, or may have: read the cluster again, decide again

@@ -1,5 +1,5 @@
-"""What the controller needs of whatever stores the cluster: the port that every store implements (the tests in
-`tests/controller/store` hold for each). A call fails in three ways:
+"""What the controller needs of whatever stores the cluster: the port that `controller.zookeeper_store` implements, and
+in memory a store of the tests (`tests/controller/store` holds for each). A call fails in three ways:
 
     ControllerMoved   another controller was elected, or may be: nothing more is written, nothing more is answered
     ReloadNeeded      the store holds another state than this controller knows: read it again, decide again

@@ -21,7 +21,7 @@ SLOW_RETRY_S = 0.5
 
 
 class AlterPartitionSender:
-    """epochs() gives (broker id, broker epoch)."""
+    """epochs() gives (broker id, broker epoch), late() the partitions with an ISR member that is late."""
 
     def __init__(
         self,

@@ -55,7 +55,7 @@ class _Asked(Protocol[F_co]):
 
 
 class StatusApi:
-    """look     the server now
+    """view     the server now
     readers  of the event logs of all servers
     full     whether names, reasons, principals and addresses are told
     last     what this server last knew of the moves; None: nothing

@@ -4,15 +4,16 @@
     FAILOVER     was elected: reads the cluster, decides about everything, connects to the brokers
     CONTROLLER   the loop runs, until a write is fenced, the session is over or another controller is elected
 
-A lost connection ends no term while the session lives: nobody else can be elected then.
+A lost connection ends no term while the session lives: nobody else can be elected then, and commands wait for the next
+connection.
 
 A server that has lost the controllership does not seize it back. It seizes only at its start, until it was elected
 once, only from a stock broker, and only if `controller.takeover` is `always`.
 
 A server whose id a broker registers with ends its term and the process: clients and brokers find the broker there.
 
-A server without an authorizer does not control brokers that have one: it would let anybody do what they refuse
-(`brokers_door`), unless `broker.authorizer` is `ignore`.
+A server without an authorizer does not control brokers that have one: it would let anybody do what they refuse. As soon
+as a broker says so it ends its term (`brokers_door`), unless `broker.authorizer` is `ignore`.
 
 A server never campaigns once a KRaft controller has copied the metadata. One that is the controller when a migration
 begins goes on until the KRaft controller takes `/controller`: somebody has to control the brokers until then.

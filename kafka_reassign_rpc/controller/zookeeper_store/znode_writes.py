@@ -14,9 +14,10 @@
        and `/admin/failed_log_dirs`
 
 The next controller removes the records that a crash after A leaves: nothing has moved, no client has an answer. It
-continues a move or a cancel after B. Before D it finds requests and entries done and removes them, and carries out a
-cancel of the batch for the rest. An entry that gives way to a client's target leaves in A: otherwise the next
-controller would start it over that target. Writes that fit into one transaction are one, so small rounds are atomic.
+continues a move or a cancel that a crash after B leaves. After a crash before D it finds requests and entries done and
+removes them, and carries out a cancel of the batch for the rest. An entry that gives way to a client's target leaves in
+A: otherwise the next controller would start it over that target. Writes that fit into one transaction are one, so small
+rounds are atomic.
 """
 
 from collections.abc import Generator, Iterator, Mapping, Set
