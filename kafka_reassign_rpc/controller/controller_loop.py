@@ -86,7 +86,7 @@ class ControllerLoop:
         self._record = record
         self._observe_duration = observe_duration
         self.throttle_configs = ThrottleConfigs(cluster, store.configs, record, self.learn)
-        self._noted: list[decided_events.RoundNote] = []
+        self._late_notes: list[decided_events.RoundNote] = []
         self._was_reloaded = False
         """Whether the cluster was read again, and no failover has been durable since."""
         self._too_large: set[str] = set()
@@ -190,7 +190,7 @@ class ControllerLoop:
                 self._changed |= found.changed
                 self._was_reloaded = True
                 await Pace().through(self._topics_vanished(found.gone))
-                self._noted += decided_events.durable_notes(work.view.notes, self.cluster)
+                self._late_notes += decided_events.durable_notes(work.view.notes, self.cluster)
                 self.throttle_configs.everything()
             else:
                 self._was_reloaded, self._changed, self._durable_brokers = False, set(), self.cluster.brokers
@@ -241,10 +241,10 @@ class ControllerLoop:
         problems = [
             Event(catalogue.ENTRY_REFUSED, who=f"znode {problem.root}", reason=problem.text) for problem in found
         ]
-        noted = deque(chain(self._noted, problems, view.notes))
-        self._noted = []
-        if noted:
-            self._record(decided_events.events_of(noted, applied.moves))
+        notes = deque(chain(self._late_notes, problems, view.notes))
+        self._late_notes = []
+        if notes:
+            self._record(decided_events.events_of(notes, applied.moves))
 
     def _unreadable(self) -> dict[str, KafkaError]:
         known = self.cluster.topics

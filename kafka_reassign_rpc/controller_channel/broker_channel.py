@@ -184,7 +184,7 @@ class BrokerChannel:
             except BrokerRefuses:  # the links have told it
                 at_length = True
             except NoCommonVersion as error:
-                self._links.note(self.broker.id, VERSIONS, f"broker {self.broker.id} {NOT_CONTROLLED.format(error)}")
+                self._links.warn(self.broker.id, VERSIONS, f"broker {self.broker.id} {NOT_CONTROLLED.format(error)}")
                 at_length = True
             except (OSError, TimeoutError, EOFError, ProtocolError) as error:
                 log.info(
@@ -274,7 +274,7 @@ class BrokerChannel:
             self._lacks_rights()
         self._links.forget(self.broker.id, RIGHTS, VERSIONS)
         if error == StaleControllerEpoch.code:
-            self._links.note(self.broker.id, EPOCH, f"broker {self.broker.id} {KNOWS_NEWER.format(self._sender.epoch)}")
+            self._links.warn(self.broker.id, EPOCH, f"broker {self.broker.id} {KNOWS_NEWER.format(self._sender.epoch)}")
             self._reports.knows_newer_controller()
         else:
             self._links.forget(self.broker.id, EPOCH)
@@ -308,7 +308,7 @@ class BrokerChannel:
     def _lacks_rights(self) -> None:
         """The channel repeats all that it sends: somebody may grant the right."""
         text = f"broker {self.broker.id} {NO_RIGHTS}"
-        self._links.note(self.broker.id, RIGHTS, text)
+        self._links.warn(self.broker.id, RIGHTS, text)
         raise BrokerRefuses(text, NO_RIGHTS)
 
     def _handle_answer(self, request: _Part, answer: _Response) -> None:

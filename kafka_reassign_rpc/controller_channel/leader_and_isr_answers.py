@@ -32,12 +32,12 @@ class HostedReplica(NamedTuple):
 
 def errors(answer: LeaderAndIsrResponse, cluster: Cluster) -> Iterator[tuple[HostedReplica, int]]:
     """Yields the replicas that the broker hosts or should host, with error 0 or one of `REFUSALS`."""
-    telling = (0, *REFUSALS)
+    codes = (0, *REFUSALS)
     for topic in answer.topics or ():
         name = None if topic.topic_id is None else cluster.topic_names.get(topic.topic_id)
         if name is not None:
             for one in topic.partition_errors:
-                if one.error_code in telling:
+                if one.error_code in codes:
                     yield HostedReplica(TopicPartition(name, one.partition_index), topic.topic_id), one.error_code
 
 

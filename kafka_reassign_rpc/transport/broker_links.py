@@ -91,7 +91,7 @@ class BrokerLinks:
             why = tls_failure(error) if isinstance(error, ssl.SSLError) else str(error)
             reason = f"listener {word(at.listener, SHOWN)}, {at.security_protocol}: {why}"
             text = f"broker {broker.id} at {at.host}:{at.port}: {reason}"
-            self.note(broker.id, LOGIN, f"{text}. This server can open no connection to it until that works")
+            self.warn(broker.id, LOGIN, f"{text}. This server can open no connection to it until that works")
             raise BrokerRefuses(text, reason) from error
         self.forget(broker.id, LOGIN)
         return client
@@ -127,7 +127,7 @@ class BrokerLinks:
                 raise
             raise LoginFailed(f"it closed the connection: {WANTS_CERTIFICATE}") from error
 
-    def note(self, broker: int, kind: str, text: str) -> None:
+    def warn(self, broker: int, kind: str, text: str) -> None:
         if self._troubles.get((broker, kind)) != text:
             self._troubles[broker, kind] = text
             log.warning("%s", text)

@@ -216,8 +216,8 @@ async def test_sv_5_a_trouble_is_logged_once_and_its_end_too(caplog: pytest.LogC
     caplog.set_level(logging.INFO)
     links = BrokerLinks()
     for text in ("broker 7: no", "broker 7: no", "broker 7: never", "broker 7: never"):
-        links.note(7, LOGIN, text)
-    links.note(7, RIGHTS, "broker 7: may not")
+        links.warn(7, LOGIN, text)
+    links.warn(7, RIGHTS, "broker 7: may not")
     assert links.troubles == 1
     links.forget(7, LOGIN)
     links.forget(7, LOGIN)

@@ -88,7 +88,7 @@ class ControllerFailover(Command[None]):
             give_topic_id(work, topic)
             yield
         if self._bounced:
-            yield from _settle_all(work, self._bounced)
+            yield from _adapt_all(work, self._bounced)
         yield from change_each(work, every_partition(work.view.cluster), lambda name: self._fail_over(work, name))
         for gone, count in work.view.cluster.soft.former.unreported(work.view.cluster.topics):
             work.view.report(vanished(gone, count))
@@ -128,8 +128,8 @@ class BrokersRead(Command[None]):
         if self._changed:
             back = [broker for broker in self._changed.gone if broker in work.view.cluster.brokers]
             if bounced := [*self._changed.bounced, *back]:
-                yield from _settle_all(work, bounced)
-            yield from _settle_all(work, ())
+                yield from _adapt_all(work, bounced)
+            yield from _adapt_all(work, ())
             yield from change_each(
                 work,
                 every_partition(work.view.cluster),
@@ -157,7 +157,7 @@ class Reported(Command[None]):
         yield
 
 
-def _settle_all(work: Round, down: Collection[int]) -> Iterator[None]:
+def _adapt_all(work: Round, down: Collection[int]) -> Iterator[None]:
     return change_each(
         work, every_partition(work.view.cluster), lambda name: broker_changes.adapt(work.view, *name, down=down)
     )

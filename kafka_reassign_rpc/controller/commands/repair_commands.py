@@ -280,7 +280,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                 self._waiting[move.reason] += 1
                 repaired = repair_targets.repaired_brokers(move.reason, left)
                 self._waiting_for.update(repaired)
-                self._note_still_lost(work, partition, repaired, in_part)
+                self._add_still_lost(work, partition, repaired, in_part)
                 if move.unapproved is not None:
                     self._unapproved += 1
                     self._unapproved_for.update(repaired)
@@ -309,12 +309,12 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                     reason = partition.move.reason
                     repaired = repair_targets.repaired_brokers(reason, partition.move.target)
                     self._moving_from.update(repaired)
-                    self._note_still_lost(work, partition, repaired, repair_targets.lost_in_part(reason))
+                    self._add_still_lost(work, partition, repaired, repair_targets.lost_in_part(reason))
                     rate = self._rate(partition.move.throttle)
                     if lease_rates.change_moving(work.view, TopicPartition(topic, index), rate):
                         self._rated_moving[rate] += 1
 
-    def _note_still_lost(
+    def _add_still_lost(
         self, work: Round, partition: Partition | None, repaired: Collection[int], in_part: Collection[int]
     ) -> None:
         if partition is not None:

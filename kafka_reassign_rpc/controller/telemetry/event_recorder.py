@@ -185,10 +185,10 @@ class EventRecorder:
                 seen[event.event] += 1
                 if seen[event.event] <= LINES:
                     log.log(level(event), "%s", line(event, at))
-                is_told = self._notifier is not None and self._notifier.wants(event.event)
-                if self.event_log is not None or is_told:
+                is_notified = self._notifier is not None and self._notifier.wants(event.event)
+                if self.event_log is not None or is_notified:
                     encoded = self._encode(epoch, at, event)
-                    if self._notifier is not None and is_told:
+                    if self._notifier is not None and is_notified:
                         self._notifier.notify(encoded, line(event, at))
                     if len(self._decisions) + len(self._refusals) > CHUNK:
                         await self._write()

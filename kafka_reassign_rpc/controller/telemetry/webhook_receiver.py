@@ -22,7 +22,7 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 300.0
 
 class Receiver:
     """sender   whose notifications they are, as far as that is known
-    settled  is called once events were taken or dropped
+    positions_changed  is called once events were taken or dropped
     """
 
     def __init__(
@@ -30,14 +30,14 @@ class Receiver:
         url: str,
         config: WebhookConfig,
         sender: Callable[[], Sender],
-        settled: Callable[[], Awaitable[None]],
+        positions_changed: Callable[[], Awaitable[None]],
     ) -> None:
         self.url = url
         self.origin = origin(url)
         self.outbox = Outbox()
         self._max_age_ms = config.max_age_ms
         self._sender = sender
-        self._settled = settled
+        self._positions_changed = positions_changed
         self._wake = asyncio.Event()
         self._ending = asyncio.Event()
         self._why = ""
@@ -85,7 +85,7 @@ class Receiver:
         if old:
             age = duration(self._max_age_ms / 1000)
             log.warning("%s was not told %s: nobody took them within %s", self.origin, counted(old, "event"), age)
-            await self._settled()
+            await self._positions_changed()
         notification = box.notification(self._sender())
         if notification is None:
             return True
@@ -101,7 +101,7 @@ class Receiver:
             if not outcome.refused:
                 return False
             box.refused()
-        await self._settled()
+        await self._positions_changed()
         return True
 
     def _works(self) -> None:
