@@ -22,6 +22,8 @@ OF_BROKER, OF_ALL_BROKERS = 2, 3
 _SET_BY_SOMEBODY = frozenset({1, OF_BROKER, OF_ALL_BROKERS, 4})
 """ConfigSource of values that are no defaults: of a topic, of a broker, of all brokers, in server.properties."""
 
+NOTHING_TOLD = "The answer of a broker has nothing of its own configs."
+
 Resource = tuple[int, str]
 """Kind (TOPIC or BROKER) and name. The BROKER "" means all brokers."""
 Changes = Mapping[Resource, Mapping[str, str | None]]
@@ -62,7 +64,10 @@ async def describe_broker_configs(
     asked = list(brokers)
     calls = [partial(describe_configs, router, [(BROKER, str(broker))]) for broker in asked]
     answers = zip(asked, await router.at_once(calls, timeout_ms), strict=True)
-    return {broker: one if isinstance(one, KafkaError) else one[BROKER, str(broker)] for broker, one in answers}
+    return {
+        broker: one if isinstance(one, KafkaError) else one.get((BROKER, str(broker)), KafkaError(NOTHING_TOLD))
+        for broker, one in answers
+    }
 
 
 async def _describe_configs(

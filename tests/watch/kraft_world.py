@@ -11,6 +11,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 from kafka import KafkaAdminClient
+from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
 
 from tests.jvm import QUICK
 from tests.stock import class_archives
@@ -139,6 +140,16 @@ class KRaftWorld:
         """Bytes of the segments of a replica."""
         return sum(one.stat().st_size for one in (self.log_dir_of(broker, topic) / f"{topic}-0").glob("*.log"))
 
+    def allow_guest(self, operation: ACLOperation, resource: ResourceType, name: str) -> None:
+        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+        try:
+            found = admin.create_acls(
+                [ACL("User:guest", "*", operation, ACLPermissionType.ALLOW, ResourcePattern(resource, name))]
+            )
+            assert not found["failed"], found
+        finally:
+            admin.close()
+
     def move_to_another_port(self, broker: int) -> None:
         """At its next start."""
         node, [port] = self.nodes[broker], kept_ports(1)
@@ -171,7 +182,12 @@ async def kraft_world(
     version: str, folder: Path, controllers: Sequence[int], more: Mapping[int, Mapping[str, str]]
 ) -> AsyncIterator[KRaftWorld]:
     """`more`: settings of single brokers."""
-    world = KRaftWorld(version, folder, controllers, more)
+    async with started(KRaftWorld(version, folder, controllers, more)) as world:
+        yield world
+
+
+@asynccontextmanager
+async def started(world: KRaftWorld) -> AsyncIterator[KRaftWorld]:
     nodes = world.nodes.values()
     try:
         await asyncio.gather(*(one.start() for one in nodes))

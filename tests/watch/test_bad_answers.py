@@ -10,18 +10,22 @@ from kafka_reassign_rpc.client import client_configs
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.protocol.messages import (
     ApiVersionsResponse,
+    DescribeConfigsResponse,
     DescribeLogDirsResponse,
     ListPartitionReassignmentsResponse,
     MetadataResponse,
 )
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
+from kafka_reassign_rpc.watch.pace import Ask
 from tests.certificates import Authority
 from tests.http_client import get
 from tests.python_client.scripted_nodes import API_VERSIONS, LIST, METADATA, Reply, ScriptedCluster, listening
 from tests.reassign_command.run_command import Command
 from tests.waiting import eventually
-from tests.watch.moving_nodes import LOG_DIRS, TOPIC, TWO_MOVE, MovingNode, moving_nodes
+from tests.watch.moving_nodes import LOG_DIRS, QUORUM, TOPIC, TWO_MOVE, MovingNode, moving_nodes
 from tests.watch.watching import watching
+
+CONFIGS = 32
 
 
 def cut(answer: bytes) -> bytes:
@@ -62,6 +66,65 @@ async def test_kr_1_a_broken_answer_is_said_and_the_next_sound_one_is_shown(
     assert "a defect" not in caplog.text
 
 
+class TellingNode(MovingNode):
+    """In KRaft mode. Its answer about configs has nothing of what was asked."""
+
+    quorum_leader = 1
+
+    def _answer(self, key: int, version: int) -> object:
+        if key == CONFIGS:
+            return DescribeConfigsResponse(version=version, throttle_time_ms=0, results=[])
+        answer = super()._answer(key, version)
+        if key == API_VERSIONS:
+            answer.api_keys = [*answer.api_keys, (CONFIGS, 0, 4)]
+        return answer
+
+
+@pytest.mark.parametrize(
+    "reply", [cut, lies_of_its_length, late, lambda _: None], ids=["cut", "endless", "late", "closed"]
+)
+@pytest.mark.parametrize("key", [LOG_DIRS, QUORUM, CONFIGS], ids=["sizes", "quorum", "configs"])
+async def test_kr_1_a_broken_answer_beside_the_moves_leaves_them_shown_and_a_sound_one_is_taken_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, reply: Reply, key: int
+) -> None:
+    monkeypatch.setattr("kafka_reassign_rpc.watch.broker_questions.LONGEST_PAUSE_S", 1.0)
+    monkeypatch.setattr("kafka_reassign_rpc.watch.pace.PAUSES_S", dict.fromkeys(Ask, (0.2, 0.2)))
+    nodes = ScriptedCluster()
+    first, second = TellingNode(nodes, 1), TellingNode(nodes, 2)
+    async with (
+        listening(first),
+        listening(second),
+        watching(f"127.0.0.1:{first.port}", tmp_path / "events", request_timeout_ms=300) as watch,
+    ):
+
+        async def sizes_are_known() -> bool:
+            return {one["bytes_total"] for one in (await watch.moves()).values()} == {1_000}
+
+        async def unseen() -> list[str]:
+            return [one["text"] for one in (await watch.document("status"))["problems"] if one["kind"] == "unseen"]
+
+        await eventually(sizes_are_known)
+        for node in (first, second):
+            node.replies[key] = reply
+            node.asked.clear()
+        await eventually(lambda: first.asked.count(key) + second.asked.count(key) >= 3)
+        if key == LOG_DIRS:
+            await eventually(lambda: any("sizes are not known" in one.getMessage() for one in caplog.records))
+        assert watch.watcher.answers
+        assert len(await watch.moves()) == len(TWO_MOVE)
+        for node in (first, second):
+            del node.replies[key]
+        await eventually(sizes_are_known)
+
+        async def is_silent_no_more() -> bool:
+            return not any("no answer" in text for text in await unseen())
+
+        await eventually(is_silent_no_more)
+        assert not any(one["throttles_known"] for one in (await watch.document("brokers"))["brokers"])
+    assert "Traceback" not in caplog.text
+    assert "a defect" not in caplog.text
+
+
 class OddNode(MovingNode):
     """`odd`: what is wrong with its list."""
 
@@ -84,12 +147,20 @@ class OddNode(MovingNode):
             other = answer.results[0].topics[0].partitions[1]
             answer.results = [*answer.results, *super()._answer(key, version).results]
             other.partition_size += 1
+        if key == METADATA and self.odd == "same" and isinstance(answer, MetadataResponse):
+            answer.brokers = [*answer.brokers, *answer.brokers]
+            answer.topics = [*answer.topics, *answer.topics]
+            answer.topics[0].partitions = [*answer.topics[0].partitions, *answer.topics[0].partitions]
+            answer.topics[0].partitions[0].replica_nodes = [2, 2, 1, -5]
+            answer.topics[0].partitions[0].isr_nodes = [1, 1, -5]
         if key == METADATA and self.odd == "null" and isinstance(answer, MetadataResponse) and version >= 12:
             answer.topics[0].name = None
         return answer
 
 
-@pytest.mark.parametrize(("odd", "shown"), [("twice", len(TWO_MOVE)), ("negative", None), ("null", len(TWO_MOVE))])
+@pytest.mark.parametrize(
+    ("odd", "shown"), [("twice", len(TWO_MOVE)), ("negative", None), ("null", len(TWO_MOVE)), ("same", len(TWO_MOVE))]
+)
 async def test_kr_1_ids_that_come_twice_or_make_no_sense_do_not_end_the_look(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, odd: str, shown: int | None
 ) -> None:
