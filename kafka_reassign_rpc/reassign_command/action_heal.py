@@ -277,11 +277,13 @@ def _dry_run(context: ActionContext, broker: int | None) -> None:
 def _heal(context: ActionContext, broker: int) -> None:
     repair = context.client.heal_broker(broker)
     context.output.collect(repairs=[_repair_document(broker, repair)], dryRun=False)
-    context.output.line(f"Broker {broker}: {_summary(repair)} joined the queue.")
+    context.output.line(f"Broker {broker}: {_summary(repair)}{' joined the queue' if repair.moves else ''}.")
     _show_left_out(context, repair)
 
 
 def _summary(repair: Repair) -> str:
+    if not repair.moves:
+        return "nothing can be repaired now" if repair.left_out else "nothing to repair"
     cost = cost_text(RepairCost(repair.bytes, repair.copy_ms))
     return f"{len(repair.moves)} move{plural(len(repair.moves))}{cost}"
 

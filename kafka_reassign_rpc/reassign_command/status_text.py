@@ -149,6 +149,8 @@ def _may_start(status: Status) -> str:
 def _health(status: Status) -> str:
     totals = status.totals
     if totals is None or totals.under_replicated is None or totals.offline is None:
+        if status.brokers_live == 0:
+            return "Under-replicated and offline partitions are counted once a broker is there."
         return "How many partitions are under-replicated or offline is not known."
     under, offline = totals.under_replicated, totals.offline
     return f"{counted(under, 'partition', 'are')} under-replicated, {offline} {agreeing(offline, 'are')} offline"

@@ -79,3 +79,14 @@ async def test_fg_2_nobody_knows_what_is_offline_before_the_brokers_of_a_cluster
     while health.now != (0, 0):
         await asyncio.sleep(0.001)
     counting.cancel()
+
+
+async def test_fg_5_a_cluster_without_brokers_and_topics_has_nothing_offline() -> None:
+    health = PartitionHealth()
+    loop: Any = SimpleNamespace(cluster=Cluster())
+    counting = asyncio.create_task(partition_counting.count_partitions(loop, health))
+    async with asyncio.timeout(10):
+        while not health.counted:
+            await asyncio.sleep(0.001)
+    assert health.now == (0, 0)
+    counting.cancel()

@@ -331,6 +331,16 @@ def test_46_6_an_order_to_heal_and_the_switch_do_one_thing_each(capsys: pytest.C
     assert client.did == [("heal", 3, False), ("pause",), ("resume",)]
 
 
+def test_46_6_an_order_to_heal_that_finds_nothing_to_do_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed_lines(capsys, Client(), "--now", "3") == ["Broker 3: nothing to repair."]
+    assert printed_lines(capsys, Client(), "--dry-run", "--now", "3") == ["Broker 3: nothing to repair"]
+    stays = Client(repair=Repair((), {TopicPartition("u", 4): "no live replica is in sync"}, None))
+    assert printed_lines(capsys, stays, "--now", "3") == [
+        "Broker 3: nothing can be repaired now.",
+        "  u-4 stays as it is: no live replica is in sync",
+    ]
+
+
 async def test_46_6_a_command_line_that_cannot_be_read_ends_with_1_and_says_why() -> None:
     refused = await kafka_reassign("heal", "--bootstrap-server", "h:1", "--now", "three")
     assert (refused.code, refused.out) == (1, "")

@@ -72,6 +72,19 @@ def test_sv_11_a_server_that_has_just_lost_the_controllership_claims_nothing() -
     assert (told["waiting"], told["finished"], told["stalled"]) == (None, None, None)
 
 
+@pytest.mark.parametrize(
+    ("live", "told"),
+    [
+        (0, "Under-replicated and offline partitions are counted once a broker is there."),
+        (3, "How many partitions are under-replicated or offline is not known."),
+    ],
+)
+def test_sv_11_partitions_that_nobody_has_counted_yet_are_counted_once_there_is_a_broker(live: int, told: str) -> None:
+    term = term_of(cluster_of({}))._replace(unhealthy=None)
+    status = status_of(server_of(term, controller=7), at=5, version="1", full=True)
+    assert told in list(lines(shown(status=msgspec.structs.replace(status, brokers_live=live))))
+
+
 def test_sv_11_of_a_broker_that_tells_nothing_rack_and_throttle_are_unknown_not_none() -> None:
     dead = broker(9, alive=False, rate_in=None)
     seen = shown(brokers=[broker(1), broker(2, rack="r2"), dead], is_stock=True, silent={2})

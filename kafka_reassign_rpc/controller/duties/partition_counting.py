@@ -21,8 +21,10 @@ async def count_partitions(loop: ControllerLoop, health: PartitionHealth) -> Non
 
 
 async def _brokers_joined(loop: ControllerLoop) -> None:
-    """A cluster without any broker is one that starts: nobody knows what is offline before its brokers are there."""
-    if loop.cluster.brokers:
+    """A cluster without any broker is one that starts: nobody knows what is offline before its brokers are there.
+    Without a topic nothing is.
+    """
+    if loop.cluster.brokers or not loop.cluster.topics:
         return
     before = None
     while not before or before != loop.cluster.brokers.keys():
