@@ -51,8 +51,8 @@ class Takeover(StrEnum):
 
 
 class Leadership(NamedTuple):
-    """A won election: `epoch` goes into requests, `epoch_version` fences writes, `session` owns `/controller`. `zxid`
-    is that of the election: all later ones happened in this term."""
+    """`epoch` goes into requests, `epoch_version` fences writes, `session` owns `/controller`. `zxid` is that of the
+    election: all later ones happened in this term."""
 
     epoch: int
     epoch_version: int
@@ -128,7 +128,7 @@ async def campaign(
     *,
     seize: ControllerOwner | None = None,
 ) -> Leadership | None:
-    """Tries once to become the controller. Returns None if another one is, or was faster.
+    """Tries once. Returns None if another controller is elected, or was faster.
 
     `seize`: the same transaction removes this owner of `/controller`, but not a newer one. Raises NotSent or
     SessionOver if ZooKeeper cannot be asked, BadZnode if the epoch cannot be decoded.
@@ -168,10 +168,10 @@ async def campaign(
 
 
 async def resign(zk: ZooKeeper) -> bool:
-    """Deletes `/controller` if this session owns it, so that another is elected at once. Returns whether it did.
+    """Deletes `/controller` if this session owns it, so that another is elected at once. Returns whether it did. Raises
+    ZkError.
 
-    The epoch is read first and checked in the transaction: a controller that was elected since keeps its znode, which
-    may well have the same version. Raises ZkError.
+    The transaction checks the epoch: the znode of a controller that was elected since may well have the same version.
     """
     session = zk.session_id
     if session is None:

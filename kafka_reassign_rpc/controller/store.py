@@ -90,7 +90,7 @@ class LeasedConfigStore(Protocol):
     async def write(self, writes: Sequence[ConfigWrite], *, limited: bool = False) -> int:
         """Writes configs, each together with its memory, and announces them to the brokers. Returns the bytes written.
 
-        Raises ControllerMoved; ReloadNeeded if somebody has changed one of them since it was read. `limited`: raises
+        Raises ControllerMoved; ReloadNeeded if somebody has changed one since it was read. `limited`: raises
         TopicTooLarge for a topic whose configs have no room; nothing is written then.
         """
         ...

@@ -220,11 +220,8 @@ class AclStore:
 
     async def change(self, pattern: ResourcePattern, change: Change) -> tuple[Entries, Entries]:
         """Reads, changes, writes (compare-and-set) and announces; returns the ACLs before and after. Writes nothing if
-        nothing changes.
-
-        Raises BadZnode, TooManyAcls, BadVersion after too many lost races, and for a lost session as
-        `ZooKeeper.transact`.
-        """
+        nothing changes. Raises BadZnode, TooManyAcls, BadVersion after too many lost races, and as
+        `ZooKeeper.transact`."""
         path = acl_path(pattern)
         for attempt in range(RACES + 1):
             try:

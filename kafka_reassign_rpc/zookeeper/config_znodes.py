@@ -2,10 +2,8 @@
 
     /config/topics/$topic           /config/brokers/$id            /config/brokers/<default>
 
-Each holds {"version":1,"config":{…}}. A sequential znode under /config/changes announces every change. Here a write and
-its announcement are one transaction, so that no change stays unannounced; Kafka makes them one after the other.
-
-The znodes of users, clients and IPs: `quota_znodes`.
+Each holds {"version":1,"config":{…}}. A sequential znode under /config/changes announces every change, here in one
+transaction with the write, so that none stays unannounced; Kafka makes them one after the other.
 """
 
 import logging
@@ -89,11 +87,11 @@ class ConfigStore:
         by: Requester = CONTROLLER,  # noqa: ARG002 - Kafka's znodes do not say who has changed them
     ) -> None:
         """Reads, changes, writes (compare-and-set) and announces. Passes on what `change` raises. An entity that is
-        left without configs keeps its znode unless `removal` says how it goes, in the same transaction.
+        left without configs keeps its znode unless `removal` says how it goes, in the same transaction. Raises as
+        `ZooKeeper.transact`.
 
-        It waits for a lost connection while the session lives: raises as `ZooKeeper.transact`. It announces even if
-        nothing changes, as Kafka does (AdminZkClient.changeEntityConfig): brokers keep the configs of a deleted topic,
-        and the announcement makes them read again.
+        It announces even if nothing changes, as Kafka does (AdminZkClient.changeEntityConfig): brokers keep the configs
+        of a deleted topic, and the announcement makes them read again.
         """
         entity = entity_path(entity_type, name)
         path = znode_paths.config(entity)

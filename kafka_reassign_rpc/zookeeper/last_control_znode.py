@@ -63,10 +63,8 @@ async def read(zk: ZooKeeper) -> LastControl | str | None:
 
 
 async def mark_kraft(zk: ZooKeeper) -> None:
-    """Writes into the mark, while nobody of ours is the controller, that a KRaft controller is. Raises ZkError.
-
-    A server of ours that was elected meanwhile has written the mark: then its write counts.
-    """
+    """Writes into the mark that a KRaft controller controls. Raises ZkError. If a server of ours was elected meanwhile,
+    its write of the mark counts."""
     try:
         with suppress(NoNode, BadVersion, BadZnode):
             data, stat = await zk.get(PATH)

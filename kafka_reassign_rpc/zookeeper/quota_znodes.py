@@ -73,8 +73,8 @@ class QuotaStore:
     async def _removal(self, entity: QuotaEntity, stat: Stat | None) -> list[Op] | None:
         """Returns how the znode of an entity without configs goes; None keeps it, for a user whose clients have quotas.
 
-        With the last client of a user the parent of the clients goes, and with that a user without configs. ZooKeeper
-        deletes nothing that has changed or got children since. Source: AdminZkClient.tryCleanQuotaNodes.
+        With its last client a user's parent of clients goes, and with that a user without configs. ZooKeeper deletes
+        nothing that has changed or got children since. Source: AdminZkClient.tryCleanQuotaNodes.
         """
         if stat is None:
             return []
@@ -95,8 +95,8 @@ class QuotaStore:
     async def get_all(
         self, shape: tuple[str, ...], exact: Mapping[str, str | None]
     ) -> dict[QuotaEntity, Mapping[str, str]]:
-        """The configs of the entities with these types, and with the names that `exact` gives for some of them. A
-        malformed znode is logged and left out."""
+        """Of these types, and with the names that `exact` gives for some of them. A malformed znode is logged and left
+        out."""
         return await self.get_many(await self.entities(shape, exact))
 
     async def entities(self, shape: tuple[str, ...], exact: Mapping[str, str | None]) -> list[QuotaEntity]:

@@ -2,8 +2,8 @@
 
     {"version":1,"assignments":{"my-topic":{"0":[1,2,3]},"your-topic":{"3":[4,5,6]}},"legacy":false}
 
-Operators write it by hand as often as tools do. So an error in one target is reported for that target alone; BadZnode
-is raised only if nothing of the content can be read, or too many targets are malformed.
+Operators write it by hand as often as tools do. So an error is reported for its target alone; BadZnode is raised only
+if nothing can be read, or too many targets are malformed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

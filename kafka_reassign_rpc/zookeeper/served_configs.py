@@ -1,5 +1,5 @@
 """Dynamic configs and quotas as clients read and change them here, with the events of changes. A lost connection to
-ZooKeeper is waited for while its session lives; without a session clients are told so."""
+ZooKeeper is waited for while its session lives."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -31,8 +31,8 @@ def unrecorded(_events: Iterable[Event]) -> None:
 class ServedConfigs:
     """The `ConfigPort` of the server process and of simulated brokers.
 
-    Raises BrokerNotAvailable without a session with ZooKeeper, and InvalidConfig if its content cannot be read. After
-    an `alter` in which the session ends, the change may have been made or not: repeating it does no harm.
+    Raises BrokerNotAvailable without a session with ZooKeeper, and InvalidConfig if its content cannot be read. If the
+    session ends in an `alter`, the change may have been made: repeating it does no harm.
     """
 
     def __init__(self, store: ConfigStore, record: Record = unrecorded) -> None:

@@ -1,8 +1,8 @@
 """One TCP connection to one ZooKeeper server: aiozk's Connection, with its open ends closed.
 
 aiozk opens a second connection for `srvr`, takes a closed connection for a silent one, and can spin or block on a frame
-that is cut short. Here the caller's timeout bounds every step, and every loss ends up in `drop`: each call that waits
-for an answer gets Unknown, each call that waits to be sent gets NotSent.
+that is cut short. Here the caller's timeout bounds every step, and every loss ends up in `drop`: calls that wait for an
+answer get Unknown, those that wait to be sent get NotSent.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""The contents of Kafka's znodes but those of topics: a pair of functions for each kind, from bytes to values and back.
+"""The contents of Kafka's znodes but those of topics. Formats: kafka.zk.ZkData (Kafka 3.9); failed brokers: KIP-46.
 
 A `decode_*` function raises BadZnode with the path, and no other error, for content that Kafka would not have written;
-the caller goes on without that znode. Formats: kafka.zk.ZkData (Kafka 3.9); failed brokers: KIP-46.
+the caller goes on without that znode.
 """
 
 from collections.abc import Mapping, Sequence

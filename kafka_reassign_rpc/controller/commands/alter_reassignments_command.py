@@ -15,11 +15,11 @@ from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_parti
 
 
 class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
-    """If a lost commit has carried a partition's change out, the answer is that of the first decision. (Otherwise a
-    cancel would answer that nothing is in progress.)
+    """If a lost commit has carried a partition's change out, the first decision's answer holds. (Otherwise a cancel
+    would answer that nothing is in progress.)
 
-    A target that the caps do not allow yet joins the end of the queue. Every target of a request for the queue joins
-    it, even while reassignments are disabled or brokers of the target are not alive.
+    A target that the caps do not allow yet joins the end of the queue. One of a request for the queue joins it even
+    while reassignments are disabled or brokers of the target are not alive.
     """
 
     def __init__(self, request: AlterReassignments, by: Requester = CONTROLLER) -> None:

@@ -27,8 +27,8 @@ class Approval(NamedTuple):
 
 
 class ApproveRepairs(Command[Approval]):
-    """`brokers` None: all that wait for approval. The brake holds for this order too. After a lost commit what the lost
-    one has approved counts as approved, and for the rest the brake is asked again."""
+    """`brokers` None: all that wait for approval. The brake holds for this order too. What a lost commit has approved
+    counts as approved; for the rest the brake is asked again."""
 
     def __init__(self, brokers: Collection[int] | None, started_with: HealingSettings, by: Requester) -> None:
         super().__init__()

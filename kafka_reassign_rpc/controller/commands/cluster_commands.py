@@ -42,8 +42,7 @@ class Barrier(Command[None]):
 
 def _forget_failures_of_registered(work: Round, joined: Collection[int] = ()) -> None:
     """A broker that is back has not failed, nor has one of `joined`, which may be lost again by now: that is a new
-    failure with its own time. The healer's next diagnosis may be too late to see that the broker was back: it makes
-    none while it plans."""
+    failure with its own time. The healer may see it too late: it diagnoses nothing while it plans."""
     for broker in sorted(work.view.failures().keys() & (work.view.cluster.brokers.keys() | joined)):
         work.view.forget_failure(broker)
         work.view.report(Event(catalogue.HEAL_OVER, broker=broker, reason="it is back"))
@@ -164,8 +163,8 @@ def _adapt_all(work: Round, down: Collection[int]) -> Iterator[None]:
 
 
 class StatesRead(Command[None]):
-    """States of partitions that brokers have written by themselves (inter.broker.protocol.version < 2.7). `changed` is
-    called with the partitions that have changed, once the decisions about them are durable."""
+    """States that brokers have written by themselves (inter.broker.protocol.version < 2.7). `changed` is called with
+    the partitions that have changed, once the decisions are durable."""
 
     def __init__(
         self, states: Mapping[TopicPartition, LoadedState], changed: Callable[[Sequence[TopicPartition]], None]

@@ -1,8 +1,5 @@
-"""Commands and rounds: a command decides on the round's view, and gets its answer once the round is durable.
-
-What it has read, or was reported to it, it first hands over as facts (`core.writers.facts`). Its decision only reads
-the cluster.
-"""
+"""A command decides on the round's view, and gets its answer once the round is durable. What it has read, or was
+reported to it, it first hands over as facts (`core.writers.facts`). Its decision only reads the cluster."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -40,9 +37,9 @@ def change_each(
 
 
 def give_topic_id(work: "Round", name: str) -> None:
-    """Gives an id to a topic that has none (KIP-516; Kafka: KafkaController.processTopicIds): a cluster before 2.8, or
-    a tool that writes to ZooKeeper, has created it. One that had an id before its znode vanished keeps it: brokers
-    would refuse their own logs under another one."""
+    """KIP-516; Kafka: KafkaController.processTopicIds. A topic of a cluster before 2.8, or of a tool that writes to
+    ZooKeeper, has none. One that had an id before its znode vanished keeps it: brokers would refuse their own logs
+    under another one."""
     topic = work.view.topic(name)
     if topic is not None and topic.id is None and name not in work.refused:
         former = work.view.cluster.soft.former.id_of(name)
@@ -56,12 +53,8 @@ def vanished(topic: str, count: int) -> Event:
 
 
 class Round:
-    """One turn of the loop over the queued commands, which share its view.
-
-    refused   topics whose znode has no room for this round's changes, with the reason: a command that changes their
-              assignment answers with it instead
-    settings  the server's settings for every new move
-    """
+    """The queued commands of one turn share its view. `refused`: topics whose znode has no room for this round's
+    changes, with the reason: a command that changes their assignment answers with it instead."""
 
     def __init__(
         self, view: RoundView, refused: dict[str, KafkaError], settings: ReassignmentSettings = DEFAULT_SETTINGS
@@ -109,9 +102,8 @@ class Round:
 
 
 class Command(Generic[Answer]):
-    """After a lost commit `decide` runs again for the same command, on the state as read again. `learn` does not: what
-    was read again is newer than its facts, and what was reported outlives a reload. `by` is who asked for the
-    command."""
+    """After a lost commit `decide` runs again on the state as read again. `learn` does not: what was read again is
+    newer than its facts, and what was reported outlives a reload. `by` is who asked for the command."""
 
     by: Requester = CONTROLLER
 

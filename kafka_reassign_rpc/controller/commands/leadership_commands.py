@@ -1,7 +1,5 @@
-"""Commands that change leaders and ISRs: elections, AlterPartition, controlled shutdown, failed log dirs.
-
-`core.leadership` decides; the commands apply its decisions to many partitions, slice by slice.
-"""
+"""Elections, AlterPartition, controlled shutdown, failed log dirs: commands apply the decisions of `core.leadership` to
+many partitions, slice by slice."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -28,8 +26,8 @@ LONGEST_NAME = 249
 
 
 class ElectLeadersCommand(Command[Sequence[ItemResult]]):
-    """For the named partitions or for all. (api/ removes those that needed no election from the answer for all.) After
-    a lost commit a partition that has the elected leader by now got it from there."""
+    """For the named partitions or for all. (api/ leaves those out of all that needed none.) After a lost commit a
+    partition that has the elected leader by now got it from there."""
 
     def __init__(
         self, partitions: Sequence[TopicPartition] | None, *, unclean: bool, by: Requester = CONTROLLER

@@ -24,7 +24,7 @@ def count_lost(work: Round) -> Generator[None, None, LostReplicas]:
 
 
 def brake_waiting_repairs(work: Round) -> Iterator[None]:
-    """Brokers have come or gone. If repairs wait, the brake must know it before the next of their moves may start. The
-    healer's next diagnosis may be late: it makes none while it plans."""
+    """If repairs wait, the brake must know of brokers that have come or gone before the next of their moves may start:
+    the healer diagnoses nothing while it plans."""
     if work.view.cluster.queue.routes[HEAL] or work.view.queue.appended:
         yield from count_lost(work)

@@ -86,8 +86,8 @@ class TimePassed(Command[None]):
 
 
 class QueueZnodesRead(Command[None]):
-    """The root znodes of the queues. This controller may have created a root since that was absent in the read. The
-    next write finds out: if the root is really gone, the write fails and everything is read again."""
+    """This controller may have created a root since that was absent in the read. If it is really gone, the next write
+    fails and everything is read again."""
 
     def __init__(self, roots: Sequence[QueueRootRead]) -> None:
         super().__init__()

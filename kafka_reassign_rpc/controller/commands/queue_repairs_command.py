@@ -44,8 +44,8 @@ class PreparedRepair(NamedTuple):
 
 
 class QueuedRepair(NamedTuple):
-    """held_back  why nothing of it joined the queue, or None
-    moves      the moves that are in the queue now, in the order of the plan
+    """held_back  why nothing of it joined the queue
+    moves      those in the queue now, in the order of the plan
     left_out   the partitions that the planner or the queue did not take
     """
 
@@ -105,8 +105,8 @@ class QueueRepairs(Command[QueuedRepair]):
             self.answer(QueuedRepair(self._held_back))
 
     def _still_gone(self, work: Round) -> frozenset[int]:
-        """Those to heal that have been gone all the time: a bounce during planning ends a failure too. After a lost
-        commit this very repair may be why the failures are forgotten."""
+        """Those that have been gone all the time: a bounce during planning ends a failure too. After a lost commit this
+        very repair may be why the failures are forgotten."""
         brokers = work.view.cluster.brokers.keys()
         gone = (work.view.failures().keys() | self._emptied) - brokers
         in_part = (work.view.log_dir_failures().keys() | self._emptied) & brokers

@@ -1,4 +1,4 @@
-"""Commands about KIP-236's znodes: the batch in `/admin/reassign_partitions`, its cancel, `/admin/reassign_cancel`.
+"""The batch in `/admin/reassign_partitions`, its cancel, `/admin/reassign_cancel` (KIP-236).
 
 `core.znode_routes.reassign_partitions` decides about one entry. The commands do that slice by slice, within the room
 that the znode has left: original replicas make it longer, so some entries wait until others have left.
@@ -23,8 +23,8 @@ from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes, ZnodeP
 def process_batch_and_queue(work: Round, held: Held | None = None) -> Iterator[None]:
     """`held`: entries that would start join the queue as held.
 
-    A batch that is being cancelled comes before the queue: its rollback makes room in flight. Otherwise the queue comes
-    first: its moves have waited longer, and requests that go before the batch may be among them.
+    A batch that is being cancelled comes before the queue: its rollback makes room in flight. Otherwise it comes after
+    it: moves of the queue have waited longer, and requests that go before the batch may be among them.
     """
     cluster, changes = work.view.cluster, work.view.batch
     batch, cancel = cluster.batch, cluster.cancel_all
@@ -139,8 +139,8 @@ def _roll_back(work: Round, batch: BatchZnode) -> Iterator[None]:
 
 
 def _roll_back_legacy_requests(work: Round, entries: Mapping[TopicPartition, BatchEntry]) -> Iterator[None]:
-    """Rolls back the moves of request znodes with `"legacy":true`, and withdraws those that wait. They have no entry in
-    the batch, unless somebody has made one; their records have the original replicas."""
+    """Also withdraws those that wait. They have no entry in the batch, unless somebody has made one; their records have
+    the original replicas."""
     for name in _moving(work):
         partition = work.view.get(*name)
         if partition is not None and partition.is_moving and partition.move is not None and partition.move.legacy:
@@ -187,8 +187,7 @@ def _roll_back_move(work: Round, name: TopicPartition, entry: BatchEntry) -> rea
 
 
 class ProcessBatchAndQueue(Command[None]):
-    """Something has changed that entries may wait for. `topics`: queued moves of these are decided again even if they
-    were known to wait."""
+    """`topics`: their queued moves are decided again even if they were known to wait."""
 
     def __init__(self, topics: Collection[str] = ()) -> None:
         super().__init__()

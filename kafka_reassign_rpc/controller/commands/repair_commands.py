@@ -1,7 +1,5 @@
 """The diagnosis of self-healing (KIP-46): finds failed brokers, and withdraws repairs that are no longer needed.
-
-`core.healing.failed_brokers` decides which broker is healed and when; the planner decides where its replicas go.
-"""
+`core.healing.failed_brokers` decides which broker is healed and when."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -94,10 +92,10 @@ class FailedBrokersReport(msgspec.Struct, frozen=True):
 
 class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
     """Records new failures, forgets past ones, withdraws repairs that are no longer needed. Repairs that wait or move
-    follow `self.healing.throttle`.
+    follow `self.healing.throttle`. The answer says what to heal now.
 
-    The answer says what to heal now. `ordered` are brokers that an operator wants healed at once; `described` is what
-    brokers with offline replicas say about their log dirs. One that has not been asked is not judged yet.
+    `ordered` are brokers that an operator wants healed at once; `described` is what brokers with offline replicas say
+    about their log dirs. One that has not been asked is not judged yet.
     """
 
     def __init__(

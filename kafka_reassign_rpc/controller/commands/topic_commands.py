@@ -1,7 +1,5 @@
-"""Commands about whole topics: clients create, grow or delete them; in ZooKeeper they appear, change or vanish.
-
-After a lost commit a client's command is decided again. What its first decision has done is answered as done.
-"""
+"""Commands about whole topics: clients create, grow or delete them; in ZooKeeper they appear, change or vanish. After a
+lost commit, what a client's command has done is answered as done."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from random import Random
@@ -315,8 +313,7 @@ def _partitions(cluster: Cluster, names: Iterable[str]) -> Iterator[TopicPartiti
 
 
 class TopicsVanished(Command[None]):
-    """This controller or somebody else has deleted their znodes. `topics` has their `Topic.created` by name: by now
-    another topic may have that name."""
+    """`topics` has their `Topic.created` by name: by now another topic may have that name."""
 
     def __init__(self, topics: Mapping[str, int]) -> None:
         super().__init__()

@@ -41,8 +41,8 @@ STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 4, 5
 class _Registration:
     """settings    those of `broker_settings.ASKED` that the broker has answered
     of_topics   what it has answered about the configs of topics
-    tried       whether the first attempt to ask it is over, successful or not
-    refuses     whether it has refused to tell its settings
+    tried       the first attempt to ask it is over, successful or not
+    refuses     it does not tell its settings
     """
 
     def __init__(self, broker: Broker, task: asyncio.Task[None]) -> None:
@@ -63,7 +63,7 @@ _NOTHING = _Answer()
 
 class BrokerSurvey:
     """own         the settings that the operator gives this server, by Kafka's names
-    refuses     whether this server refuses what a policy of the brokers would have to check
+    refuses     this server refuses what a policy of the brokers would have to check
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class BrokerSurvey:
     def versions(self) -> Iterable[Versions]:
         """The API versions that clients may count on, each set once.
 
-        A broker that is away, or has come back and has not answered again, counts as before: clients keep the versions
+        A broker that is away, or has not answered again since it came back, counts as before: clients keep the versions
         that they have learnt. One that has never answered counts as the oldest supported one; before the first
         `set_brokers` there may be such brokers. A cluster that has had no broker counts as one of the newest.
         """

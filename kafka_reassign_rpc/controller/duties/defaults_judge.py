@@ -122,7 +122,7 @@ def decide(verdicts: Sequence[Verdict]) -> None:
 
 
 def _answer(broker: int, refusal: Refusal, *, alone: bool) -> KafkaError:
-    """The broker's own code and message, with its id if not all refuse, and with what already stands in the way."""
+    """The broker's own code and message, with what already stands in the way."""
     text = f"Broker {broker}: {refusal.error}" if alone else str(refusal.error)
     if refusal.standing:
         named = ", ".join(list(refusal.culprits)[:SHOWN])

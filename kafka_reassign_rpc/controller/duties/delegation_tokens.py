@@ -1,8 +1,6 @@
-"""Removes expired delegation tokens. Kafka: DelegationTokenManager.expireTokens, which the controller runs.
-
-Brokers create and renew tokens themselves, and let nobody in with an expired one. A token that is renewed during its
-removal stays: the removal holds for one version of its znode.
-"""
+"""Removes expired delegation tokens. Kafka: DelegationTokenManager.expireTokens, which the controller runs. Brokers let
+nobody in with an expired one. A token that is renewed meanwhile stays: the removal holds for one version of its
+znode."""
 
 import asyncio
 import logging

@@ -1,8 +1,8 @@
-"""`/feature`: the finalized features of the cluster (KIP-584). Kafka: KafkaController.maybeSetupFeatureVersioning.
+"""`/feature`: the finalized features of the cluster (KIP-584), in ZooKeeper mode none. Kafka:
+KafkaController.maybeSetupFeatureVersioning.
 
-In ZooKeeper mode no broker supports a feature, so the set is empty. A znode that exists stays as it is; garbage is
-logged, since a controller of Kafka fails at it. A new one is written in version 1: brokers before 3.3 read no other,
-and a later controller of Kafka rewrites it at its failover.
+A znode that exists stays as it is; garbage is logged, since a controller of Kafka fails at it. A new one is written in
+version 1: brokers before 3.3 read no other, and a later controller of Kafka rewrites it at its failover.
 """
 
 import logging

@@ -1,8 +1,6 @@
-"""Keeps the mark of the last control: who comes after others have controlled the cluster knows for how long.
-
-It is first written when a term's failover is durable, so that a server which dies before leaves the decision about the
-waiting moves to the next one.
-"""
+"""Keeps the mark of the last control: who comes after others have controlled the cluster knows for how long. It is
+first written when a failover is durable: a server that dies before leaves the decision about the waiting moves to the
+next."""
 
 import asyncio
 import logging

@@ -16,7 +16,7 @@ from kafka_reassign_rpc.core.state.cluster import Broker
 
 class LearntSettings:
     """changed         called when others are in force, with the former `delete.topic.enable`
-    deletion_known  set once `delete.topic.enable` is known, and at the end of the term: nobody need wait any longer
+    deletion_known  set once `delete.topic.enable` is known, and at the end of the term
     """
 
     def __init__(

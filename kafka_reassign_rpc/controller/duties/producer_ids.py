@@ -40,7 +40,7 @@ class ProducerIds:
             return found
 
     async def allocate(self, broker_id: int) -> tuple[int, int]:
-        """Returns the first id and how many. Raises UnknownServerError when ids have run out, NotController while
+        """Returns the first id and how many. Raises UnknownServerError when ids have run out; NotController while
         ZooKeeper does not answer, and CoordinatorLoadInProgress while the last block cannot be read: then all ask
         again."""
         async with self._one_at_a_time:

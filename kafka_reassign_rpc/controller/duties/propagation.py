@@ -20,8 +20,8 @@ class Propagation:
         self._registered: Mapping[int, Broker] = {}
 
     def round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
-        """Topics that are gone are forgotten first, as others may have their names now; then come the brokers, since a
-        follower asks who its leader is."""
+        """Topics that are gone come first, as others may have their names now; then brokers, since a follower asks who
+        its leader is."""
         for gone in applied.deleted:
             yield from self._vanished(gone)
         if self._cluster.brokers != self._registered:
@@ -46,7 +46,7 @@ class Propagation:
         self._channels.flush()
 
     def topics_vanished(self, gone: Sequence[Topic]) -> Iterator[None]:
-        """Forgets these topics, which a reload has found gone: others may have their names soon.
+        """A reload has found them gone: others may have their names soon.
 
         Brokers that have registered meanwhile get a channel with the next durable round. One that has bounced would
         otherwise be told to lead what it has lost (KafkaController.processBrokerChange: failure before startup).
@@ -136,8 +136,7 @@ class Propagation:
         self._channels.flush()
 
     def _partitions(self, name: str) -> Iterator[tuple[int, Partition]]:
-        """Each as it is when its turn comes: rounds may change them while the caller pauses, and a former value must
-        not replace what they have marked."""
+        """Each as it is when its turn comes: a former value must not replace what rounds have marked meanwhile."""
         topic = self._cluster.topics.get(name)
         for index in () if topic is None else list(topic.partitions):
             value = self._cluster.get(name, index)

@@ -75,7 +75,6 @@ PLANNING = PlanOptions(lead_first=False, weights=GoalWeights(time=0.0))
 class Healer:
     """started_with    the server's settings; the cluster's dynamic configs go before them
     sample          asks brokers for the sizes of their replicas
-    throughput      observed replication throughput
     ask             asks brokers which of their log dirs have failed
     """
 
@@ -149,8 +148,8 @@ class Healer:
         return self._pause(found)
 
     async def ask_for_sizes(self) -> None:
-        """What the replicas of lost brokers take: at once for one that is newly lost, then from time to time while
-        somebody looks."""
+        """Of the replicas of lost brokers: at once for one that is newly lost, then from time to time while somebody
+        looks."""
         found = self._last_report
         lost = frozenset() if found is None else frozenset(found.lost) | {one.broker for one in found.repairs}
         at, before = self._sized
@@ -181,11 +180,11 @@ class Healer:
         return healing_answers.status_of(cluster, found, costs, problems)
 
     async def heal(self, broker: int, by: Requester, *, dry_run: bool, as_known: bool = False) -> Repair:
-        """Heals a failed broker now, as an operator wants, or shows the plan for it.
+        """As an operator wants; a dry run shows the plan.
 
         as_known  a dry run that waits for no store: it plans from what was last diagnosed
 
-        Raises InvalidRequest if it is not lost, PolicyViolation if something holds repairs back.
+        Raises InvalidRequest if the broker is not lost, PolicyViolation if something holds repairs back.
         """
         if broker in self._loop.cluster.brokers and broker not in self._loop.cluster.failed_log_dirs:
             raise InvalidRequest(f"Broker {broker} is registered: there is nothing to heal.")
@@ -319,7 +318,7 @@ def _free(topics: list[PlannerTopic]) -> Iterator[None]:
 
 class _Coming(NamedTuple):
     """What moves, waiting or not, have yet to copy to each broker: bytes, and replicas of unknown size. The copied part
-    of a replica counts as well: brokers are asked only for the sizes of leaders."""
+    counts as well: brokers are asked only for the sizes of leaders."""
 
     bytes: Counter[int]
     unknown: Counter[int]

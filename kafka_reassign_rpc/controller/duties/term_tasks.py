@@ -17,7 +17,7 @@ MOVED = "another server is the controller, or may be"
 
 
 class Duty(NamedTuple):
-    """run         works until it is cancelled; what it raises ends the term
+    """run         what it raises ends the term
     stop        called first at the end of the term, whether `run` has begun or not: nobody may wait for the duty
     at_once     it begins with the loop, and not only after the failover
     """

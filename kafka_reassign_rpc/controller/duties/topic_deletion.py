@@ -27,7 +27,7 @@ def _key(topic: Topic) -> _Key:
 
 
 class TopicDeletions:
-    """Counts the confirmations of one term. A new controller starts from zero: a second StopReplica does no harm.
+    """A new controller starts from zero: a second StopReplica does no harm.
 
     due     called with a topic when its last replica is deleted: its removal begins
     own_id  this server's broker id: nobody waits for replicas that others have placed there

@@ -8,7 +8,7 @@ _CURE = "give it theirs, or let anybody do everything here by --broker-authorize
 
 class BrokersDoor:
     """`acls_exist`: whether ZooKeeper has a place for ACLs, which AclAuthorizer makes as it starts. It decides if no
-    broker has answered in the time for that: brokers that are away may have an authorizer."""
+    broker answers in time: brokers that are away may have an authorizer."""
 
     def __init__(self, survey: BrokerSurvey) -> None:
         self._survey = survey
@@ -16,7 +16,7 @@ class BrokersDoor:
 
     @property
     def is_open(self) -> bool:
-        """Whether a broker has said that it has no authorizer, and none that it has one; or nobody says anything."""
+        """A broker has said that it has no authorizer, and none that it has one; or nobody says anything."""
         said = self._survey.lets_anybody_in
         return not self.acls_exist and self._survey.had_time_to_say if said is None else said
 

@@ -52,7 +52,7 @@ class ServerRegistration:
 
     async def check_free(self) -> None:
         """Takes this id. Raises IdOfBroker if a broker has it, and BrokerIdTaken if a server has it that accepts
-        connections. The session of a killed server lives on for a while: `ensure` fails until it ends."""
+        connections. While the session of a killed server lives on, `ensure` fails."""
         await self.check_no_broker([self._id] if await self._zk.exists(znode_paths.broker(self._id)) else ())
         await self._check_no_server()
         await self._check_no_replicas()

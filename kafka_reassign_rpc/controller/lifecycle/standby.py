@@ -24,8 +24,8 @@ class Known(Protocol):
 class Standby:
     """The supervisor calls `refresh` whenever the controller or the brokers change, and `remember` at each term.
 
-    What a term knew last holds until ZooKeeper has been read again, as brokers keep what they know. A client that gets
-    an empty list of brokers drops all that it knew, and librdkafka then never finds one again.
+    What a term knew last holds until ZooKeeper has been read again, as brokers keep what they know: with an empty list
+    of brokers a client drops all that it knew, and librdkafka then never finds one again.
     """
 
     def __init__(self, zk: ZooKeeper) -> None:

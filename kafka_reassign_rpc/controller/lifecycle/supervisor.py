@@ -165,7 +165,7 @@ class Supervisor:
 
     async def resign(self) -> None:
         """Begins to end `run`, and gives the controllership back: another server is elected at once. If the deletion of
-        `/controller` is refused or gets no answer, the end of the session, which follows, deletes it."""
+        `/controller` fails, the end of the session, which follows, deletes it."""
         if self._running is None:
             return
         await self._service.finish(FINISH_S)
@@ -179,8 +179,8 @@ class Supervisor:
             log.info("the controllership ends with the session (%s)", error or "ZooKeeper does not answer")
 
     async def _take_part(self) -> bool:
-        """Finds the controller; if there is none, becomes it, and stays it as long as possible. Returns whether there
-        is nothing to do until something changes."""
+        """Finds the controller; if there is none, becomes it. Returns whether there is nothing to do until something
+        changes."""
         while True:
             owner = await self._standby.refresh()
             self._is_cut_off = False

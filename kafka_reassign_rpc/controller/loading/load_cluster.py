@@ -182,10 +182,7 @@ async def read_failures(
     zk: ZooKeeper, parent: str, decode: Callable[[bytes, str], T], made: Callable[[int], T]
 ) -> tuple[dict[int, T], frozenset[int]]:
     """What failed of which broker, with the time of first notice (ms since 1970), and brokers whose znode cannot be
-    deleted.
-
-    made    what counts if a znode cannot be decoded; its argument is the creation time of the znode
-    """
+    deleted. `made` stands for a znode that cannot be decoded; its argument is the znode's creation time."""
     places = []
     for name in await children(zk, parent):
         path = f"{parent}/{name}"

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RA
 
 
 class ClusterFigures(NamedTuple):
-    """Figures of the controller; a standby has the defaults.
+    """A standby has the defaults.
 
     throttles   rates of each live broker as leader and as follower, where they are known; None: there is none
     copied      bytes that moves have copied to each live broker, and from it; None: it is not known who leads

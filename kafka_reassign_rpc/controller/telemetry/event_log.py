@@ -48,7 +48,6 @@ _OWN_NAME = re.compile(rf"lock|\.?{re.escape(POSITIONS)}(?:\.[0-9]+)?|(?:events|
 class EventLogPage(NamedTuple):
     """Events as JSON, in the order of their numbers.
 
-    next_seq      the number to go on from
     oldest_seq    from this number on no decision was deleted
     complete_seq  from this number on no refusal was deleted either
     """
@@ -68,12 +67,8 @@ class EventsLost(OSError):
 
 
 class EventLog:
-    """Call `open` first. All methods raise OSError as the system does.
-
-    files          how many files of decisions are kept
-    refusal_files  how many files of refusals are kept
-    group_read     whether the group of the files may read them too
-    """
+    """Call `open` first. All methods raise OSError as the system does. `files` of decisions are kept, and
+    `refusal_files`; `group_read`: their group may read them too."""
 
     def __init__(
         self,

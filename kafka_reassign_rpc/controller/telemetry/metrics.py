@@ -1,7 +1,6 @@
 """What a server shows of itself over HTTP: metrics in Prometheus' format, its health, and whether it is ready.
 
-Events and durations are counted as they happen. Gauges are read at each scrape, which never walks over partitions: the
-cluster knows how many of them move. `metric_catalogue` has the names.
+Events and durations are counted as they happen. Gauges are read at each scrape, which never walks over partitions.
 """
 
 import platform

@@ -1,7 +1,7 @@
 """How many refusals a second the event log and standard error take: anybody can cause as many as he likes.
 
-Each address may have a number at once, and some more each second; so may all together. Refusals of znodes, which nobody
-without rights in ZooKeeper can cause, have a limit of their own. Pure: the caller passes the time in.
+Each address may have a number at once, and some more each second; so may all together. Refusals of znodes, which only
+somebody with rights in ZooKeeper can cause, have their own. Pure: the caller passes the time in.
 """
 
 from collections import Counter

@@ -21,9 +21,7 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 300.0
 
 
 class Receiver:
-    """sender   whose notifications they are, as far as that is known
-    positions_changed  is called once events were taken or dropped
-    """
+    """`positions_changed` is called once events were taken or dropped."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """`/admin/preferred_replica_election`, which Kafka 2.x's election tool creates.
 
-The preferred replicas of the partitions that it names become leaders if they are in sync; then the znode is deleted. A
-partition without its preferred leader is reported, and so is a znode that cannot be decoded. Source:
+The preferred replicas of its partitions become leaders if they are in sync; then the znode is deleted. A partition
+without its preferred leader is reported, and so is a znode that cannot be decoded. Source:
 KafkaController.processReplicaLeaderElection with the trigger ZkTriggered.
 """
 

@@ -238,8 +238,8 @@ class ZooKeeperWatches:
 
     async def up_to_date(self) -> None:
         """Waits until the loop knows every config, setting and znode of KIP-236 that changed before this call: so
-        `/admin/reassign_cancel` holds from the moment that its creator knows it exists. It waits for a lost connection,
-        and ends early with the term."""
+        `/admin/reassign_cancel` holds as soon as its creator knows it exists. Waits for a lost connection, and ends
+        early with the term."""
         with suppress(ZkError):  # without a session this server will write nothing either
             await self._zk.reading(partial(self._zk.sync, znode_paths.ADMIN))
         if self._known < self._fired:

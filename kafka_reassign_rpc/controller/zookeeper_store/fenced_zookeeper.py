@@ -1,8 +1,7 @@
 """ZooKeeper as one elected controller sees it: every write is fenced, every call is repeated over a lost connection.
 
 Every transaction checks that `/controller_epoch` has the version of this server's election, and is bound to the session
-that won it: a controller that was replaced without noticing cannot write. Receipts (`zookeeper.transactions`) tell
-which transactions were carried out.
+that won it: a controller that was replaced without noticing cannot write.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence

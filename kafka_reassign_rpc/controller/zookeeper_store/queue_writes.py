@@ -1,8 +1,7 @@
 """The writes of KIP-236's queue, as phases A and D of `controller.zookeeper_store.znode_writes`.
 
-Moves that join the queue are written before those that they replace leave it; one that has started leaves it last.
-Every write replaces a whole part, so parts are short, and a long part of an operator is cut into short ones before
-anything leaves it.
+Moves that join the queue are written before those that they replace leave it. Every write replaces a whole part, so
+parts are short, and a long part of an operator is cut into short ones before anything leaves it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

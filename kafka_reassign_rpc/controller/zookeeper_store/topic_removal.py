@@ -1,8 +1,8 @@
 """Removes what is left in ZooKeeper of topics that are gone: their znodes, and marks of deletions that no topic has.
 
-The znode of a topic and the mark of its deletion go in one transaction, the last. So a controller that dies at any time
-leaves a topic with its mark, which the next one deletes, or neither. Every transaction checks both: the topic is the
-one whose replicas were deleted, and nobody has changed it.
+Topic and mark go in one transaction, the last: a controller that dies at any time leaves a topic with its mark, which
+the next one deletes, or neither. Every transaction checks that the topic is the one whose replicas were deleted, and
+that nobody has changed either.
 """
 
 from collections.abc import Collection
@@ -17,8 +17,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 
 async def remove_topic(zk: ZooKeeper, store: FencedZooKeeper, topic: Topic) -> None:
-    """Removes move records, partitions, configs, topic, mark; nothing if the topic is gone, or another one has its
-    name.
+    """Nothing if the topic is gone, or another one has its name.
 
     A mark that somebody has removed by hand is created again, since a deletion goes on without it in Kafka too: the
     next controller has to know. Raises ControllerMoved, and ReloadNeeded if somebody else changes the znodes: then the
