@@ -45,7 +45,12 @@ TABLES = (
         "left_out",
         "`left_out/` of a plan has a row for each partition that the goal concerns and that cannot move.",
         LEFT_OUT_SCHEMA,
-        {**_PARTITION, "replicas": "its replicas in the snapshot", "reason": "why it cannot move, for people"},
+        {
+            **_PARTITION,
+            "replicas": "its replicas in the snapshot",
+            "reason": "why it cannot move, for people",
+            "bytes": "the size of one replica; null: unknown, or a plan of an earlier release",
+        },
     ),
     _Table(
         "moves of `plan disks`",

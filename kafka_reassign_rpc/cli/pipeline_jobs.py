@@ -8,7 +8,7 @@ import argparse
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from kafka_reassign_rpc.support.typed_commands import Connection
 if TYPE_CHECKING:
     from kafka_reassign_rpc.client import ReassignmentClient
     from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
+    from kafka_reassign_rpc.pipeline.plans.plan_summary import StayingFigures
 
 RAISED_AGAIN_S = 0.5
 """Seconds after which a SIGTERM that was swallowed ends the job all the same."""
@@ -159,7 +160,19 @@ def tell_verified(plan: object, broken: Sequence["RuleViolation"], moves: int) -
     return 1 if broken else 0
 
 
-def say_left_out(reason: str, count: int, of: str, first: Sequence[str]) -> None:
-    """`of`: what is counted; `first`: some of the names."""
+def say_left_out(reason: str, count: int, of: str, first: Sequence[str], copied: int | None = None) -> None:
+    """`of`: what is counted; `first`: some of the names; `copied`: their bytes."""
     named = ", ".join(first[:5]) + (", …" if count > 5 else "")
-    say(f"left out: {counted(count, of)}: {reason} ({named})")
+    say(f"left out: {counted(count, of)}{_of_size(copied)}: {reason} ({named})")
+
+
+def say_staying(staying: "Mapping[int, StayingFigures]") -> None:
+    """A line for each broker, where a plan empties several: of one, the line before says it."""
+    for broker, one in sorted(staying.items()) if len(staying) > 1 else ():
+        say(f"  {counted(one.replicas, 'replica', 'stay')} on broker {broker}{_of_size(one.bytes)}")
+
+
+def _of_size(copied: int | None) -> str:
+    from kafka_reassign_rpc.support.human_units import size
+
+    return f", {size(copied)}" if copied else ""

@@ -30,12 +30,12 @@ KINDS = {
     "expand": Kind(
         "give new brokers their share of the replicas",
         "expand --brokers 7,8 --max-bytes 2TB",
-        ("brokers", "tolerance", "until", "max-bytes"),
+        ("brokers", "tolerance", "max-bytes"),
     ),
     "rebalance": Kind(
         "even out bytes, replicas, leaders and rates",
         "rebalance --weight bytes=2 --tolerance 0.05",
-        ("racks", "tolerance", "until", "max-bytes"),
+        ("racks", "tolerance", "max-bytes"),
     ),
     "set-rf": Kind(
         "change the replication factor",
@@ -46,7 +46,7 @@ KINDS = {
     "combine": Kind(
         "heal, drain and expand in one plan, so that no byte is copied twice",
         "combine --drain 3 --heal 7 --expand 9",
-        ("parts", "tolerance", "until"),
+        ("parts", "tolerance"),
     ),
 }
 _WEIGHTS = (*MEASURES, "topic", "time", "topic_replicas", "topic_leaders")
@@ -144,14 +144,13 @@ def add_plan_arguments(parser: argparse.ArgumentParser, flags: tuple[str, ...]) 
 def _add_soft_goals(parser: argparse.ArgumentParser, flags: tuple[str, ...]) -> None:
     even = parser.add_argument_group("how even")
     if "tolerance" in flags:
-        even.add_argument(
+        either = even.add_mutually_exclusive_group()
+        either.add_argument(
             "--tolerance",
-            default=0.1,
             metavar="SHARE",
-            help="how far a broker may be from its target, as a share of it (default: %(default)s)",
+            help="how far a broker may be from its target, as a share of it (default: 0.1)",
         )
-    if "until" in flags:
-        even.add_argument(
+        either.add_argument(
             "--until",
             metavar="SHARE",
             help="as --tolerance; where a broker stays further from its target, the exit code is 5",
@@ -254,10 +253,12 @@ def job_of(arguments: argparse.Namespace) -> "PlanJob":
 
 
 def _tolerance(arguments: argparse.Namespace, default: float) -> float:
-    until = getattr(arguments, "until", None)
-    if until is not None:
-        return _checked("--until", share(0.001), until)
-    return _checked("--tolerance", share(0.001), getattr(arguments, "tolerance", default))
+    for flag in ("until", "tolerance"):
+        if (given := getattr(arguments, flag, None)) is not None:
+            if arguments.goal == "combine" and arguments.expand is None:
+                raise UsageError(f"--{flag} is about the brokers of --expand: give both")
+            return _checked(f"--{flag}", share(0.001), given)
+    return default
 
 
 def broker_ids(flag: str, text: str | None) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kafka_reassign_rpc.cli import plan_disks_command, plan_show_command
-from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say, say_left_out, tell_verified
+from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say, say_left_out, say_staying, tell_verified
 from kafka_reassign_rpc.cli.plan_arguments import KINDS, add_goal_arguments, add_plan_arguments, job_of, names_in
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
@@ -132,7 +132,8 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     for note in summary.notes:
         say(f"note: {note}")
     for left in summary.left_out:
-        say_left_out(left.reason, left.partitions, "partition", left.first)
+        say_left_out(left.reason, left.partitions, "partition", left.first, left.bytes)
+        say_staying(left.brokers)
     print("\n".join([summary_text(summary, job.out), *_first_moves(summary, job.out), f"  report    {report}"]))  # noqa: T201
     if not summary.complete:
         return INCOMPLETE

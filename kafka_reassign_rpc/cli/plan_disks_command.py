@@ -53,14 +53,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="BROKER:PATH",
         help="empty this log dir, such as 3:/data/2; may be repeated (default: even out)",
     )
+    either = parser.add_mutually_exclusive_group()
+    for flag, text in (
+        ("--tolerance", "how far a disk may be from its share, as a part of it (default: 0.1)"),
+        ("--until", "as --tolerance; where a disk stays further from its share, the exit code is 5"),
+    ):
+        either.add_argument(flag, metavar="SHARE", help=text)
     for flag, default, metavar, text in (
         ("--brokers", None, "4,5", "even out these brokers alone (default: all)"),
         ("--topics", None, "a,b", "only these topics, with patterns such as 'orders-*' (default: all topics)"),
         ("--exclude-topics", None, "a,b", "not these topics; patterns as of --topics"),
-        ("--tolerance", 0.1, "SHARE", "how far a disk may be from its share, as a part of it (default: %(default)s)"),
-        ("--until", None, "SHARE", "as --tolerance; where a disk stays further from its share, the exit code is 5"),
         ("--headroom", 0.05, "SHARE", "the part of each disk that the plan leaves free (default: %(default)s)"),
-        ("--max-bytes", -1, "BYTES", "copy at most so many bytes on each broker (default: no limit)"),
+        ("--max-bytes", None, "BYTES", "copy at most so many bytes on each broker (default: no limit)"),
         ("--max-moves-per-broker", 5, "N", "the most moves of a broker at a time (default: %(default)s)"),
         ("--max-moves-per-batch", 1000, "N", "the most moves of a batch file (default: %(default)s)"),
         ("--bandwidth", 100_000_000, "BYTES/S", "bytes per second that a broker copies between its disks "
@@ -92,17 +96,18 @@ def _request(arguments: argparse.Namespace) -> "DiskRequest":
         paths = empty.setdefault(_checked("--empty", whole(0, 2**31 - 1), broker), [])
         if path not in paths:
             paths.append(path)
-    if empty and (arguments.brokers or arguments.until is not None):
-        raise UsageError("--empty names its brokers and has no tolerance: leave out --brokers and --until")
-    tolerance = "--tolerance" if arguments.until is None else "--until"
-    given = arguments.tolerance if arguments.until is None else arguments.until
+    flag = "--tolerance" if arguments.until is None else "--until"
+    tolerance = arguments.tolerance if arguments.until is None else arguments.until
+    for name, given in (("--brokers", arguments.brokers), (flag, tolerance), ("--max-bytes", arguments.max_bytes)):
+        if empty and given is not None:
+            raise UsageError(f"--empty names its brokers, and moves all that is there: leave out {name}")
     return DiskRequest(
         brokers=list(broker_ids("--brokers", arguments.brokers)),
         topics=list(names_in("--topics", arguments.topics)),
         empty={broker: sorted(empty[broker]) for broker in sorted(empty)},
-        tolerance=_checked(tolerance, share(0.001), given),
+        tolerance=DiskRequest().tolerance if tolerance is None else _checked(flag, share(0.001), tolerance),
         headroom=_checked("--headroom", share(0.0), arguments.headroom),
-        max_bytes=_checked("--max-bytes", byte_count(-1), arguments.max_bytes),
+        max_bytes=-1 if arguments.max_bytes is None else _checked("--max-bytes", byte_count(-1), arguments.max_bytes),
         moves_per_broker=_checked("--max-moves-per-broker", whole(1), arguments.max_moves_per_broker),
         moves_per_batch=_checked("--max-moves-per-batch", whole(1), arguments.max_moves_per_batch),
     )

@@ -23,6 +23,7 @@ from kafka_reassign_rpc.planner.proposals.change_proposal import (
     load_changes,
 )
 from kafka_reassign_rpc.planner.proposals.forced_proposals import (
+    NO_ROOM,
     NO_SOURCE,
     NONE_OF_SOME,
     forced_change,
@@ -250,9 +251,8 @@ def _left_out(topic: str, partition: PlannerPartition, params: RoundParameters) 
     if not reason:
         return None
     told = with_goals(reason, partition.replicas, 0, params)
-    return LeftOut(
-        topic, partition.index, partition.replicas, told, missed=forced and not is_on_its_way(partition, params)
-    )
+    missed = forced and not is_on_its_way(partition, params)
+    return LeftOut(topic, partition.index, partition.replicas, told, missed, partition.bytes)
 
 
 def _why_not_forced(topic: str, partition: PlannerPartition, params: RoundParameters) -> str:
@@ -261,7 +261,7 @@ def _why_not_forced(topic: str, partition: PlannerPartition, params: RoundParame
         return forced
     if params.goal.to:
         return NONE_OF_SOME
-    return f"no broker has room for {params.size(partition)} more bytes" + others_cordoned(partition.replicas, params)
+    return NO_ROOM + others_cordoned(partition.replicas, params)
 
 
 def _why_not_balanced(partition: PlannerPartition, params: RoundParameters) -> str:

@@ -6,6 +6,7 @@ from itertools import combinations
 from kafka_reassign_rpc.core.cordon import listed
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
+from kafka_reassign_rpc.support.counted import agreeing, those
 from kafka_reassign_rpc.support.typed_commands import command
 
 _OPENS = "`kafka-reassign cordon` opens them"
@@ -30,7 +31,7 @@ def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOp
     if goal.heals_some:
         alive = [broker for broker in goal.brokers_of(GoalKind.HEAL) or () if broker in live]
         if alive:
-            raise PlanError(f"heal: broker {_listed(alive)} is live; drain empties a live broker")
+            raise PlanError(f"heal: {those(alive, verb='are')} live; drain empties a live broker")
     if goal.kind is GoalKind.SET_FACTOR:
         _check_factor(goal.factor, len(live))
     if goal.mends_racks:
@@ -45,7 +46,7 @@ def check_lost(goal: Goal, known: Collection[int]) -> None:
 def _require_known(kind: GoalKind, named: Collection[int], known: Collection[int]) -> None:
     unknown = [broker for broker in named if broker not in known]
     if unknown:
-        raise PlanError(f"{kind}: the snapshot has no broker {_listed(unknown)}")
+        raise PlanError(f"{kind}: the snapshot has no {those(unknown)}")
 
 
 def _why_closed(brokers: Mapping[int, PlannerBroker], closed: Collection[int]) -> str:
@@ -63,10 +64,12 @@ def _check_parts(goal: Goal, live: frozenset[int]) -> None:
     for one, other in combinations(goal.parts, 2):
         both = sorted({*goal.parts[one]} & {*goal.parts[other]})
         if both:
-            raise PlanError(f"combine: broker {_listed(both)} stands in --{one} and in --{other}: it can have one part")
+            stand = those(both, verb="stand")
+            each = "it" if len(both) == 1 else "each"
+            raise PlanError(f"combine: {stand} in --{one} and in --{other}: {each} can have one part")
     dead = [broker for broker in goal.drained if broker not in live]
     if dead:
-        raise PlanError(f"combine --drain: broker {_listed(dead)} is not live: --heal takes lost brokers")
+        raise PlanError(f"combine --drain: {those(dead, verb='are')} not live: --heal takes lost brokers")
 
 
 def _check_named(
@@ -77,10 +80,11 @@ def _check_named(
     _require_known(kind, named, brokers)
     dead = [broker for broker in named if broker not in live]
     if kind is GoalKind.EXPAND and dead:
-        raise PlanError(f"expand: broker {_listed(dead)} is not live")
+        raise PlanError(f"expand: {those(dead, verb='are')} not live")
     cordoned = [broker for broker in named if broker in live and brokers[broker].cordoned]
     if kind is GoalKind.EXPAND and cordoned:
-        raise PlanError(f"expand: broker {_listed(cordoned)} is cordoned and gets no replica: {_how_to_open(cordoned)}")
+        closed = f"{those(cordoned, verb='are')} cordoned and {agreeing(len(cordoned), 'get')} no replica"
+        raise PlanError(f"expand: {closed}: {_how_to_open(cordoned)}")
     if kind is GoalKind.DRAIN and live.issubset(named):
         raise PlanError("drain: no live broker would be left")
 
@@ -117,7 +121,3 @@ def _check_racks(goal: Goal, options: PlanOptions, in_racks: Collection[int], co
 
 def _how_to_open(brokers: Iterable[int]) -> str:
     return f"`{command('kafka-reassign cordon', '--uncordon', '--brokers', listed(brokers))}`"
-
-
-def _listed(brokers: Iterable[int]) -> str:
-    return ", ".join(map(str, brokers))

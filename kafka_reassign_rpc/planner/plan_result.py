@@ -5,6 +5,7 @@ from typing import NamedTuple
 import msgspec
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
+from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
 
 
 class PlannedMove(NamedTuple):
@@ -39,13 +40,16 @@ def sender_and_receivers(move: PlannedMove) -> tuple[int, tuple[int, ...], int]:
 
 
 class LeftOut(NamedTuple):
-    """`missed`: the goal forces a change of the partition, and no reassignment that runs or waits makes it."""
+    """missed    the goal forces a change of the partition, and no reassignment that runs or waits makes it
+    bytes     of one replica; UNKNOWN where the snapshot does not tell. No reason names them: equal ones are counted
+    """
 
     topic: str
     partition: int
     replicas: tuple[int, ...]
     reason: str
     missed: bool = False
+    bytes: int = UNKNOWN
 
 
 class PlannerSummary(msgspec.Struct, frozen=True):

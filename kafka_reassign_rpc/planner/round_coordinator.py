@@ -46,7 +46,7 @@ from kafka_reassign_rpc.planner.proposals.piecewise import Collects
 from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParameters, RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import TOTAL_COPIED, AcceptedSums, ProposedSums, Survey, Thresholds
 from kafka_reassign_rpc.planner.scheduling.time_budget import worth_first
-from kafka_reassign_rpc.support.counted import first_of
+from kafka_reassign_rpc.support.counted import agreeing, those
 from kafka_reassign_rpc.support.slices import finished
 
 _IDLE_ROUNDS = 4
@@ -155,7 +155,7 @@ class RoundCoordinator:
     def _note_unknown_disks(self) -> None:
         unknown = without_size([self._brokers[broker] for broker in self._remaining])
         if unknown and not self.options.broker_weights:
-            whose = "any broker" if len(unknown) == len(self._remaining) else f"brokers {first_of(unknown, 20)}"
+            whose = "any broker" if len(unknown) == len(self._remaining) else those(unknown)
             self.notes.append(f"the disks of {whose} are not known: all brokers count alike (--broker-weights)")
 
     def _make_targets(self, loads: dict[int, Load]) -> BrokerTargets:
@@ -175,9 +175,8 @@ class RoundCoordinator:
     def _set_racks(self) -> None:
         self._racks, without = racks_by_broker(self._brokers.values(), self._live)
         if without:
-            self.notes.append(
-                f"brokers {', '.join(map(str, without[:20]))} have no rack: the plan takes them for one more rack"
-            )
+            them = agreeing(len(without), "them")
+            self.notes.append(f"{those(without, verb='have')} no rack: the plan takes {them} for one more rack")
         sizes = count_by_rack(self._remaining - self._cordoned, self._racks)
         self._rack_rule = RackRule(self._racks, sizes, self._remaining & self._cordoned, self._failed)
 

@@ -1,6 +1,6 @@
 """Numbers with their nouns and verbs, in texts for people."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 ONE = {"": "", "do": "does", "are": "is", "were": "was", "go": "goes", "have": "has", "them": "it"}
 """Verbs of many -> of one, where that is not the verb with an s; and the pronoun."""
@@ -21,6 +21,11 @@ def plural(count: int, noun: str = "") -> str:
 def agreeing(count: int, verb: str) -> str:
     """Returns `is` for one where `are` stands for many."""
     return ONE.get(verb, f"{verb}s") if count == 1 else verb
+
+
+def those(names: Collection[int] | Collection[str], noun: str = "broker", verb: str = "", *, most: int = 20) -> str:
+    """Returns `broker 4`, `topics a, b and 7 more`; with a verb `broker 4 is` or `brokers 4, 5 are`."""
+    return f"{noun}{plural(len(names), noun)} {first_of(sorted(names), most)}{verb and ' '}{agreeing(len(names), verb)}"
 
 
 def first_of(names: Sequence[object], most: int, *, of: int | None = None, between: str = ", ") -> str:

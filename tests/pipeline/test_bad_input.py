@@ -73,10 +73,10 @@ def test_dp_2_a_plan_names_rows_with_missing_data_and_partitions_that_cannot_mov
     for line in (
         "note: 1 of 5 partitions have no known size: the plan assumes 10 bytes for each, the mean of the others",
         "note: no size is known of t-1",
-        "note: brokers 4 have no rack: the plan takes them for one more rack",
+        "note: broker 4 has no rack: the plan takes it for one more rack",
         "note: broker 9 holds replicas, but the snapshot does not list it: the plan takes it for lost (t-3)",
-        "left out: 1 partition: its reassignment, in flight or waiting, does that already (t-2)",
-        "left out: 1 partition: replication factor 5 is larger than the 4 brokers that can hold a replica (u-0)",
+        "left out: 1 partition, 10 B: its reassignment, in flight or waiting, does that already (t-2)",
+        "left out: 1 partition, 10 B: replication factor 5 is larger than the 4 brokers that can hold a replica (u-0)",
     ):
         assert line in err.splitlines(), (line, err)
     assert "2 of 5 partitions move" in out

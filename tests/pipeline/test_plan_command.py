@@ -288,6 +288,10 @@ GIVEN = ("--snapshot", "nowhere", "--out", "out")
         (("heal", *GIVEN), "nowhere: no such directory"),
         (("heal", *GIVEN, "--seed", "x"), "--seed: expected a whole number, got 'x'"),
         (("drain", *GIVEN, "--brokers", "1,x"), "--brokers: expected a whole number, got 'x'"),
+        (
+            ("combine", "--heal", "7", "--drain", "3", *GIVEN, "--until", "0.05"),
+            "--until is about the brokers of --expand: give both",
+        ),
         (("rebalance", *GIVEN, "--tolerance", "2"), "--tolerance: expected a number from 0.001 to 1.0, got '2'"),
         (("rebalance", *GIVEN, "--weight", "colour=1"), "--weight: expected one of bytes, replicas"),
         (
@@ -315,6 +319,13 @@ def test_dp_2_wrong_flags_are_named(
     assert said.err.startswith("kafka-reassign-rpc plan: ")
     assert saying in said.err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("goal", [("rebalance",), ("expand", "--brokers", "3"), ("disks",)])
+def test_dp_2_a_tolerance_is_given_once(goal: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["plan", *goal, *GIVEN, "--tolerance", "0.1", "--until", "0.05"])
+    assert "argument --until: not allowed with argument --tolerance" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     LoadFigures,
     PlanSummary,
     RackFigures,
+    StayingFigures,
 )
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES
 from tests.pipeline.plans import SUMMARY
@@ -162,9 +163,12 @@ OF_ROWS = [
     Mutation("left-out", "a partition is left out as if no live replica were in sync", DRAIN, DRAINED,
              row([1, 2, 3], None, left_out=[([1, 2, 3], "no live replica is in sync: there is nothing to copy from")])),
     Mutation("left-out", "a partition that the goal does not concern is left out", DRAIN, STAYS,
-             STAYS | {"left_out": [([2, 3, 4], "no broker has room for 10 bytes")]}),
+             STAYS | {"left_out": [([2, 3, 4], "no broker has room for it")]}),
     Mutation("left-out", "a partition is left out for lack of time without --within", DRAIN, DRAINED,
              row([1, 2, 3], None, left_out=[([1, 2, 3], "there is no time for it within 2 h (--within)")])),
+    Mutation("left-out", "a row of those left out has other bytes", DRAIN,
+             row([1, 2, 3], None, in_flight=True, left_out=[([1, 2, 3], FLIGHT, 10)]),
+             row([1, 2, 3], None, in_flight=True, left_out=[([1, 2, 3], FLIGHT, 11)])),
     Mutation("left-out", "a row of those left out has other replicas", DRAIN,
              row([1, 2, 3], None, in_flight=True, left_out=[([1, 2, 3], FLIGHT)]),
              row([1, 2, 3], None, in_flight=True, left_out=[([1, 2, 4], FLIGHT)])),
@@ -191,7 +195,7 @@ def test_dp_3_a_partition_left_out_for_lack_of_room_is_found_where_there_is_room
 ) -> None:
     """Broker 6, or 4 in the rack of the drained one, has room or not; all others are full."""
     before = {"drain": [1, 2, 3], "heal": [9, 1, 2], "set-rf": [1, 2, 3], "racks": [1, 4, 2]}[known.kind]
-    one = row(before, None, left_out=[(before, "no broker has room for 10 bytes")])
+    one = row(before, None, left_out=[(before, "no broker has room for it")])
     assert check_rows([tuple(one.values())], known).no_room == 1
     brokers = dict.fromkeys(known.staying, 0) | {4 if known.kind == "drain" else 6: room}
     found = check_room([tuple(one.values())], known, brokers).named
@@ -227,7 +231,7 @@ def of_three() -> tuple[CheckedRows, PlanSummary]:
         imbalance_after=dict.fromkeys(far, 0.5) | dict.fromkeys(of_leaders, 1.0),
         furthest_after=dict.fromkeys(far, 2), batches=[BatchFigures(1, 2, 1, 10, 0.0, 1.0, 1, 10)], bandwidth=10,
         expected_seconds=1.0, batches_seconds=1.0, bound_seconds=1.0, bottleneck=BottleneckFigures(1, True, 10, 10),
-        left_out=[LeftOutFigures(FLIGHT, 1, ["t-1"])], impact=ImpactFigures(leader_leaves=1),
+        left_out=[LeftOutFigures(FLIGHT, 1, ["t-1"], 10)], impact=ImpactFigures(leader_leaves=1),
         largest=LargestFigures("t-0", 10),
     )  # fmt: skip
 
@@ -253,7 +257,10 @@ OF_FIGURES: list[tuple[str, str, Callable[[PlanSummary], dict[str, Any]]]] = [
     ("summary", "the least to copy is more than is copied", lambda _: {"lower_bound": 11}),
     ("summary", "fewer are left out than the table has", lambda _: {"left_out": []}),
     ("summary", "another partition is named as left out",
-     lambda _: {"left_out": [LeftOutFigures(FLIGHT, 1, ["t-7"])]}),
+     lambda _: {"left_out": [LeftOutFigures(FLIGHT, 1, ["t-7"], 10)]}),
+    ("summary", "what is left out has other bytes", lambda _: {"left_out": [LeftOutFigures(FLIGHT, 1, ["t-1"], 11)]}),
+    ("summary", "what is left out is said to stay on a broker that is not emptied",
+     lambda _: {"left_out": [LeftOutFigures(FLIGHT, 1, ["t-1"], 10, {1: StayingFigures(1, 10)})]}),
     ("summary", "a broker held other bytes", lambda one: {"brokers": second(one, before=LoadFigures(21, 2, 0, 4, 0))}),
     ("summary", "a broker will lead other partitions",
      lambda one: {"brokers": second(one, after=LoadFigures(20, 2, 1, 4, 0))}),

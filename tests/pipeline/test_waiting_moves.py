@@ -90,7 +90,7 @@ def test_dp_2_a_plan_is_complete_where_all_that_it_leaves_out_is_on_its_way(tmp_
 
     assert code == 0, err
     assert out.startswith(f"{plan}: 2 of {QUEUED + 2} partitions move in 1 batch\n")
-    assert f"left out: {QUEUED} partitions: {ON_ITS_WAY} (a-0, a-1, a-2, a-3, a-4, …)" in err.splitlines()
+    assert f"left out: {QUEUED} partitions, 400 B: {ON_ITS_WAY} (a-0, a-1, a-2, a-3, a-4, …)" in err.splitlines()
     assert plan_summary.read_summary(plan).complete
 
 

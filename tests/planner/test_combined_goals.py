@@ -115,6 +115,10 @@ def test_dp_2_a_combined_plan_moves_or_names_all_that_its_parts_force_and_brings
             {GoalKind.DRAIN: (3, 2), GoalKind.EXPAND: (3,)},
             "combine: broker 3 stands in --drain and in --expand: it can have one part",
         ),
+        (
+            {GoalKind.DRAIN: (3, 4), GoalKind.EXPAND: (3, 4)},
+            "combine: brokers 3, 4 stand in --drain and in --expand: each can have one part",
+        ),
         ({GoalKind.HEAL: (), GoalKind.DRAIN: (7,)}, "combine --drain: broker 7 is not live: --heal takes lost brokers"),
         ({GoalKind.HEAL: (3,), GoalKind.EXPAND: (9,)}, "heal: broker 3 is live; drain empties a live broker"),
         ({GoalKind.HEAL: (7,), GoalKind.EXPAND: (8,)}, "expand: the snapshot has no broker 8"),

@@ -148,7 +148,7 @@ def test_dp_2_a_full_broker_gets_nothing() -> None:
     assert made.moves[0].target == (4, 3)
     huge = topic("t", partition(0, 1, 3, live=[3], size=11 * MIB))
     (left,) = make_plan(PlannerCluster(listed, [huge]), HEAL).left_out
-    assert left.reason == f"no broker has room for {11 * MIB} bytes"
+    assert (left.reason, left.bytes) == ("no broker has room for it", 11 * MIB)
 
 
 def test_dp_2_draining_empties_the_brokers_and_copies_no_more_than_they_hold() -> None:
@@ -195,6 +195,8 @@ def test_dp_2_a_replication_factor_below_min_insync_replicas_is_left_out() -> No
         (Goal(GoalKind.DRAIN, (1, 2)), "drain: no live broker would be left"),
         (Goal(GoalKind.EXPAND, (3,)), "expand: broker 3 is not live"),
         (Goal(GoalKind.HEAL, (1,)), "heal: broker 1 is live; drain empties a live broker"),
+        (Goal(GoalKind.HEAL, (1, 2)), "heal: brokers 1, 2 are live; drain empties a live broker"),
+        (Goal(GoalKind.DRAIN, (8, 9)), "drain: the snapshot has no brokers 8, 9"),
         (Goal(GoalKind.HEAL, (3, 9)), "heal: the snapshot has no broker 9"),
         (Goal(GoalKind.SET_FACTOR, factor=3), "the replication factor 3 is larger than the 2 live brokers"),
         (Goal(GoalKind.SET_FACTOR), "must be at least 1"),

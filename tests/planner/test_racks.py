@@ -211,7 +211,7 @@ def test_dp_8_the_replica_that_shares_a_rack_and_is_needed_least_gives_way() -> 
     assert targets(make_plan(cluster, Goal(GoalKind.RACKS))) == [(4, 2, 3)]
     full = PlannerCluster([*listed[:3], PlannerBroker(4, "b", True, 1000, 3)], cluster.topics)
     made = make_plan(full, Goal(GoalKind.RACKS))
-    assert [one.reason for one in made.left_out] == ["no broker of another rack has room for 5 bytes"]
+    assert [one.reason for one in made.left_out] == ["no broker of another rack has room for it"]
     made = make_plan(
         PlannerCluster([*listed[:2], PlannerBroker(3, "a", False), listed[3]], cluster.topics), Goal(GoalKind.RACKS)
     )

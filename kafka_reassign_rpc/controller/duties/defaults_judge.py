@@ -14,6 +14,7 @@ from kafka_reassign_rpc.controller_channel.judge_defaults import Refusal, judge
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError, RequestTimedOut, of_code
 from kafka_reassign_rpc.core.state.cluster import Broker
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
+from kafka_reassign_rpc.support.counted import those
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -79,8 +80,9 @@ class DefaultsJudge:
         unknown = [name for name in registered if name not in {str(id_) for id_ in brokers}]
         if unknown:
             raise RequestTimedOut(
-                f"Nothing is changed: broker {', '.join(sorted(unknown)[:SHOWN])} has only just registered, or its"
-                f" registration in {znode_paths.BROKER_IDS} makes no sense, so that it cannot be asked. Try again."
+                f"Nothing is changed: {those(unknown, verb='have', most=SHOWN)} only just registered, or"
+                f" {'its' if len(unknown) == 1 else 'their'} registration in {znode_paths.BROKER_IDS} makes no sense,"
+                f" so that {'it' if len(unknown) == 1 else 'they'} cannot be asked. Try again."
             )
         return brokers
 

@@ -32,7 +32,6 @@ from kafka_reassign_rpc.controller.duties import healing_answers, repair_costs
 from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
 from kafka_reassign_rpc.core.cordon import cordoned
 from kafka_reassign_rpc.core.healing import repair_targets
-from kafka_reassign_rpc.core.healing.brake import listed
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, RepairCounts
 from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
@@ -58,6 +57,7 @@ from kafka_reassign_rpc.planner.planner_cluster import (
     PlannerPartition,
     PlannerTopic,
 )
+from kafka_reassign_rpc.support.counted import those
 from kafka_reassign_rpc.support.turns import Pace, in_turns
 
 log = logging.getLogger(__name__)
@@ -300,7 +300,7 @@ class Healer:
         named = [_stand_in(broker) if broker in cluster.brokers else broker for broker in brokers]
         back = [_stand_in(one) for one in named if one < 0 and one not in stand_ins]
         if back:
-            raise PlanError(f"broker {listed(back)} is live")
+            raise PlanError(f"{those(back, verb='are')} live")
         goal = Goal(GoalKind.HEAL, tuple(named))
         planning = InMemoryPlanner(PlannerCluster(there + lost, topics), goal, PLANNING)
         await Pace().through(planning.steps())

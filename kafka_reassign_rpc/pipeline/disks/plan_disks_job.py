@@ -3,7 +3,7 @@
 It needs no Spark: what lies on one broker decides what moves there.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.disks.disk_moves import plan_disks
 from kafka_reassign_rpc.planner.disks.disk_values import NOT_ASKED, BrokerDisks, DiskGoal, DiskPlan
 from kafka_reassign_rpc.planner.goals_and_options import PlanError
-from kafka_reassign_rpc.support.counted import first_of, plural
+from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, those
 
 _NAMED = 10
 
@@ -190,23 +190,18 @@ def _notes(snapshot: DiskSnapshot, planned: Mapping[int, _Planned]) -> Iterator[
     yield from size_notes(snapshot.path)
     silent = sorted(snapshot.live - snapshot.dirs.keys())
     if silent:
-        yield f"{_named(silent)} did not tell the log dirs: the plan leaves {'it' if len(silent) == 1 else 'them'} out"
+        yield f"{those(silent)} did not tell the log dirs: the plan leaves {agreeing(len(silent), 'them')} out"
     single = [broker for broker, one in planned.items() if sum(found.online for found in one.disks.dirs) == 1]
     if single:
-        yield f"{_named(single)} {'has' if len(single) == 1 else 'have'} one log dir: nothing moves there"
+        yield f"{those(single, verb='have')} one log dir: nothing moves there"
     for broker, one in planned.items():
         offline = [found.path for found in one.disks.dirs if not found.online]
         if offline:
             yield f"broker {broker}: offline log dirs: {first_of(offline, _NAMED)}"
     unknown = [broker for broker, one in planned.items() if any(d.online and d.size < 0 for d in one.disks.dirs)]
     if unknown:
-        yield f"{_named(unknown)} {'does' if len(unknown) == 1 else 'do'} not tell the size of disks: all count alike"
+        yield f"{those(unknown, verb='do')} not tell the size of disks: all count alike"
     staying = {held.stays for one in planned.values() for held in one.disks.replicas} - {"", NOT_ASKED}
     for reason in sorted(staying):
         count = sum(held.stays == reason for one in planned.values() for held in one.disks.replicas)
-        yield f"{count} replica{plural(count)} {'stays' if count == 1 else 'stay'}: {reason}"
-
-
-def _named(brokers: Iterable[int]) -> str:
-    found = list(brokers)
-    return f"broker{plural(len(found))} {first_of(found, _NAMED)}"
+        yield f"{counted(count, 'replica', 'stay')}: {reason}"

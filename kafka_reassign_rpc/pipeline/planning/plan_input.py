@@ -8,12 +8,13 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.output_directory import require_free
 from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.named_brokers import listed, require_brokers, require_weights
+from kafka_reassign_rpc.pipeline.snapshots.named_brokers import require_brokers, require_weights
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
+from kafka_reassign_rpc.support.counted import those
 
 
 class PlanJob(NamedTuple):
@@ -70,4 +71,4 @@ def _require_topics(snapshot: StorePath, topics: tuple[str, ...]) -> None:
     if missing:  # a snapshot of an earlier release has no table of topics
         missing -= snapshot_files.topics_with_partitions(snapshot, missing)
     if missing:
-        raise BadInput(f"the snapshot has no topics {listed(missing)}")
+        raise BadInput(f"the snapshot has no {those(missing, 'topic')}")

@@ -4,7 +4,7 @@ The pure planner decides chunk by chunk, in this process where memory suffices. 
 partition table, and reads the moves one Spark partition at a time.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -40,6 +40,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     PlanRequest,
     PlanSummary,
     RackFigures,
+    StayingFigures,
     TopicFigures,
 )
 from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
@@ -57,7 +58,7 @@ from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
 from kafka_reassign_rpc.planner.scheduling.move_batching import into_batches
 from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import PlanEstimate, estimate
-from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
+from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, those
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -120,8 +121,10 @@ def _run(
                     withdraw_beyond(job, coordinator, rounds, job.within)
                     _decide(coordinator, rounds, show_status)
                 show_status("writing moves and batches")
-                with rounds.found(coordinator.round_parameters(), job.options.network) as made:
-                    written = _write(writer, made, job, ImpactCount(live, *min_isrs), show_status)
+                params = coordinator.round_parameters()
+                with rounds.found(params, job.options.network) as made:
+                    impact = ImpactCount(live, *min_isrs)
+                    written = _write(writer, made, job, params.leaving, impact, show_status)
             except PlanError as error:
                 raise BadInput(str(error)) from None
         figures = coordinator.summary(written.moves, written.bytes, sum(one.partitions for one in written.left_out))
@@ -188,20 +191,15 @@ def _named(faults: RowFaults) -> str:
     return first_of(faults.first, NAMED_ROWS, of=faults.total, between="; ")
 
 
-def _brokers(ids: Sequence[int]) -> str:
-    return f"broker{plural(len(ids))} {first_of(ids, NAMED_ROWS)}"
-
-
 def _name_cordoned(brokers: Iterable[PlannerBroker]) -> list[str]:
-    closed = sorted(one.id for one in brokers if one.live and one.cordoned)
-    are = agreeing(len(closed), "are")
-    return [f"{_brokers(closed)} {are} cordoned: the plan brings no replica there"] if closed else []
+    closed = [one.id for one in brokers if one.live and one.cordoned]
+    return [f"{those(closed, verb='are')} cordoned: the plan brings no replica there"] if closed else []
 
 
 def _what_submit_does(goal: Goal) -> list[str]:
     if not goal.drained or goal.topics:
         return []
-    named = _brokers(sorted(goal.drained))
+    named = those(goal.drained)
     return [f"`submit` cordons {named} first where the controller is a kafka-reassign-rpc server (--no-cordon: not)"]
 
 
@@ -224,7 +222,7 @@ def _departure_notes(job: PlanJob, losses: Losses | None) -> Iterator[str]:
         return
     brokers = job.goal.drained
     whose, them = ("its", "it") if len(brokers) == 1 else ("their", "them")
-    who = _brokers(brokers)
+    who = those(brokers)
     for lost, verb, what in (
         (losses.last_in_sync, "lose", "the last in-sync replica"),
         (losses.below_min_isr, "fall", f"under {MIN_INSYNC_REPLICAS}"),
@@ -249,7 +247,14 @@ class _Written(NamedTuple):
     impact: ImpactFigures
 
 
-def _write(writer: PlanWriter, made: FoundMoves, job: PlanJob, impact: ImpactCount, show_status: Status) -> _Written:
+def _write(
+    writer: PlanWriter,
+    made: FoundMoves,
+    job: PlanJob,
+    leaving: frozenset[int],
+    impact: ImpactCount,
+    show_status: Status,
+) -> _Written:
     copies, topic_ids = CopyTable(), snapshot_files.topic_ids(job.snapshot)
     figures: list[BatchFigures] = []
     start = 0
@@ -272,24 +277,31 @@ def _write(writer: PlanWriter, made: FoundMoves, job: PlanJob, impact: ImpactCou
             writer.moves.add((*named, move.reason, move.rule, batch.number, move.priority, first_leader, start))
         copies.end_batch()
         show_status(f"batch {batch.number}: {counted(len(batch.moves), 'move')}")
-    left_out, missed = _write_left_out(writer, made.left_out)
+    left_out, missed = _write_left_out(writer, made.left_out, leaving)
     moved, copied = sum(one.moves for one in figures), sum(one.bytes for one in figures)
     return _Written(moved, copied, figures, left_out, missed, copies, impact.figures())
 
 
-def _write_left_out(writer: PlanWriter, left_out: Iterable[LeftOut]) -> tuple[list[LeftOutFigures], int]:
-    """Returns also how many of them miss the goal."""
-    figures: dict[str, tuple[int, list[str]]] = {}
+def _write_left_out(
+    writer: PlanWriter, left_out: Iterable[LeftOut], leaving: frozenset[int]
+) -> tuple[list[LeftOutFigures], int]:
+    """Returns also how many of them miss the goal. `leaving`: the brokers that the plan empties."""
+    figures: dict[str, LeftOutFigures] = {}
     all_missed = 0
-    for topic, partition, replicas, reason, missed in left_out:
-        all_missed += missed
-        writer.left_out.add((topic, partition, replicas, reason))
-        count, first = figures.setdefault(reason, (0, []))
-        if len(first) < NAMED_ROWS:
-            first.append(f"{topic}-{partition}")
-        figures[reason] = (count + 1, first)
-    most_first = sorted(figures, key=lambda reason: (-figures[reason][0], reason))
-    return [LeftOutFigures(reason, *figures[reason]) for reason in most_first], all_missed
+    for one in left_out:
+        all_missed += one.missed
+        size = max(0, one.bytes)
+        writer.left_out.add((*one[:4], None if one.bytes == UNKNOWN else one.bytes))
+        found = figures.get(one.reason, LeftOutFigures(one.reason, 0, [], 0))
+        if len(found.first) < NAMED_ROWS:
+            found.first.append(f"{one.topic}-{one.partition}")
+        for broker in leaving.intersection(one.replicas):
+            stays = found.brokers.get(broker, StayingFigures())
+            found.brokers[broker] = StayingFigures(stays.replicas + 1, stays.bytes + size)
+        figures[one.reason] = msgspec.structs.replace(
+            found, partitions=found.partitions + 1, bytes=(found.bytes or 0) + size
+        )
+    return sorted(figures.values(), key=lambda one: (-one.partitions, one.reason)), all_missed
 
 
 def _summary(

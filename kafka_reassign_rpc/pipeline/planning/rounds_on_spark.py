@@ -179,7 +179,7 @@ def to_row(found: PlannedMove | LeftOut, keys: StartKeys) -> tuple[Any, ...]:
             None,
             False,
         )
-    of_moves: tuple[Any, ...] = ([], -1, 0, 0, "", "", -1, 0.0, 0)
+    of_moves: tuple[Any, ...] = ([], -1, found.bytes, 0, "", "", -1, 0.0, 0)
     return (found.topic, found.partition, list(found.replicas), *of_moves, found.reason, found.missed)
 
 
@@ -193,7 +193,8 @@ def _moves(rows: DataFrame) -> Iterator[PlannedMove]:
 
 def _left_out(rows: DataFrame) -> Iterator[LeftOut]:
     for row in rows.where("left_out is not null").orderBy("topic", "partition").toLocalIterator():
-        yield LeftOut(row["topic"], row["partition"], tuple(row["original"]), row["left_out"], row["missed"])
+        named = row["topic"], row["partition"], tuple(row["original"])
+        yield LeftOut(*named, row["left_out"], row["missed"], row["bytes"])
 
 
 def _apply_and_propose(

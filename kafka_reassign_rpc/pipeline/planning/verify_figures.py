@@ -4,9 +4,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafka_reassign_rpc.pipeline.planning.verify_rows import BrokerDelta, BrokerSums, CheckedRows
+from kafka_reassign_rpc.pipeline.planning.verify_rows import BrokerDelta, BrokerSums, CheckedRows, LeftOutSums
 from kafka_reassign_rpc.pipeline.planning.verify_rules import ListedBroker, PlanFacts, RuleViolation
-from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, ImpactFigures, LoadFigures, PlanSummary
+from kafka_reassign_rpc.pipeline.plans.plan_summary import (
+    BrokerFigures,
+    ImpactFigures,
+    LeftOutFigures,
+    LoadFigures,
+    PlanSummary,
+)
 
 _MEASURES = tuple(LoadFigures.__struct_fields__)
 _ALIKE = 1e-6
@@ -71,15 +77,15 @@ def _of_totals(sums: SnapshotSums, checked: CheckedRows, summary: PlanSummary) -
 
 
 def _of_left_out(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
-    told = {one.reason: (one.partitions, list(one.first)) for one in summary.left_out}
-    found = {
-        reason: (count, [f"{topic}-{partition}" for topic, partition in first])
-        for reason, (count, first) in checked.left_out.items()
-    }
-    for reason in sorted(told.keys() | found.keys()):
-        if told.get(reason) != found.get(reason):
-            says, follows = (of.get(reason, (0, []))[0] for of in (told, found))
-            yield "summary", "left_out", f"{says} partitions, {follows} in the table: {reason}"
+    told = {one.reason: one for one in summary.left_out}
+    for reason in sorted(told.keys() | checked.left_out.keys()):
+        says, found = told.get(reason, LeftOutFigures(reason, 0, [])), checked.left_out.get(reason, LeftOutSums())
+        first = [f"{topic}-{partition}" for topic, partition in found.first]
+        if (says.partitions, says.first) != (found.partitions, first):
+            yield "summary", "left_out", f"{says.partitions} partitions, {found.partitions} in the table: {reason}"
+        staying = {broker: (one.replicas, one.bytes) for broker, one in says.brokers.items()}
+        if says.bytes is not None and (says.bytes, staying) != (found.bytes, found.staying):
+            yield "summary", "left_out", f"{says.bytes} bytes, {found.bytes} in the snapshot: {reason}"
 
 
 def _loads(sums: SnapshotSums, checked: CheckedRows) -> _Loads:

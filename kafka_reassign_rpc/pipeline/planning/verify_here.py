@@ -28,7 +28,7 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 _OF_MOVE = ("from_replicas", "to_replicas", "leader", "bytes", "batch", "priority", "first_leader", "start", "reason")
 _OF_ENTRY = ("number", "replicas", "expected", "first_leader", "topic_id", "place")
-_OF_LEFT_OUT = ("replicas", "reason")
+_OF_LEFT_OUT = ("replicas", "reason", "bytes")
 OBJECTS = 20_000
 """So many partitions are objects at a time, each of some 4 kB."""
 _COLUMNS = {"moves": _OF_MOVE, "forward": _OF_ENTRY, "back": _OF_ENTRY, "left_out": _OF_LEFT_OUT}
@@ -112,8 +112,8 @@ class TablesHere:
     def _read_plan(self) -> None:
         forward, back = (read_files(self._plan, directory) for directory in (BATCHES, ROLLBACK))
         self._odd = [*forward.odd, *back.odd]
-        schemas = {plan_directory.MOVES: plan_writer.MOVES_SCHEMA, plan_directory.LEFT_OUT: plan_writer.LEFT_OUT_SCHEMA}
-        moves, left_out = (parquet_files.read(self._plan / name, schema) for name, schema in schemas.items())
+        moves = parquet_files.read(self._plan / plan_directory.MOVES, plan_writer.MOVES_SCHEMA)
+        left_out = plan_writer.read_left_out(self._plan)
         tables = {"moves": moves, "forward": forward.entries, "back": back.entries, "left_out": left_out}
         snapshot = self._snapshot.table
         chunks = chain.from_iterable(table["topic"].chunks for table in (snapshot, *tables.values()))

@@ -26,8 +26,11 @@ _DOES_THAT = "its reassignment, in flight or waiting, does that already"
 
 
 class LeftOutRow(NamedTuple):
+    """`bytes`: None if unknown, or if the plan is of an earlier release."""
+
     replicas: Sequence[int]
     reason: str
+    bytes: int | None = None
 
 
 class LeftOut(Protocol):
@@ -67,6 +70,8 @@ def faults_of_left_out(one: LeftOut, rows: Sequence[LeftOutRow], facts: PlanFact
     for row in rows:
         if list(row.replicas) != list(replicas):
             yield f"the plan has the replicas {list(row.replicas)}, the snapshot {list(replicas)}"
+        if row.bytes not in {None, one.size}:
+            yield f"the plan has {row.bytes} bytes, the snapshot {one.size}"
         goals, reason = _of_goals(row.reason, facts)
         if goals != _goals_of(one, facts):
             yield f"{goals or 'no goal'} is said to ask for it"

@@ -102,7 +102,7 @@ def _planned_partitions(spark: SparkSession, path: StorePath, plan: StorePath, c
         "moves": moves.select(*_PARTITION, f.struct(*columns).alias("moves")),
         "forward": _entries(spark, plan / BATCHES, "forward"),
         "back": _entries(spark, plan / ROLLBACK, "back"),
-        "left_out": left_out.select(*_PARTITION, f.struct("replicas", "reason").alias("left_out")),
+        "left_out": left_out.select(*_PARTITION, f.struct("replicas", "reason", "bytes").alias("left_out")),
     }
     rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), tables.values())
     named = rows.groupBy(*_PARTITION).agg(*(f.collect_list(name).alias(name) for name in tables))

@@ -128,6 +128,24 @@ class BrokerDelta(NamedTuple):
 
 
 @dataclass(slots=True)
+class LeftOutSums:
+    """`staying`: by broker that the plan empties: the number of replicas, and their known bytes."""
+
+    partitions: int = 0
+    first: list[tuple[str, int]] = field(default_factory=list)
+    bytes: int = 0
+    staying: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def add(self, other: "LeftOutSums") -> None:
+        self.partitions += other.partitions
+        self.first = sorted([*self.first, *other.first])[:NAMED_ROWS]
+        self.bytes += other.bytes
+        for broker, (replicas, size) in other.staying.items():
+            known = self.staying.get(broker, (0, 0))
+            self.staying[broker] = known[0] + replicas, known[1] + size
+
+
+@dataclass(slots=True)
 class CheckedRows:
     """What was found in some rows.
 
@@ -136,7 +154,7 @@ class CheckedRows:
     brokers     by batch number and broker id
     arriving    by broker: the known sizes of replicas that come
     impact      by name of `ImpactFigures`: how many moves count
-    left_out    by reason: the number of partitions, and the first
+    left_out    by reason
     missed      partitions left out that the goal forces and no reassignment brings to it
     no_room     partitions left out for lack of room
     deltas      by broker: what moves bring to it and take from it
@@ -148,7 +166,7 @@ class CheckedRows:
     brokers: dict[tuple[int, int], BrokerSums] = field(default_factory=dict)
     arriving: dict[int, list[int]] = field(default_factory=dict)
     impact: Counter[str] = field(default_factory=Counter)
-    left_out: dict[str, tuple[int, list[tuple[str, int]]]] = field(default_factory=dict)
+    left_out: dict[str, LeftOutSums] = field(default_factory=dict)
     missed: int = 0
     no_room: int = 0
     deltas: dict[int, BrokerDelta] = field(default_factory=dict)
@@ -164,8 +182,8 @@ class CheckedRows:
         for broker, sizes in other.arriving.items():
             self.arriving.setdefault(broker, []).extend(sizes)
         self.impact.update(other.impact)
-        for reason, (count, first) in other.left_out.items():
-            self._leave_out(reason, count, first)
+        for reason, left_out in other.left_out.items():
+            self.left_out.setdefault(reason, LeftOutSums()).add(left_out)
         self.missed += other.missed
         self.no_room += other.no_room
         for broker, delta in other.deltas.items():
@@ -188,13 +206,12 @@ class CheckedRows:
                 self.change(broker, BrokerDelta._make(sign * value for value in delta))
 
     def count_left_out(self, one: PlannedPartition, reason: str, facts: PlanFacts) -> None:
-        self._leave_out(reason, 1, [(one.topic, one.partition)])
+        size = one.size or 0
+        staying = {broker: (1, size) for broker in one.replicas or () if facts.empties(broker)}
+        left_out = LeftOutSums(1, [(one.topic, one.partition)], size, staying)
+        self.left_out.setdefault(reason, LeftOutSums()).add(left_out)
         self.missed += is_forced(one, facts) and not is_on_its_way(one, facts)
         self.no_room += lacks_room(reason)
-
-    def _leave_out(self, reason: str, count: int, first: list[tuple[str, int]]) -> None:
-        counted, known = self.left_out.get(reason, (0, []))
-        self.left_out[reason] = (counted + count, sorted([*known, *first])[:NAMED_ROWS])
 
     def change(self, broker: int, delta: BrokerDelta) -> None:
         known = self.deltas.get(broker, BrokerDelta())

@@ -5,6 +5,7 @@ import msgspec
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath
 from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
+from kafka_reassign_rpc.support.counted import counted, those
 
 VERSION = 1
 SUMMARY, BATCHES, ROLLBACK = "summary.json", "batches", "rollback"
@@ -67,12 +68,25 @@ class BatchFigures(msgspec.Struct, frozen=True):
     busiest_bytes: int = 0
 
 
+class StayingFigures(msgspec.Struct, frozen=True):
+    """Replicas that stay on a broker that the plan empties, and their known bytes."""
+
+    replicas: int = 0
+    bytes: int = 0
+
+
 class LeftOutFigures(msgspec.Struct, frozen=True):
-    """Partitions that the plan leaves out for one reason, and the first names."""
+    """Partitions that the plan leaves out for one reason, and the first names.
+
+    bytes      known sizes, one replica of each; None: a plan of an earlier version
+    brokers    what of them stays on brokers that the plan empties
+    """
 
     reason: str
     partitions: int
     first: list[str]
+    bytes: int | None = None
+    brokers: dict[int, StayingFigures] = {}
 
 
 class ImpactFigures(msgspec.Struct, frozen=True):
@@ -310,14 +324,13 @@ def incomplete_text(summary: PlanSummary) -> str:
     if summary.complete:
         return ""
     count = summary.missed or sum(one.partitions for one in summary.left_out)
-    left_out = f"{count} partition{' is' if count == 1 else 's are'} left out"
+    left_out = f"{counted(count, 'partition', 'are')} left out"
     keeping = [one for one in summary.brokers if _is_to_be_empty(summary, one) and one.after.replicas]
     if not keeping:
         return f"incomplete: {left_out}"
-    names = ", ".join(str(one.broker) for one in keeping[:10]) + (", …" if len(keeping) > 10 else "")
-    kept = sum(one.after.replicas for one in keeping)
-    brokers = f"broker {names} keeps" if len(keeping) == 1 else f"brokers {names} keep"
-    return f"incomplete: {brokers} {kept:.0f} replica{'' if kept == 1 else 's'}, {left_out}"
+    brokers = those([one.broker for one in keeping], verb="keep", most=10)
+    kept = counted(round(sum(one.after.replicas for one in keeping)), "replica")
+    return f"incomplete: {brokers} {kept}, {left_out}"
 
 
 def _is_to_be_empty(summary: PlanSummary, broker: BrokerFigures) -> bool:

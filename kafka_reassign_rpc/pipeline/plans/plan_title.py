@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
 from kafka_reassign_rpc.planner.goals_and_options import GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
-from kafka_reassign_rpc.support.counted import first_of, plural
+from kafka_reassign_rpc.support.counted import agreeing, first_of, those
 
 _MOST_NAMED = 10
 _UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
@@ -32,14 +32,14 @@ def _of_brokers(summary: PlanSummary) -> Iterator[str]:
         lost = healed or [one.broker for one in summary.brokers if not one.live]
         yield f"Replicas of {_named('lost broker', lost)} move to live ones"
     if drained:
-        yield f"{_named('broker', drained)} {'is' if len(drained) == 1 else 'are'} drained".capitalize()
+        yield f"{_named('broker', drained)} {agreeing(len(drained), 'are')} drained".capitalize()
     if new:
         takes = "takes its" if len(new) == 1 else "take their"
         yield f"{_named('new broker', new)} {takes} share".capitalize()
 
 
 def _named(word: str, brokers: list[int]) -> str:
-    return f"{word}{plural(len(brokers))} {first_of(brokers, _MOST_NAMED)}".rstrip()
+    return those(brokers, word, most=_MOST_NAMED).rstrip()
 
 
 def changed_flags(summary: PlanSummary) -> Iterator[str]:

@@ -45,8 +45,13 @@ LEFT_OUT_SCHEMA = pa.schema(
         pa.field("partition", pa.int32(), nullable=False),
         pa.field("replicas", _IDS, nullable=False),
         pa.field("reason", pa.string(), nullable=False),
+        pa.field("bytes", pa.int64()),
     ]
 )
+"""`bytes`: of one replica; null: unknown."""
+_LEFT_OUT_ADDED = ("bytes",)
+"""Plans of earlier releases lack them."""
+_LEFT_OUT_OF_ALL = pa.schema([field for field in LEFT_OUT_SCHEMA if field.name not in _LEFT_OUT_ADDED])
 
 
 class PlanWriter(PlanDirectory):
@@ -78,5 +83,10 @@ def check(path: StorePath) -> PlanSummary:
     """Reads the summary and all footers before a job starts. Raises BadInput."""
     summary = read_summary(path)
     parquet_files.check(path / MOVES, MOVES_SCHEMA)
-    parquet_files.check(path / LEFT_OUT, LEFT_OUT_SCHEMA)
+    parquet_files.check(path / LEFT_OUT, _LEFT_OUT_OF_ALL)
     return summary
+
+
+def read_left_out(path: StorePath) -> pa.Table:
+    """Raises BadInput."""
+    return parquet_files.read(path / LEFT_OUT, LEFT_OUT_SCHEMA, added=_LEFT_OUT_ADDED)

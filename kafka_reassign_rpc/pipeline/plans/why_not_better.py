@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, PlanSummary, ShortfallFigures, known_imbalance
 from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES
-from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.support.counted import counted, those
 from kafka_reassign_rpc.support.human_units import size
 
 _WORTH = 0.01
@@ -139,8 +139,8 @@ def _full_brokers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
     full = [one for one in asked if _is_full(one, summary)]
     if not full or len(full) < len(asked):
         return
-    names = _names(one.broker for one in full)
-    yield f"{names} no room for one more replica beside the headroom of {summary.requested.headroom:.0%}"
+    named = those([one.broker for one in full], verb="have", most=_NAMED)
+    yield f"{named} no room for one more replica beside the headroom of {summary.requested.headroom:.0%}"
 
 
 def _is_full(broker: BrokerFigures, summary: PlanSummary) -> bool:
@@ -161,7 +161,7 @@ def _receivers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
     if new and worst.broker.broker not in new:
         hold = "holds what it" if len(new) == 1 else "hold what they"
         yield (
-            f"{summary.kind} stops when {_names(new, verb=False)} {hold} should, and leaves the other brokers as they "
+            f"{summary.kind} stops when {those(new, most=_NAMED)} {hold} should, and leaves the other brokers as they "
             "are: `plan rebalance` evens them out"
         )
 
@@ -191,11 +191,3 @@ def _counts(broker: BrokerFigures, measure: str) -> bool:
 
 def _sum(brokers: Iterable[BrokerFigures], measure: str) -> float:
     return float(sum(getattr(one.after, measure) for one in brokers))
-
-
-def _names(brokers: Iterable[int], *, verb: bool = True) -> str:
-    """For example `broker 4 has`, `brokers 4, 5 have`."""
-    ids = sorted(brokers)
-    named = ", ".join(map(str, ids[:_NAMED])) + (", …" if len(ids) > _NAMED else "")
-    has = (" has" if len(ids) == 1 else " have") if verb else ""
-    return f"broker{'' if len(ids) == 1 else 's'} {named}{has}"

@@ -220,5 +220,8 @@ def _add_left_out(page: HtmlPage, summary: PlanSummary) -> None:
     if not summary.left_out:
         return
     page.heading("Left out", "Partitions that the goal concerns and that cannot move.")
-    rows = [[one.reason, ", ".join(one.first), _count(one.partitions)] for one in summary.left_out]
-    page.table(["reason", "first of them", "partitions"], rows, text=(0, 1))
+    rows = [
+        [one.reason, ", ".join(one.first), _count(one.partitions), "" if one.bytes is None else size(one.bytes)]
+        for one in summary.left_out
+    ]
+    page.table(["reason", "first of them", "partitions", "bytes"], rows, text=(0, 1))

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.support.counted import first_of
+from kafka_reassign_rpc.support.counted import first_of, those
 
 _NAMED = 20
 
@@ -12,7 +12,7 @@ def require_brokers(flag: str, brokers: Collection[int], named: Collection[int])
     """Raises BadInput if the snapshot lacks a broker that the flag names."""
     missing = set(named) - set(brokers)
     if missing:
-        raise BadInput(f"{flag}: the snapshot has no broker {listed(missing)}: it has {listed(brokers)}")
+        raise BadInput(f"{flag}: the snapshot has no {those(missing)}: it has {first_of(sorted(brokers), _NAMED)}")
 
 
 def require_weights(brokers: Mapping[int, bool], weights: Collection[int]) -> None:
@@ -20,8 +20,4 @@ def require_weights(brokers: Mapping[int, bool], weights: Collection[int]) -> No
     require_brokers("broker-weights", brokers, weights)
     unnamed = {broker for broker, live in brokers.items() if live} - set(weights)
     if unnamed and weights:
-        raise BadInput(f"broker-weights: the file has no weight of broker {listed(unnamed)}")
-
-
-def listed(found: Collection[int] | Collection[str]) -> str:
-    return first_of(sorted(found), _NAMED)
+        raise BadInput(f"broker-weights: the file has no weight of {those(unnamed)}")

@@ -11,19 +11,18 @@ from functools import cached_property
 
 from kafka_reassign_rpc.client import KafkaError, PartitionReassignment, TopicPartition
 from kafka_reassign_rpc.core.cordon import listed
-from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.plans.batch_reader import DRAIN, PlanEntry, SubmittablePlan
 from kafka_reassign_rpc.pipeline.plans.plan_directory import LEFT_OUT
 from kafka_reassign_rpc.pipeline.plans.plan_summary import brokers_of
-from kafka_reassign_rpc.pipeline.plans.plan_writer import LEFT_OUT_SCHEMA
+from kafka_reassign_rpc.pipeline.plans.plan_writer import read_left_out
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.pipeline.submission import drain_rest
 from kafka_reassign_rpc.pipeline.submission.batch_run import BatchRun
 from kafka_reassign_rpc.pipeline.submission.emptiness import NAMED, Left, lines_of, plan_again, refuse_rest
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
-from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
+from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, those
 from kafka_reassign_rpc.support.typed_commands import command
 
 ROUNDS = 3
@@ -109,9 +108,8 @@ class DrainedBrokers:
         """
         if not (self.path / LEFT_OUT).exists():
             return frozenset()
-        batches = parquet_files.record_batches(self.path / LEFT_OUT, LEFT_OUT_SCHEMA)
-        columns = ((batch.column(name).to_pylist() for name in ("topic", "partition")) for batch in batches)
-        return frozenset(TopicPartition(*name) for both in columns for name in zip(*both, strict=True))
+        table = read_left_out(self.path)
+        return frozenset(map(TopicPartition, table["topic"].to_pylist(), table["partition"].to_pylist()))
 
     def _rest(self) -> dict[TopicPartition, PlanEntry]:
         client = self.cluster.client
@@ -148,7 +146,7 @@ class DrainedBrokers:
         opened = [] if closed is None or not self.cordons else sorted(set(self.brokers) - closed)
         if opened:
             close = command("kafka-reassign cordon", "--brokers", listed(opened))
-            who, them = f"{_named(opened)} {agreeing(len(opened), 'are')}", agreeing(len(opened), "them")
+            who, them = those(opened, verb="are", most=NAMED), agreeing(len(opened), "them")
             line(f"{who} not cordoned any more, somebody has opened {them}: `{close}` keeps new replicas away")
         if begun is not None:
             refuse_rest(places, begun)
@@ -179,17 +177,13 @@ class DrainedBrokers:
         return command("kafka-reassign cordon", "--uncordon", "--brokers", listed(self.brokers))
 
     def _named(self) -> str:
-        return _named(self.brokers)
+        return those(self.brokers, most=NAMED)
 
     def _are(self) -> str:
         return agreeing(len(self.brokers), "are")
 
     def _them(self) -> str:
         return agreeing(len(self.brokers), "them")
-
-
-def _named(brokers: Sequence[int]) -> str:
-    return f"broker{plural(len(brokers))} {first_of(brokers, NAMED)}"
 
 
 def _is_full(left: Mapping[int, Left]) -> bool:

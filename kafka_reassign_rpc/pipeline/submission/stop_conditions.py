@@ -10,7 +10,7 @@ import msgspec
 
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.support.counted import first_of
+from kafka_reassign_rpc.support.counted import first_of, those
 
 CHECKS_IN_A_ROW = 2
 
@@ -72,7 +72,7 @@ class StopConditions:
         late = sorted(name for name, checks in self._behind.items() if checks >= CHECKS_IN_A_ROW)
         reasons = []
         if lost:
-            reasons.append(f"broker{'s' if len(lost) > 1 else ''} {', '.join(map(str, lost))} lost")
+            reasons.append(f"{those(lost)} lost")
         if late:
             shown = first_of([TopicPartition(*name) for name in late], 5)
             which = (

@@ -9,12 +9,13 @@ from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.scheduling.start_order import start_priority
-from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.support.counted import counted, those
 
 NO_SOURCE = "no live replica is in sync: there is nothing to copy from"
 """No live broker has all data."""
 ON_ITS_WAY = "its reassignment, in flight or waiting, does that already"
 """The goal will be reached without the plan."""
+NO_ROOM = "no broker has room for it"
 NONE_OF_SOME = "no broker of --to has room for it and leaves it as even over racks as it was"
 
 
@@ -93,10 +94,10 @@ def _replace_leaving(partition: PlannerPartition, params: RoundParameters, key: 
     lost = [broker for broker in gone if broker not in params.goal.drained]
     drained = [broker for broker in gone if broker in params.goal.drained]
     if not lost:
-        return ForcedChange(target, 2, f"{_brokers_are(drained)} to be drained", "drain")
+        return ForcedChange(target, 2, f"{those(drained, verb='are')} to be drained", "drain")
     priority = start_priority(partition.isr, partition.min_isr, params.sources)
-    also = f", {_brokers_are(drained)} to be drained" if drained else ""
-    return ForcedChange(target, priority, f"{_brokers_are(lost)} lost{also}", "live-brokers")
+    also = f", {those(drained, verb='are')} to be drained" if drained else ""
+    return ForcedChange(target, priority, f"{those(lost, verb='are')} lost{also}", "live-brokers")
 
 
 def _mend_racks(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:
@@ -118,7 +119,7 @@ def _mend_racks(partition: PlannerPartition, params: RoundParameters, key: int) 
         kept = [broker for broker in new if broker != given]
         chosen = choice.choose(kept, size, random_bits(key, 1000 + lacking))
         if chosen is None or rule.copies_lacking([*kept, chosen]) >= lacking:
-            return f"no broker of another rack has room for {size} bytes" + others_cordoned(old, params)
+            return "no broker of another rack has room for it" + others_cordoned(old, params)
         new[new.index(given)] = chosen
     racks = ", ".join(f"{count} in rack {rack}" for rack, count in sorted(rule.counts(old).items()))
     return ForcedChange(tuple(new), 2, f"uneven over racks: {racks}", "racks")
@@ -209,7 +210,7 @@ def _no_broker_chosen(partition: PlannerPartition, params: RoundParameters, kept
         brokers = counted(len(holders), "broker")
         text = f"replication factor {wanted} is larger than the {brokers} that can hold a replica"
     else:
-        text = f"no broker has room for {params.size(partition)} bytes"
+        text = NO_ROOM
     return text + others_cordoned(partition.replicas, params)
 
 
@@ -227,9 +228,4 @@ def others_cordoned(replicas: Sequence[int], params: RoundParameters) -> str:
 
 
 def _heal_first(absent: Sequence[int]) -> str:
-    return f"{_brokers_are(absent)} not live: heal it first"
-
-
-def _brokers_are(brokers: Sequence[int]) -> str:
-    text = ", ".join(map(str, brokers))
-    return f"broker {text} is" if len(brokers) == 1 else f"brokers {text} are"
+    return f"{those(absent, verb='are')} not live: heal it first"
