@@ -178,7 +178,7 @@ def _fits(wanted: "MoveFilter", move: "PlannedDirMove") -> bool:
 def show(plan: "StorePath", wanted: "MoveFilter", sort: str, limit: int | None, *, as_json: bool) -> int:
     import msgspec
 
-    from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_dir_moves
+    from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_dir_moves, require_all_dir_moves
     from kafka_reassign_rpc.pipeline.disks.disk_texts import move_lines
     from kafka_reassign_rpc.support.human_units import size
 
@@ -187,6 +187,7 @@ def show(plan: "StorePath", wanted: "MoveFilter", sort: str, limit: int | None, 
         "bytes": lambda move: (-move.bytes, move.topic, move.partition),
         "reason": lambda move: (move.reason, move.topic, move.partition),
     }
+    require_all_dir_moves(plan)
     chosen = (move for move in read_dir_moves(plan) if _fits(wanted, move))
     shown = list(islice(sorted(chosen, key=orders[sort]) if sort in orders else chosen, limit))
     lines = (msgspec.json.encode(move._asdict()).decode() for move in shown)

@@ -122,7 +122,8 @@ def _checked(flag: str, parse: Callable[[Any], T], value: Any) -> T:
 
 def _show(arguments: argparse.Namespace, wanted: "MoveFilter", limit: int | None) -> int:
     from kafka_reassign_rpc.pipeline.plans.move_list import read_moves
-    from kafka_reassign_rpc.pipeline.plans.plan_summary import read_kind, read_summary
+    from kafka_reassign_rpc.pipeline.plans.plan_summary import read_kind
+    from kafka_reassign_rpc.pipeline.plans.plan_writer import require_all_moves
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     plan = store_path(arguments.plan)
@@ -130,7 +131,7 @@ def _show(arguments: argparse.Namespace, wanted: "MoveFilter", limit: int | None
         if arguments.group or arguments.bootstrap_server is not None:
             raise UsageError("a plan of disks: leave out --group, and let `submit` without --execute compare it")
         return plan_disks_command.show(plan, wanted, arguments.sort, limit, as_json=arguments.json)
-    read_summary(plan)  # a directory without it is no plan
+    require_all_moves(plan)
     if arguments.group:
         return _show_groups(plan, arguments.group, wanted, limit)
     if arguments.bootstrap_server is not None:

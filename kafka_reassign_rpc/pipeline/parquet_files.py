@@ -24,6 +24,7 @@ from kafka_reassign_rpc.pipeline.store_paths import (
     store_error,
 )
 from kafka_reassign_rpc.support.bounded_text import printable
+from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.product_version import product_version
 
 if TYPE_CHECKING:
@@ -205,6 +206,14 @@ def check(path: StorePath, schema: pa.Schema) -> int:
             if not field.nullable and field.name in nulls:
                 raise BadInput(f"{file}: the column {field.name!r} has rows without a value")
     return rows
+
+
+def require_rows(path: StorePath, found: int, written: int, remedy: str) -> None:
+    """Raises BadInput where a file of a table is lost, or one is there that does not belong to it."""
+    if found < written:
+        raise BadInput(f"{path}: has {found} of {counted(written, 'row')}: a file of it is missing; {remedy}")
+    if found > written:
+        raise BadInput(f"{path}: has {counted(found, 'row')} in place of {written}: a file is of another; {remedy}")
 
 
 def _columns_with_nulls(metadata: pq.FileMetaData) -> set[str]:

@@ -22,7 +22,7 @@ from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_summary, plan
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_series
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import PARTITIONS, SnapshotMeta
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import META, PARTITIONS, SnapshotMeta
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster
 from tests.pipeline.test_plan_job import written
 from tests.planner.clusters import brokers, partition, random_cluster, topic
@@ -134,6 +134,7 @@ def write_large_snapshot(path: Path, partitions: int) -> None:
     with SnapshotWriter(path) as writer:
         writer.brokers.extend((broker, f"r{broker % 3}", "h", 9092, None, None, True) for broker in range(30))
         writer.finish(SnapshotMeta("c", 5))
+    (path / META).write_text('{"cluster_id": "c", "at": 5}')  # it names no rows: those of partitions come now
     number = np.arange(partitions)
     first = np.where(number % 3 > 0, number % 10, number % 30)
     replicas = np.stack([first, (first + 1) % 30, (first + 2) % 30], axis=1).ravel().astype(np.int32)

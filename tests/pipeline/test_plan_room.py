@@ -14,7 +14,7 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import with_arriving
 from kafka_reassign_rpc.pipeline.planning.verify_room import BrokerSpace, broker_spaces, overfull_brokers
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import META, SnapshotMeta
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, Volume
 
@@ -72,6 +72,7 @@ def test_dp_2_plan_and_verifier_read_the_same_room_from_a_snapshot(tmp_path: Pat
 def test_dp_2_a_snapshot_without_log_dirs_has_brokers_of_one_volume(tmp_path: Path) -> None:
     path = write_snapshot(tmp_path / "s")
     snapshot_files.table_path(path, "log_dirs").unlink()
+    (path / META).write_text('{"cluster_id": "c1", "at": 5}')  # as of that release
     assert snapshot_files.check(path).cluster_id == "c1"
     assert read_brokers(path)[3] == PlannerBroker(3, None, True, 2000, 800)
 

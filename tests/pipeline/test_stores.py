@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
@@ -105,7 +106,8 @@ def test_dp_6_spark_gets_a_uri_whatever_its_default_file_system_is(tmp_path: Pat
 def test_dp_6_a_snapshot_on_a_store_is_the_one_on_a_disk(s3: S3, tmp_path: Path) -> None:
     for place in (tmp_path / "out", store_path(AT)):
         write_snapshot(place, 3)
-        assert snapshot_files.check(place) == SnapshotMeta(cluster_id="c", at=5)
+        meta = snapshot_files.check(place)
+        assert (meta.cluster_id, meta.at, meta.rows["partitions"]) == ("c", 5, 3)
         assert snapshot_files.read(place, "partitions").column("partition").to_pylist() == [0, 1, 2]
     on_disk = {
         str(file.relative_to(tmp_path / "out")): file for file in (tmp_path / "out").rglob("*") if file.is_file()
@@ -170,7 +172,8 @@ def test_dp_6_a_plan_on_a_store_is_read_as_one_on_a_disk(s3: S3, tmp_path: Path)
     local = write_plan(tmp_path / "plan")
     with plan_writer.PlanWriter(store_path(AT), 5) as writer:
         writer.write_batch(1, [("t", 0, (1, 2), (1, 3), 2)], {"t": "G0t9a_-TS8qWlG5x3Nqf1A"})
-        writer.write_summary(read_summary(local))
+        summary = read_summary(local)
+        writer.write_summary(msgspec.structs.replace(summary, batches=summary.batches[:1]))
         writer.publish()
     plan = batch_reader.read_plan(store_path(AT))
     [batch] = plan.batches

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from kafka_reassign_rpc.client import Replica
 from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.disks.disk_plan import read_disk_summary
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.batch_reader import Int32, batch_number
 from kafka_reassign_rpc.pipeline.plans.plan_directory import MOVES, PlanDirectory, ids_of
@@ -121,6 +122,12 @@ def read_dir_moves(plan: StorePath) -> Iterator[PlannedDirMove]:
     for batch in parquet_files.record_batches(plan / MOVES, DISK_MOVES):
         for row in zip(*(batch.column(name).to_pylist() for name in PlannedDirMove._fields), strict=True):
             yield PlannedDirMove(*row)
+
+
+def require_all_dir_moves(plan: StorePath) -> None:
+    """Raises BadInput where a file of `moves/` is lost."""
+    rows = parquet_files.check(plan / MOVES, DISK_MOVES)
+    parquet_files.require_rows(plan / MOVES, rows, read_disk_summary(plan).moves, "copy the plan or make it again")
 
 
 def read_dir_batches(plan: StorePath, *, undo: bool = False) -> list[tuple[StorePath, DirBatch]]:

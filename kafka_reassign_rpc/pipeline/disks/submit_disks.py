@@ -18,6 +18,7 @@ from kafka_reassign_rpc.pipeline.disks.disk_queue import DiskQueue
 from kafka_reassign_rpc.pipeline.disks.disk_state import DirMove, MoveState, SeenReplica, state_of
 from kafka_reassign_rpc.pipeline.disks.disk_throttle import DiskThrottle
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.plans.batch_reader import batch_number, require_batches
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.pipeline.submission.emptiness import Left, lines_of, plan_again, refuse_rest
 from kafka_reassign_rpc.pipeline.submission.first_health import first_health
@@ -85,7 +86,10 @@ class DiskSubmission:
 
     def _read_moves(self) -> Iterator[DirMove]:
         sizes = {move.replica: move.bytes for move in read_dir_moves(self.path)}
-        for _, batch in read_dir_batches(self.path, undo=self.undo):
+        batches = read_dir_batches(self.path, undo=self.undo)
+        planned = (one.batch for one in self.summary.batches)
+        require_batches(self.path, planned, [batch_number(file) for file, _ in batches])
+        for _, batch in batches:
             for entry in batch.partitions:
                 for broker, present, target in zip(
                     entry.replicas, entry.expected_log_dirs, entry.log_dirs, strict=True
@@ -231,7 +235,10 @@ class DiskSubmission:
     @cached_property
     def _topic_ids(self) -> dict[str, str]:
         ids: dict[str, str] = {}
-        for _, batch in read_dir_batches(self.path, undo=self.undo):
+        batches = read_dir_batches(self.path, undo=self.undo)
+        planned = (one.batch for one in self.summary.batches)
+        require_batches(self.path, planned, [batch_number(file) for file, _ in batches])
+        for _, batch in batches:
             ids |= batch.topic_ids
         return ids
 

@@ -8,7 +8,7 @@ rollback/                 files of the same form that undo each batch: the highe
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
@@ -19,6 +19,7 @@ from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK, SUMMARY
 from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, matching
+from kafka_reassign_rpc.support.counted import those
 
 SET_RF = "set-rf"
 """No other kind of plan may change replication factors."""
@@ -145,6 +146,7 @@ def read_plan(path: StorePath, *, undo: bool = False) -> SubmittablePlan:
         raise BadInput(f"{path}: no such directory")
     info = _read(path / SUMMARY, PlanInfo)
     batches = {batch_number(file): file for file in matching(path / BATCHES, "batch-*.json")}
+    require_batches(path, (one.batch for one in info.batches), batches)
     if not undo:
         return SubmittablePlan(info, [batches[number] for number in sorted(batches)])
     back = {batch_number(file): file for file in matching(path / ROLLBACK, "rollback-*.json")}
@@ -156,6 +158,15 @@ def read_plan(path: StorePath, *, undo: bool = False) -> SubmittablePlan:
     last_first = sorted(back, reverse=True)
     way_there = {back[number]: batches[number] for number in last_first}
     return SubmittablePlan(info, [*way_there], undoes=True, way_there=way_there)
+
+
+def require_batches(path: StorePath, planned: Iterable[int], found: Collection[int]) -> None:
+    """Raises BadInput where a file of the plan is lost: submit would call the rest of it all."""
+    if lost := set(planned).difference(found):
+        raise BadInput(
+            f"{path}: {those(lost, 'batch', 'have')} no file: copy the whole plan again, or make it again with"
+            " `kafka-reassign-rpc plan`"
+        )
 
 
 def read_topic_ids(plan: SubmittablePlan) -> dict[str, str]:

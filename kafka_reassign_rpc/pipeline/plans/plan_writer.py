@@ -87,6 +87,14 @@ def check(path: StorePath) -> PlanSummary:
     return summary
 
 
+def require_all_moves(path: StorePath) -> None:
+    """Reads the summary, and all footers of `moves/`. Raises BadInput."""
+    moves = read_summary(path).moves
+    parquet_files.require_rows(
+        path / MOVES, parquet_files.check(path / MOVES, MOVES_SCHEMA), moves, "copy the plan or make it again"
+    )
+
+
 def read_left_out(path: StorePath) -> pa.Table:
     """Raises BadInput."""
     return parquet_files.read(path / LEFT_OUT, LEFT_OUT_SCHEMA, added=_LEFT_OUT_ADDED)

@@ -1,6 +1,6 @@
 """Writes, checks and reads snapshots: directories of Parquet files (`snapshot_schema`), complete with meta.json."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+_AGAIN = f"copy or export the snapshot again (who changes a table on purpose takes its rows out of {META})"
+
+
 class SnapshotWriter:
     """Writes under a hidden name and renames it at the end; a block that fails leaves nothing.
 
@@ -61,20 +64,28 @@ class SnapshotWriter:
 
     def finish(self, meta: SnapshotMeta) -> None:
         """Comes after all rows: writes meta.json and renames the directory."""
-        for writer in self._writers():
+        for writer in self._writers().values():
             writer.close()
+        meta = msgspec.structs.replace(meta, rows={table: writer.rows for table, writer in self._writers().items()})
         write_file(self._hidden / META, msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n", sync=True)
         self._directory.publish()
 
-    def _writers(self) -> Sequence[TableWriter | DirectoryWriter]:
-        return self.brokers, self.log_dirs, self.topics, self.partitions, self.replicas, self.configs
+    def _writers(self) -> Mapping[str, TableWriter | DirectoryWriter]:
+        return {
+            "brokers": self.brokers,
+            "log_dirs": self.log_dirs,
+            "topics": self.topics,
+            "partitions": self.partitions,
+            "replicas": self.replicas,
+            "configs": self.configs,
+        }
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if not self._directory.is_published:
-            for writer in self._writers():
+            for writer in self._writers().values():
                 writer.discard()
             self._directory.discard()
 
@@ -104,10 +115,11 @@ def check(path: StorePath) -> SnapshotMeta:
     meta = read_meta(path)
     for name, schema in IN_EVERY_SNAPSHOT.items():
         if not table_path(path, name).exists():
-            if name in OPTIONAL:
+            if name in OPTIONAL and name not in meta.rows:
                 continue
             raise BadInput(f"{table_path(path, name)}: is missing")
-        parquet_files.check(table_path(path, name), schema)
+        rows = parquet_files.check(table_path(path, name), schema)
+        parquet_files.require_rows(table_path(path, name), rows, meta.rows.get(name, rows), _AGAIN)
     return meta
 
 

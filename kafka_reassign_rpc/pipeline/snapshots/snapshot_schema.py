@@ -138,6 +138,7 @@ class SnapshotMeta(msgspec.Struct, frozen=True):
     """at       when the export began: ms since the epoch (UTC)
     source   the bootstrap servers of the export
     server   the kind of controller that answered: "kafka-reassign-rpc" or "kafka"
+    rows     by table, so that a lost file is noticed; empty: a snapshot of an earlier release, or of another program
     """
 
     cluster_id: str
@@ -145,3 +146,4 @@ class SnapshotMeta(msgspec.Struct, frozen=True):
     source: str = ""
     server: str = "kafka"
     version: int = VERSION
+    rows: dict[str, int] = {}
