@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 from tests.waiting import eventually
 
 RECORD_BYTES = 400
-EVERY_S = 0.004
+EVERY_S = 0.02
 PATIENCE_S = 90
 REQUEST_TIMEOUT_MS = 30_000
 """So long brokers may hold a request of the producer."""

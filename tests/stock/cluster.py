@@ -21,7 +21,7 @@ _PORT = re.compile(rb"Awaiting socket connections on [^:\s]*:(\d+)")
 
 DEFAULTS: Mapping[str, str] = {
     "controlled.shutdown.enable": "true",
-    "controlled.shutdown.max.retries": "30",
+    "controlled.shutdown.max.retries": "6",
     "controlled.shutdown.retry.backoff.ms": "500",
     "auto.create.topics.enable": "false",
     "auto.leader.rebalance.enable": "false",
