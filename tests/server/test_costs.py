@@ -45,10 +45,10 @@ from tests.raw_client import connected
 from tests.server.conftest import address
 from tests.waiting import eventually
 
-LONGEST_TURN_S = 1.0
-"""Of CPU. On an idle machine no turn of the server takes 20 ms; a shared one runs the same code several times slower,
-and the model of a controller answers in one go. Without slices most of these requests take seconds."""
-MANY = 60_000
+LONGEST_TURN_S = 0.4
+"""Of CPU. On an idle machine no turn takes 50 ms, and hardly one 20 ms; a shared one runs the same code several times
+slower, and the model of a controller answers in one go. Without slices many of these requests take longer."""
+MANY = 20_000
 """Elements that are enough to find it."""
 INVALID_REQUEST = 42
 CLOSED_WITHOUT_ANSWER = None

@@ -100,6 +100,11 @@ async def by_librdkafka(ways: Sequence[Way]) -> list[str]:
     return await asyncio.gather(*(asyncio.to_thread(_librdkafka, way) for way in ways))
 
 
+def _refuses(error: KafkaError) -> bool:
+    """Where the server refuses its certificate, librdkafka tells of a lost connection, and goes on."""
+    return error.code() in {KafkaError._AUTHENTICATION, KafkaError._SSL} or "SSL alert" in error.str()
+
+
 def _librdkafka(way: Way) -> str:
     told: list[KafkaError] = []
     configs: dict[str, Any] = {
@@ -127,7 +132,7 @@ def _librdkafka(way: Way) -> str:
             client.poll(0)
         else:
             return ""
-        refused = [error for error in told if error.code() in {KafkaError._AUTHENTICATION, KafkaError._SSL}]
+        refused = [error for error in told if _refuses(error)]
         if refused:
             return "; ".join(f"{error.name()}: {error.str()}" for error in refused)
     return f"no answer: {told}"
