@@ -4,6 +4,7 @@ import itertools
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -201,6 +202,13 @@ def broken_rules(cluster: PlannerCluster, goal: Goal, plan: Plan, headroom: floa
     mean = sum(sizes) // len(sizes) if sizes else 0
     arriving: dict[int, list[int]] = {}
     broken = []
+
+    @cache
+    def most_and_least(count: int) -> tuple[int, int]:
+        """In how many racks so many replicas can be at most, and how many one rack must hold at least."""
+        ways = [*itertools.combinations(usable, min(count, len(usable)))]
+        return max(spread(cluster, way) for way in ways), min(crowd(cluster, way) for way in ways)
+
     for move in plan.moves:
         held, target = stood[move.topic, move.partition], move.target
         name = f"{move.topic}-{move.partition} {held.replicas} -> {target}"
@@ -214,10 +222,9 @@ def broken_rules(cluster: PlannerCluster, goal: Goal, plan: Plan, headroom: floa
         wanted = goal.factor if goal.kind is GoalKind.SET_FACTOR else len(held.replicas)
         if len(target) != wanted:
             broken.append(f"{name}: replication factor")
-        most = max(spread(cluster, chosen) for chosen in itertools.combinations(usable, min(len(target), len(usable))))
+        most, least = most_and_least(len(target))
         if spread(cluster, target) < min(spread(cluster, held.replicas), most):
             broken.append(f"{name}: in fewer racks than before, and than it could be")
-        least = min(crowd(cluster, chosen) for chosen in itertools.combinations(usable, min(len(target), len(usable))))
         added = max(0, len(target) - len(held.replicas))
         if crowd(cluster, target) > max(crowd(cluster, held.replicas) + added, least):
             broken.append(f"{name}: more in one rack than before, and than needed")
