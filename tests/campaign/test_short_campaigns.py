@@ -1,4 +1,4 @@
-"""Four short campaigns on stock brokers (sv-3, sv-5). `make campaign` runs longer ones."""
+"""Three short campaigns on stock brokers (sv-3, sv-5). `make campaign` runs longer ones."""
 
 import pytest
 
@@ -12,7 +12,7 @@ SECONDS = 20.0
 pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(1200)]
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [2, 3])  # with that below all kinds of steps that seed 1 draws
 async def test_sv_3_under_load_kills_and_outages_nothing_is_lost_and_nothing_is_left(seed: int) -> None:
     await _held(seed)
 
