@@ -265,6 +265,18 @@ def test_dp_5_an_audit_names_missing_unreadable_and_mixed_snapshots(snapshots: P
     assert "other/partitions/part-00000.parquet: not a readable Parquet file" in err
 
 
+@pytest.mark.usefixtures("shared")
+def test_dp_5_an_audit_refuses_a_snapshot_in_which_a_partition_stands_twice(snapshots: Path, tmp_path: Path) -> None:
+    """Its replicas would count twice on their brokers."""
+    write_snapshot(snapshots / "odd", 99, [*FIRST, FIRST[0]])
+    code, out, err = run("audit", "--snapshots", str(snapshots), "--out", str(tmp_path / "out"))
+    assert (code, out) == (2, "")
+    topic, index = FIRST[0][:2]
+    partitions = snapshots / "odd" / "partitions"
+    assert f"audit: {partitions}: {topic}-{index} occurs twice: export the snapshot again\n" in err
+    assert not (tmp_path / "out").exists()
+
+
 def test_dp_5_tables_as_text_say_how_much_is_not_shown(spark: SparkSession) -> None:
     shown = result_tables.excerpt(spark.range(5).selectExpr("id as at", "id / 3 as share", "array(id) as ids"), rows=2)
     assert result_tables.text_lines("things", shown, empty="none") == [

@@ -67,6 +67,21 @@ def test_dp_2_nothing_to_move_has_an_exit_code_of_its_own(path: Path, capsys: py
     assert plan_summary.read_summary(out).moves == 0
 
 
+def test_dh_2_a_drain_of_a_lost_broker_says_what_the_cordon_does_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = [PlannerBroker(number, None, live=number != 2) for number in (1, 2, 3, 4)]
+    path = written(tmp_path / "snapshot", PlannerCluster(listed, [topic("t", partition(0, 1, 2, live=[1]))]))
+    assert main(["plan", "drain", "--brokers", "1,2", "--snapshot", str(path), "--out", str(tmp_path / "plan")]) == 0
+    said = capsys.readouterr().err.splitlines()
+    [first] = [
+        line for line in said if line.startswith("note: `submit` cordons brokers 1, 2 first where the controller")
+    ]
+    assert said[said.index(first) + 1] == (
+        "note: broker 2 is lost: the cordon keeps it empty after a return, until somebody opens it"
+    )
+
+
 def test_dp_2_a_drain_that_cannot_empty_the_brokers_says_so_first_and_has_an_exit_code_of_its_own(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

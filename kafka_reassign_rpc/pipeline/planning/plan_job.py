@@ -4,7 +4,7 @@ The pure planner decides chunk by chunk, in this process where memory suffices. 
 partition table, and reads the moves one Spark partition at a time.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -107,7 +107,7 @@ def _run(
         *_name_unknown_sizes(snapshot, found.survey.unknown_sizes),
         *_departure_notes(job, found.losses),
         *stricter_rate_notes(job.snapshot, job.options.network.throttle, sorted(live)),
-        *_what_submit_does(job.goal),
+        *_what_submit_does(job.goal, live),
     ]
     with PlanWriter(job.out, meta.at) as writer:
         with snapshot.rounds() as rounds:
@@ -196,11 +196,15 @@ def _name_cordoned(brokers: Iterable[PlannerBroker]) -> list[str]:
     return [f"{those(closed, verb='are')} cordoned: the plan brings no replica there"] if closed else []
 
 
-def _what_submit_does(goal: Goal) -> list[str]:
+def _what_submit_does(goal: Goal, live: Collection[int]) -> Iterator[str]:
     if not goal.drained or goal.topics:
-        return []
+        return
     named = those(goal.drained)
-    return [f"`submit` cordons {named} first where the controller is a kafka-reassign-rpc server (--no-cordon: not)"]
+    yield f"`submit` cordons {named} first where the controller is a kafka-reassign-rpc server (--no-cordon: not)"
+    if lost := set(goal.drained).difference(live):
+        them = agreeing(len(lost), "them")
+        are_lost = f"{those(lost, verb='are')} lost"
+        yield f"{are_lost}: the cordon keeps {them} empty after a return, until somebody opens {them}"
 
 
 def _name_unknown_sizes(snapshot: SnapshotToPlan, count: int) -> list[str]:
