@@ -52,6 +52,20 @@ def cluster(tmp_path: Path) -> Iterator[SparkCluster]:
         yield started
 
 
+@pytest.fixture(scope="module")
+def seen_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the machine of `cluster_with_folder` sees: none of the folders of tests is in it."""
+    return tmp_path_factory.mktemp("shared")
+
+
+@pytest.fixture(scope="module")
+def cluster_with_folder(tmp_path_factory: pytest.TempPathFactory, seen_folder: Path) -> Iterator[SparkCluster]:
+    """One worker, which no test may harm: to start one takes longer than what most tests do with it."""
+    assert can_unshare(), "this test needs mount namespaces: root, or user namespaces"
+    with spark_cluster(tmp_path_factory.mktemp("cluster"), workers=1, shared=seen_folder) as started:
+        yield started
+
+
 def settings(jars: str) -> dict[str, str]:
     quick = " ".join(QUICK)
     return ({"spark.jars": jars} if jars else {}) | {
@@ -165,7 +179,9 @@ def kept_rounds(s3: S3) -> list[str]:
 
 
 @pytest.mark.parametrize("case", ["a path of this machine", "no such Python", "not installed"])
-def test_dp_6_one_line_says_what_an_executor_lacks(cluster: SparkCluster, tmp_path: Path, case: str) -> None:
+def test_dp_6_one_line_says_what_an_executor_lacks(
+    cluster_with_folder: SparkCluster, tmp_path: Path, case: str
+) -> None:
     prepare(tmp_path)
     chosen = settings("")
     more = []
@@ -173,10 +189,11 @@ def test_dp_6_one_line_says_what_an_executor_lacks(cluster: SparkCluster, tmp_pa
         chosen["spark.pyspark.python"] = "/no/python"
     if case == "not installed":
         more = ["--executor-packages", "installed"]
-    flags = [part for key, value in chosen.items() if value for part in ("--conf", f"{key}={value}")]
+    flags = ["--master", cluster_with_folder.master]
+    flags += [part for key, value in chosen.items() if value for part in ("--conf", f"{key}={value}")]
     command = ["plan", "heal", "--snapshot", str(tmp_path / "cluster"), "--out", str(tmp_path / "plan")]
     done = subprocess.run(
-        [sys.executable, "-m", "kafka_reassign_rpc.cli.main", *command, "--master", cluster.master, *flags, *more],
+        [sys.executable, "-m", "kafka_reassign_rpc.cli.main", *command, *flags, *more],
         check=False,
         capture_output=True,
         text=True,
@@ -193,15 +210,11 @@ def test_dp_6_one_line_says_what_an_executor_lacks(cluster: SparkCluster, tmp_pa
     assert not (tmp_path / "plan").exists()
 
 
-def test_dp_6_a_folder_that_all_machines_see_is_a_store(tmp_path: Path) -> None:
-    assert can_unshare(), "this test needs mount namespaces: root, or user namespaces"
-    shared = tmp_path / "shared"
-    shared.mkdir()
-    prepare(shared)
-    with spark_cluster(tmp_path, workers=1, shared=shared) as cluster:
-        jobs = plan_commands(f"file:{shared}", f"file:{shared}/out")
-        with started(cluster.master, settings(""), jobs) as done:
-            said, error = done.communicate(timeout=600)
+def test_dp_6_a_folder_that_all_machines_see_is_a_store(cluster_with_folder: SparkCluster, seen_folder: Path) -> None:
+    prepare(seen_folder)
+    jobs = plan_commands(f"file:{seen_folder}", f"file:{seen_folder}/out")
+    with started(cluster_with_folder.master, settings(""), jobs) as done:
+        said, error = done.communicate(timeout=600)
     assert done.returncode == 0, error
     assert [line[0] for line in said.splitlines() if line.split()[1:2] == ["plan"]] == ["0", "0"]
-    assert [path.name for path in (shared / "out").iterdir()] == [LAST]
+    assert [path.name for path in (seen_folder / "out").iterdir()] == [LAST]
