@@ -43,6 +43,7 @@ ON_SPARK = (
     "tests/pipeline/test_plan_job",
     "tests/pipeline/test_plan_room",
     "tests/pipeline/test_figures_by_hand",
+    "tests/pipeline/test_result_columns",
     "tests/pipeline/test_history",
     "tests/pipeline/test_audit",
     "tests/pipeline/test_bad_input",

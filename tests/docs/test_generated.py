@@ -10,6 +10,7 @@ from docs import generate
 from docs.error_advice import ADVICE
 from docs.own_messages import MESSAGES
 from docs.plan_columns import TABLES
+from docs.result_columns import RESULTS
 from docs.status_api import status_schemas
 from kafka_reassign_rpc.api import large_requests
 from kafka_reassign_rpc.api.registry import SERVER_APIS
@@ -57,6 +58,8 @@ def names_in_catalogue(page: str) -> list[str]:
         return [column.name for columns in COLUMNS.values() for column in columns]
     if page == "plans.md":
         return [name for one in TABLES for name in one.schema.names]
+    if page == "results.md":
+        return [column.name for one in RESULTS for column in one.columns]
     if page == "status-api.schema.json":
         return []
     return [*catalogue.EVENTS, *catalogue.EVERY_EVENT, *catalogue.EVENT_FIELDS]
