@@ -55,14 +55,23 @@ class LoadProducer:
     Where its client has lost every broker (`ClientView.lost`) another one goes on. Records that the lost one has no
     answer for are given up: they may be there or not.
 
-    `directory` gets the log of its client, `producer-TOPIC-INCARNATION.log`.
+    `directory` gets the log of its client, `producer-TOPIC-INCARNATION.log`. `every_s`: the time between records, or
+    between transactions.
     """
 
     def __init__(
-        self, configs: Configs, topic: str, incarnation: int, kind: str, partitions: int, directory: Path
+        self,
+        configs: Configs,
+        topic: str,
+        incarnation: int,
+        kind: str,
+        partitions: int,
+        directory: Path,
+        every_s: float = EVERY_S,
     ) -> None:
         self.journal = Journal(topic, incarnation, once=kind != PLAIN, bumps=kind == IDEMPOTENT)
         self.partitions = partitions
+        self._every_s = every_s
         self._view = ClientView()
         self._log = client_log(directory / f"producer-{topic}-{incarnation}.log")
         self._config = {**configs, **_COMMON, **_OF_KIND[kind]}
@@ -124,7 +133,7 @@ class LoadProducer:
                 if not self._in_flight[partition] or (self.journal.once and self._is_known(partition)):
                     self._produce(producer, partition)
             producer.poll(0)
-            if self._end.wait(EVERY_S):
+            if self._end.wait(self._every_s):
                 break
         lost = self._view.lost
         while not lost and producer.flush(0.2) and not self._abandoned.is_set():
@@ -173,7 +182,7 @@ class LoadProducer:
                 self._retried(producer, partial(producer.init_transactions, CALL_S))
                 number = 0
                 while self._goes_on() and not self._view.lost:
-                    time.sleep(EVERY_S)
+                    time.sleep(self._every_s)
                     self._transaction(producer, abort=number % 5 == 4)
                     producer.poll(0)
                     number += 1

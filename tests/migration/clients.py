@@ -34,6 +34,8 @@ PARTITIONS = (0, 1)
 NAMES: list[Name] = [(topic, index) for topic in TOPICS for index in PARTITIONS]
 _STANDING, _OFFSET = "standing", 3
 PATIENCE_S = 120
+EVERY_S = 0.1
+"""Between records: a migration takes minutes, and there are enough of them at each of its steps."""
 
 
 class Clients:
@@ -55,7 +57,8 @@ class Clients:
             await self._mixed.create_empty(topic, {0: (1, 2, 3), 1: (2, 3, 1)})
         try:
             for topic, kind in TOPICS.items():
-                self._producers.append(LoadProducer(self._configs, topic, 0, kind, len(PARTITIONS), self._folder))
+                of_topic = (self._configs, topic, 0, kind, len(PARTITIONS), self._folder)
+                self._producers.append(LoadProducer(*of_topic, every_s=EVERY_S))
             for _ in range(2):
                 self._readers.append(Reader(self._configs, f"^({'|'.join(TOPICS)})$", self._read))
             await eventually(lambda: all(self._read[topic] for topic in TOPICS), within=PATIENCE_S)
