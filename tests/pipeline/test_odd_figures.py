@@ -15,7 +15,7 @@ from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from tests.effort import examples
-from tests.pipeline.odd_snapshot import write_odd_snapshot
+from tests.pipeline.odd_snapshot import ODD, write_odd_snapshot
 from tests.pipeline.test_export import run
 
 PLANS = (
@@ -49,7 +49,7 @@ def test_dp_2_a_plan_of_odd_figures_keeps_the_rules_or_is_refused_with_what_is_o
     command: str, tmp_path: Path
 ) -> None:
     codes = set[int]()
-    for seed in range(examples(40)):
+    for seed in range(examples(len(ODD))):
         odd, snapshot = write_odd_snapshot(tmp_path / f"snapshot-{seed}", seed), tmp_path / f"snapshot-{seed}"
         code, err = said(tmp_path / "plan", "plan", *command.split(), "--snapshot", str(snapshot))
         codes.add(code)
@@ -62,7 +62,7 @@ def test_dp_2_a_plan_of_odd_figures_keeps_the_rules_or_is_refused_with_what_is_o
 @pytest.mark.usefixtures("shared")
 def test_dp_5_an_audit_of_odd_figures_is_made_or_refused_with_what_is_odd(tmp_path: Path) -> None:
     codes = set[int]()
-    for seed in range(100, 100 + examples(24)):
+    for seed in range(100, 100 + examples(len(ODD))):
         snapshot = tmp_path / f"snapshot-{seed}"
         write_odd_snapshot(snapshot, seed)
         code, err = said(tmp_path / "audit", "audit", "--snapshots", str(snapshot))
@@ -73,7 +73,7 @@ def test_dp_5_an_audit_of_odd_figures_is_made_or_refused_with_what_is_odd(tmp_pa
 
 def test_dp_6_spark_refuses_odd_figures_as_this_process_does(spark: SparkSession, tmp_path: Path) -> None:
     """Sums of them would end its tasks with an error of Java."""
-    for seed in range(200, 200 + examples(12)):
+    for seed in range(200, 200 + examples(8)):
         odd, snapshot = write_odd_snapshot(tmp_path / f"snapshot-{seed}", seed), tmp_path / f"snapshot-{seed}"
         results = []
         for name, plan in (("here", plan_job.run_here), ("spark", partial(plan_job.run, spark))):
