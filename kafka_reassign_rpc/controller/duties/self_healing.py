@@ -66,7 +66,8 @@ DIAGNOSE_EVERY_S = 10.0
 """So often to diagnose while a broker is gone: moves by hand can end a failure too."""
 
 DIAGNOSE_MOVES_EVERY_S = 60.0
-"""So often while nothing is known to be lost, and there are moves: a new one may name a broker that is gone."""
+"""So often while no replica is lost, and there are moves: one may name a broker that is gone. A look at 100,000
+partitions costs 0.2 s of CPU."""
 
 PLANNING = PlanOptions(lead_first=False, weights=GoalWeights(time=0.0))
 """Nobody balances the cluster after a repair: the emptiest brokers get most, and no leader changes for it."""
@@ -218,10 +219,13 @@ class Healer:
 
     def _pause(self, found: FailedBrokersReport) -> float | None:
         """Seconds until the next diagnosis if nothing happens; None waits without end."""
-        if not any((found.lost, found.damaged, found.waiting, found.moving, found.gone)):
-            return DIAGNOSE_MOVES_EVERY_S if self._loop.cluster.moving or self._loop.cluster.queue.names else None
+        every: float | None = None
+        if any((found.lost, found.damaged, found.waiting, found.moving)):
+            every = DIAGNOSE_EVERY_S
+        elif found.gone or self._loop.cluster.moving or self._loop.cluster.queue.names:
+            every = DIAGNOSE_MOVES_EVERY_S
         due = found.diagnosis.due_ms
-        return DIAGNOSE_EVERY_S if due is None else min(DIAGNOSE_EVERY_S, max(0.0, (due - self._now_ms()) / 1000))
+        return every if every is None or due is None else min(every, max(0.0, (due - self._now_ms()) / 1000))
 
     async def _diagnose(self, ordered: Sequence[int] = ()) -> FailedBrokersReport:
         found = await self._loop.submit(
