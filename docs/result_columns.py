@@ -288,9 +288,8 @@ def results_page() -> str:
         " they do not know. Under *null* stands what a null means; where nothing stands, there is none.",
         "`plan combine` writes the tables of any other [plan](plans.md). `plan verify` and `plan show` print text or"
         " JSON and write no table.",
-        "`audit` does not look whether a partition stands twice in a snapshot, which `export` never writes: each row"
-        " counts, so bytes, replicas and leaders of its brokers are counted twice, and its findings are listed twice."
-        " `plan` refuses such a snapshot.",
+        "`audit` and `plan` refuse a snapshot in which a partition stands twice, which `export` never writes: bytes,"
+        " replicas and leaders of its brokers would count twice.",
     ]
     for one in RESULTS:
         rows = [[f"`{column.name}`", kind_of(column.kind), *column[2:5]] for column in one.columns]

@@ -1,20 +1,16 @@
 """The page of result columns says what the files hold."""
 
-import json
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from pyspark.sql import SparkSession
 
 from docs.markdown import kind_of
-from docs.result_columns import RESULTS, results_page
+from docs.result_columns import RESULTS
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.event_logs import event_files
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from tests.pipeline.test_table_stamps import AT, EVENT, snapshot
 
 Columns = list[tuple[str, str]]
@@ -48,20 +44,3 @@ def test_dp_1_the_page_has_each_table_of_audit_and_history_with_its_columns_and_
     assert main(["history", "--events", str(log.parent), "--out", str(tmp_path / "history")]) == 0
     for command in ("audit", "history"):
         assert columns_in(tmp_path / command) == columns_on_page(command)
-
-
-def test_dp_1_the_page_says_that_audit_counts_a_partition_twice_that_stands_twice_and_plan_refuses_it(
-    tmp_path: Path, spark: SparkSession, shared: None, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert "counted twice" in results_page()
-    with SnapshotWriter(tmp_path / "twice", AT) as writer:
-        writer.brokers.extend((broker, None, "h", 1, 1000, 900, True) for broker in (1, 2))
-        writer.partitions.extend([("t", 0, [1, 2], 1, [1], [], [], 10, None, None)] * 2)
-        writer.finish(SnapshotMeta("c", AT))
-    assert main(["audit", "--snapshots", str(tmp_path / "twice"), "--json"]) == 3
-    found = json.loads(capsys.readouterr().out)
-    [held] = [row for row in found["spread"]["rows"] if row["measure"] == "bytes"]
-    assert (held["most"], found["under_replicated"]["total"]) == (20.0, 2)
-    drain = ["plan", "drain", "--brokers", "1", "--snapshot", str(tmp_path / "twice"), "--out", str(tmp_path / "plan")]
-    assert main(drain) == 2
-    assert "occurs twice" in capsys.readouterr().err
