@@ -31,7 +31,7 @@ from tests.waiting import eventually
 pytestmark = [pytest.mark.stock, pytest.mark.timeout(600), pytest.mark.usefixtures("shared")]
 
 BROKERS, NEW, RACKS = range(1, 28), range(28, 31), 5
-PARTITIONS = 20_000
+PARTITIONS = 8_000
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka import KafkaAdminClient
-from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
+from kafka.admin import ACLOperation, ResourceType
 
 from kafka_reassign_rpc.client import throttle_configs
 from kafka_reassign_rpc.client.config_calls import TOPIC
@@ -33,9 +32,10 @@ pytestmark = [pytest.mark.stock, pytest.mark.in_ci, pytest.mark.timeout(400)]
 IN_CI = "3.9.1,4.3.1"
 RELEASES = os.environ.get("KAFKA_RELEASES", IN_CI).split(",")
 RECORDS = 60
-RATE = 2_000
-"""Kafka lets through what eleven seconds at this rate allow, then this rate: the records take over two minutes."""
-PATIENCE: dict[str, Any] = {"request_timeout_ms": 1_500}
+RATE = 1_000
+"""Kafka lets through what eleven seconds at this rate allow, then this rate: the records take five minutes."""
+PATIENCE: dict[str, Any] = {"request_timeout_ms": 10_000}
+"""As the command: a frozen broker keeps nobody waiting, and no sound one is given up because the machine is busy."""
 
 
 async def bytes_and_times_are_true(stage: Stage) -> None:
@@ -132,32 +132,30 @@ async def a_broker_comes_back_at_another_port(stage: Stage) -> None:
 async def each_right_that_is_missing_is_named(world: KRaftWorld, folder: Path) -> None:
     """With moves under way: the guest comes without rights, and gets one after another."""
 
-    def allow(operation: ACLOperation, resource: ResourceType, name: str) -> None:
-        admin = KafkaAdminClient(bootstrap_servers=world.bootstrap)
-        try:
-            found = admin.create_acls(
-                [ACL("User:guest", "*", operation, ACLPermissionType.ALLOW, ResourcePattern(resource, name))]
-            )
-            assert not found["failed"], found
-        finally:
-            admin.close()
-
     async with watching(world.bootstrap_of_guests, folder / "guest", **PATIENCE, **GUEST) as watch:
 
         async def problems(*beginnings: str) -> bool:
             texts = await watch.problems()
             return all(any(text.startswith(one) for text in texts) for one in beginnings)
 
+        wrong = {**GUEST, "sasl_plain_password": "wrong"}
+        async with watching(world.bootstrap_of_guests, folder / "stranger", **PATIENCE, **wrong) as stranger:
+
+            async def is_named() -> bool:
+                (text,) = await stranger.problems()
+                return text.startswith("the cluster cannot be seen: 127.0.0.1:") and "Authentication failed" in text
+
+            await eventually(is_named)
         refused = "the cluster cannot be seen: to see moves this principal needs the operation DESCRIBE on the cluster"
         topics = "Leaders and ISRs of 2 topics are not seen: they need the operation DESCRIBE on them (kept, slow)"
         configs = "Throttles are not all seen (the operation DESCRIBE_CONFIGS on the cluster and on topics tells them)"
         await eventually(lambda: problems(refused))
-        await asyncio.to_thread(allow, ACLOperation.DESCRIBE, ResourceType.CLUSTER, "kafka-cluster")
+        await asyncio.to_thread(world.allow_guest, ACLOperation.DESCRIBE, ResourceType.CLUSTER, "kafka-cluster")
         await eventually(lambda: problems(topics, configs))
         assert sorted(await watch.moves()) == ["kept-0", "slow-0"]
-        await asyncio.to_thread(allow, ACLOperation.DESCRIBE, ResourceType.TOPIC, "*")
-        await asyncio.to_thread(allow, ACLOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, "*")
-        await asyncio.to_thread(allow, ACLOperation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, "kafka-cluster")
+        await asyncio.to_thread(world.allow_guest, ACLOperation.DESCRIBE, ResourceType.TOPIC, "*")
+        await asyncio.to_thread(world.allow_guest, ACLOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, "*")
+        await asyncio.to_thread(world.allow_guest, ACLOperation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, "kafka-cluster")
 
         async def all_is_seen() -> bool:
             kinds = {one["kind"] for one in (await watch.document("status"))["problems"]}
@@ -236,7 +234,7 @@ async def whatever_stops_a_move_is_named(
             await each_right_that_is_missing_is_named(stage.world, folder)
         await a_lost_broker_is_named_in_each_of_its_states(stage)
         if len(controllers) > 1:
-            assert stage.watch.watcher.view().controller in (stage.stays, stage.target)
+            await eventually(lambda: stage.watch.watcher.view().controller in (stage.stays, stage.target))
         await a_broker_comes_back_at_another_port(stage)
         if storage is not None:
             await storage.is_told(stage)
