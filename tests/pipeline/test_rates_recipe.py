@@ -4,6 +4,7 @@ import asyncio
 import csv
 import os
 import re
+import shlex
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
@@ -18,9 +19,10 @@ from kafka.admin import NewTopic
 
 from kafka_reassign_rpc.pipeline.plans import plan_summary
 from tests.deploy.test_with_prometheus import values
+from tests.jvm import QUICK
 from tests.pipeline.test_export import rows, run
 from tests.stock.cluster import StockCluster
-from tests.stock.jars import BROKER_VERSION, jmx_exporter, require
+from tests.stock.jars import BROKER_VERSION, classpath, jmx_exporter, require
 from tests.stock.ports import kept_ports
 from tests.stock.process import LoggedProcess
 from tests.waiting import eventually
@@ -92,15 +94,33 @@ def scraping(directory: Path, port: int, agents: Mapping[int, int]) -> list[str]
     ]
 
 
+def serving_beans(port: int) -> list[str]:
+    """The options that `JMX_PORT` gives a broker (kafka-run-class.sh), here for this machine alone."""
+    option = "-Dcom.sun.management.jmxremote"
+    values = {"": "", ".port": port, ".rmi.port": port, ".host": "127.0.0.1", ".authenticate": "false", ".ssl": "false"}
+    return ["-Djava.rmi.server.hostname=127.0.0.1", *(f"{option}{name}={value}" for name, value in values.items())]
+
+
+def by_jmx(port: int) -> dict[str, float]:
+    """By topic: what the page's command prints for the broker."""
+    _, *args = shlex.split(recipe("kafka-jmx.sh").replace("broker-1:9999", f"127.0.0.1:{port}"))
+    tool = ["java", *QUICK, "-cp", classpath(BROKER_VERSION), "org.apache.kafka.tools.JmxTool", *args]
+    said = subprocess.run(tool, capture_output=True, check=True, text=True).stdout
+    names, values = csv.reader(line for line in said.splitlines() if line.startswith(('"time"', *"0123456789")))
+    found = dict(zip(names, values, strict=True))
+    return {name.partition("topic=")[2].partition(":")[0]: float(found[name]) for name in names if "topic=" in name}
+
+
 async def test_dp_13_the_recipe_makes_rates_of_stock_brokers_under_load_and_a_plan_evens_out_their_cpu(
     zk_connect: str, tmp_path: Path
 ) -> None:
     require(BROKER_VERSION)
-    agent, (port, *ports) = jmx_exporter(), kept_ports(3)
+    agent, (port, beans, *ports) = jmx_exporter(), kept_ports(4)
     (tmp_path / "rules.yml").write_text(recipe("lowercaseOutputName"))
     stock, agents = StockCluster(zk_connect, tmp_path, (1, 2)), dict(zip((1, 2), ports, strict=True))
     for broker in stock.brokers.values():
         broker.jvm = (*broker.jvm, f"-javaagent:{agent}=127.0.0.1:{agents[broker.id]}:{tmp_path / 'rules.yml'}")
+    stock.brokers[1].jvm = (*stock.brokers[1].jvm, *serving_beans(beans))
     prometheus = LoggedProcess(tmp_path / "prometheus.log")
     try:
         await stock.start()
@@ -111,9 +131,10 @@ async def test_dp_13_the_recipe_makes_rates_of_stock_brokers_under_load_and_a_pl
         await prometheus.wait_for_line(re.compile(rb"ready to receive web requests"))
         address = f"127.0.0.1:{port}"
         with load(stock.bootstrap):
-            enough = f'increase(kafka_server_brokertopicmetrics_messagesin_total{{topic="calm"}}{WINDOW}) > 40'
+            enough = f'count_over_time(kafka_server_brokertopicmetrics_messagesin_total{{topic="calm"}}{WINDOW}) > 12'
             await eventually(lambda: values(address, enough), within=180)
             await asyncio.to_thread(made, address, tmp_path)
+            rates = await asyncio.to_thread(by_jmx, beans)
         table = {row["topic"]: row for row in csv.DictReader((tmp_path / "rates.csv").read_text().splitlines())}
         code, _, err = await asyncio.to_thread(
             run, "export", "--bootstrap-server", stock.bootstrap, "--out", str(tmp_path / "snapshot"),
@@ -128,6 +149,7 @@ async def test_dp_13_the_recipe_makes_rates_of_stock_brokers_under_load_and_a_pl
     figures = {topic: {name: float(table[topic][name] or 0) for name in FIGURES} for topic in RECORDS}
     for name in ("bytes_in", "messages_in", "cpu"):
         assert figures["busy"][name] / figures["calm"][name] == pytest.approx(4, rel=0.4), (name, figures)
+    assert rates["busy"] / rates["calm"] == pytest.approx(4, rel=0.4), rates
     assert figures["busy"]["bytes_in"] / figures["busy"]["messages_in"] == pytest.approx(1000, rel=0.3)
     assert figures["busy"]["bytes_out"] > figures["calm"]["bytes_out"] == 0
     assert 0 < figures["busy"]["cpu"] + figures["calm"]["cpu"] < 1e6 * (os.cpu_count() or 1)
