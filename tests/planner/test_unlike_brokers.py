@@ -63,7 +63,7 @@ def test_dp_12_equal_disks_have_exactly_equal_targets() -> None:
     assert {wanted[1:3] for wanted in summary.summary.targets.values()} == {(10 / 3, 10 / 3)}
 
 
-@pytest.mark.parametrize(("unknown", "says"), [((2,), "of brokers 2 are"), ((1, 2, 3), "of any broker are")])
+@pytest.mark.parametrize(("unknown", "says"), [((2,), "of broker 2 are"), ((1, 2, 3), "of any broker are")])
 def test_dp_12_where_a_disk_is_not_known_all_brokers_count_alike_and_a_note_says_so(
     unknown: tuple[int, ...], says: str
 ) -> None:
