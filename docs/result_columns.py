@@ -244,7 +244,7 @@ RESULTS = (
                 "a move began earlier or went on later, or what one copied is not known",
             ),
             Column("bytes_per_second", _FLOAT, "`bytes` by the time between", "bytes/s", "as `bytes`"),
-            Column("efficiency", _FLOAT, "`bytes_per_second` as a share of `rate`", null="as `bytes`"),
+            Column("efficiency", _FLOAT, "`bytes_per_second` as a share of `rate`", null="as `bytes`; the rate is 0"),
         ),
     ),
     ResultTable(

@@ -85,6 +85,10 @@ EVENTS.append(event(len(EVENTS), "throttle.restored", 20_000, broker=35))
 OUTLIVING.move(1, ("started", 9), ("completed", 13), target=[35])  # it has had two leases
 OUTLIVING.move(2, ("started", 8), ("completed", 12), target=[36], copied=0)
 
+throttle(37, 0, 0, 10)  # nothing may arrive, and a byte did before the broker knew
+FROZEN = Story("frozen")
+FROZEN.move(0, ("started", 1), ("cancelled", 2), target=[37], copied=1)
+
 CROWD = Story("crowd")
 CROWD.move(0, ("started", 0), ("completed", 1000))
 for number in range(1, 14):
@@ -175,6 +179,11 @@ def test_fg_2_a_move_that_outlives_its_lease_gives_its_bytes_to_no_rate(history:
     rows = [row for row in history.rows["throttles"] if row["broker"] == 35]
     assert [(row["rate"], row["bytes"], row["efficiency"]) for row in rows] == [(10, None, None), (1, None, None)]
     assert history.throttle(36)["bytes"] == 0, "nothing is nothing at any time"
+
+
+def test_dp_5_a_rate_of_0_has_no_share_that_was_used(history: History) -> None:
+    row = history.throttle(37)
+    assert (row["rate"], row["bytes"], row["bytes_per_second"], row["efficiency"]) == (0, 1, 0.1, None)
 
 
 def test_dp_5_the_plot_shows_the_most_moves_that_were_in_flight_at_once(history: History) -> None:

@@ -159,7 +159,7 @@ def _outcomes(found: DataFrame) -> DataFrame:
 
 def _throttles(events: DataFrame, found: DataFrame) -> DataFrame:
     """Gives one row for each rate of a broker until its next change. `efficiency` is the share of the rate that moves
-    to it used.
+    to it used; of a rate of 0 there is none.
 
     Bytes count for the rate in force while they came. An event tells only the total that a move has copied, so the sum
     is unknown where a move began before the rate was set, went on afterwards, or has no known total.
@@ -202,10 +202,11 @@ def _throttles(events: DataFrame, found: DataFrame) -> DataFrame:
         )
     )
     rate = F.col("bytes") / ((F.col("ended") - F.col("started")) / 1000)
+    used = rate / F.when(F.col("rate") > 0, F.col("rate"))
     return (
         sums.withColumn("bytes", F.when(F.col("unknown") == 0, F.coalesce("known", F.lit(0))))
         .drop("known", "unknown")
-        .select("*", rate.alias("bytes_per_second"), (rate / F.col("rate")).alias("efficiency"))
+        .select("*", rate.alias("bytes_per_second"), used.alias("efficiency"))
         .orderBy("started", "broker", "ended", "rate")
     )
 
