@@ -1,5 +1,7 @@
 """`submit` of a drain cordons the brokers first, and says at its end whether they are empty."""
 
+import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -200,6 +202,25 @@ def test_dh_2_what_the_plan_has_left_out_stays_for_its_size_is_not_known_here(tm
     assert "broker 1 is not empty: it has 1 replica (t-7)" in run_to_a_rest(path, here)
     assert here.replicas[TopicPartition("t", 7)] == (1, 3)
     assert set(here.replicas[TopicPartition("t", 8)]) == {3, 4}
+
+
+@pytest.mark.parametrize("executes", [True, False], ids=["execute", "dry run"])
+def test_dh_2_nothing_begins_where_rows_of_what_the_plan_has_left_out_are_lost(executes: bool, tmp_path: Path) -> None:
+    """What they name would move as if it had come meanwhile, to brokers without room for it."""
+    here, path = cluster(p7=(1, 3), p8=(1, 4)), drain(tmp_path / "p")
+    summary = json.loads((path / "summary.json").read_text())
+    summary["left_out"] = [{"reason": "no broker has room for it", "partitions": 2, "first": ["t-7", "t-8"]}]
+    (path / "summary.json").write_text(json.dumps(summary))
+    left_out = DirectoryWriter(path / LEFT_OUT, LEFT_OUT_SCHEMA)
+    left_out.add(("t", 7, [1, 3], "no broker has room for it"))
+    left_out.close()
+    begun = submission(here, path)
+    with pytest.raises(BadInput, match="left_out: has 1 of 2 rows: a file of it is missing; copy the plan or make it"):
+        begun.execute() if executes else begun.dry_run()
+    assert (here.altered, here.cordoned_ones) == ([], set())
+    shutil.rmtree(path / LEFT_OUT)
+    with pytest.raises(BadInput, match="left_out: no Parquet file there"):
+        begun.execute() if executes else begun.dry_run()
 
 
 def test_dh_2_a_run_that_was_killed_while_it_moved_the_rest_is_taken_up_by_the_next_one(tmp_path: Path) -> None:

@@ -50,6 +50,10 @@ class PlannedBatch(msgspec.Struct, frozen=True):
     bytes: int
 
 
+class PlannedLeftOut(msgspec.Struct, frozen=True):
+    partitions: int
+
+
 class PlannedTraffic(msgspec.Struct, frozen=True):
     """Bytes that a broker receives and sends by the plan's simulation, span by span."""
 
@@ -78,6 +82,7 @@ class PlanInfo(msgspec.Struct, frozen=True):
     at: int = 0
     requested: PlannedCaps = PlannedCaps()
     batches: list[PlannedBatch] = []
+    left_out: list[PlannedLeftOut] = []
     expected_seconds: float = 0.0
     timeline: PlannedTimeline | None = None
     moves_at_a_time: Annotated[int, Meta(ge=0)] | None = None

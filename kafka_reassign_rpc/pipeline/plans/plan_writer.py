@@ -53,6 +53,8 @@ _LEFT_OUT_ADDED = ("bytes",)
 """Plans of earlier releases lack them."""
 _LEFT_OUT_OF_ALL = pa.schema([field for field in LEFT_OUT_SCHEMA if field.name not in _LEFT_OUT_ADDED])
 
+_AGAIN = "copy the plan or make it again"
+
 
 class PlanWriter(PlanDirectory):
     def __init__(self, path: StorePath, at: int) -> None:
@@ -90,8 +92,13 @@ def check(path: StorePath) -> PlanSummary:
 def require_all_moves(path: StorePath) -> None:
     """Reads the summary, and all footers of `moves/`. Raises BadInput."""
     moves = read_summary(path).moves
+    parquet_files.require_rows(path / MOVES, parquet_files.check(path / MOVES, MOVES_SCHEMA), moves, _AGAIN)
+
+
+def require_all_left_out(path: StorePath, partitions: int) -> None:
+    """Reads all footers of `left_out/`. Raises BadInput."""
     parquet_files.require_rows(
-        path / MOVES, parquet_files.check(path / MOVES, MOVES_SCHEMA), moves, "copy the plan or make it again"
+        path / LEFT_OUT, parquet_files.check(path / LEFT_OUT, _LEFT_OUT_OF_ALL), partitions, _AGAIN
     )
 
 

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.plans.batch_reader import DRAIN, PlanEntry, SubmittablePlan
 from kafka_reassign_rpc.pipeline.plans.plan_directory import LEFT_OUT
 from kafka_reassign_rpc.pipeline.plans.plan_summary import brokers_of
-from kafka_reassign_rpc.pipeline.plans.plan_writer import read_left_out
+from kafka_reassign_rpc.pipeline.plans.plan_writer import read_left_out, require_all_left_out
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.pipeline.submission import drain_rest
 from kafka_reassign_rpc.pipeline.submission.batch_run import BatchRun
@@ -44,6 +44,12 @@ class DrainedBrokers:
         info = self.plan.info
         drained = brokers_of(info.kind, info.requested, DRAIN) or ()
         return () if info.requested.topics else sorted(set(drained))
+
+    def require_left_out(self) -> None:
+        """Raises BadInput where rows of what the plan leaves out are lost: they would move as what came later."""
+        partitions = sum(one.partitions for one in self.plan.info.left_out)
+        if partitions and self.brokers and not self.plan.undoes:
+            require_all_left_out(self.path, partitions)
 
     def announce(self) -> None:
         """Says how a run that changes something would begin."""

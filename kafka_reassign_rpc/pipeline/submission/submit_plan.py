@@ -84,6 +84,7 @@ class Submission:
 
     def dry_run(self) -> int:
         """Shows the state of each batch; returns how many moves have not begun, or are not taken back."""
+        self._drained.require_left_out()
         live = self._check_cluster().live
         self._drained.announce()
         if self.throttle:
@@ -114,6 +115,7 @@ class Submission:
         """Returns how many moves this run began. With `accept_health`, the health now replaces that before the first
         batch.
         """
+        self._drained.require_left_out()
         health = self._check_cluster()
         journal = self.path / (JOURNAL_OF_UNDO if self.plan.undoes else JOURNAL)
         first = first_health(journal, self.plan.info.cluster_id, health, accept_health=accept_health)
