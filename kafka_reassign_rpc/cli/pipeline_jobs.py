@@ -167,8 +167,8 @@ def say_left_out(reason: str, count: int, of: str, first: Sequence[str], copied:
 
 
 def say_staying(staying: "Mapping[int, StayingFigures]") -> None:
-    """A line for each broker, where a plan empties several: of one, the line before says it."""
-    for broker, one in sorted(staying.items()) if len(staying) > 1 else ():
+    """A line for each broker."""
+    for broker, one in sorted(staying.items()):
         say(f"  {counted(one.replicas, 'replica', 'stay')} on broker {broker}{_of_size(one.bytes)}")
 
 

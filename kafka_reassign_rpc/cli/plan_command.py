@@ -131,9 +131,11 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
         status.clear()
     for note in summary.notes:
         say(f"note: {note}")
+    keeping = {broker for left in summary.left_out for broker in left.brokers}
     for left in summary.left_out:
         say_left_out(left.reason, left.partitions, "partition", left.first, left.bytes)
-        say_staying(left.brokers)
+        if len(keeping) > 1:
+            say_staying(left.brokers)
     print("\n".join([summary_text(summary, job.out), *_first_moves(summary, job.out), f"  report    {report}"]))  # noqa: T201
     if not summary.complete:
         return INCOMPLETE

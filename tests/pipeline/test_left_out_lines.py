@@ -61,6 +61,24 @@ def test_dp_2_one_broker_that_keeps_its_replicas_has_no_line_of_its_own(
     assert told == [f"left out: 10 partitions, 190.0 MB: {NO_ROOM} (t-0, t-4, t-8, t-12, t-16, …)"]
 
 
+def test_dp_2_where_several_brokers_keep_replicas_each_reason_names_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with SnapshotWriter(tmp_path / "snapshot") as writer:
+        writer.brokers.extend((broker, None, "h", 1, 1000 * MB, 0, True) for broker in (1, 2, 3, 4))
+        writer.partitions.add(("t", 0, [1, 3], 1, [1, 3], [], [], 5 * MB, None, None))
+        writer.partitions.add(("t", 1, [2, 3], -1, [], [], [], 7 * MB, None, None))
+        writer.finish(SnapshotMeta("c1", 5))
+    where = ("--snapshot", str(tmp_path / "snapshot"), "--out", str(tmp_path / "plan"))
+    assert main(["plan", "drain", "--brokers", "1,2", *where]) == 4
+    assert [line for line in capsys.readouterr().err.splitlines() if not line.startswith("note: ")] == [
+        f"left out: 1 partition, 5.0 MB: {NO_ROOM} (t-0)",
+        "  1 replica stays on broker 1, 5.0 MB",
+        "left out: 1 partition, 7.0 MB: no live replica is in sync: there is nothing to copy from (t-1)",
+        "  1 replica stays on broker 2, 7.0 MB",
+    ]
+
+
 def test_dp_2_a_plan_of_an_earlier_release_is_read_without_the_bytes(
     full: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
