@@ -316,6 +316,13 @@ def test_dp_12_targets_that_do_not_follow_the_disks_are_found() -> None:
     assert [one.detail.split()[1] for one in found] == [*MEASURES]
 
 
+def test_dp_3_replicas_that_are_said_to_stay_on_another_broker_are_named_with_it() -> None:
+    checked, fine = of_three()
+    changed = [LeftOutFigures(FLIGHT, 1, ["t-1"], 10, {1: StayingFigures(1, 10)})]
+    found = list(faults_of_figures(SUMS, checked, THREE, THREE_FACTS, msgspec.structs.replace(fine, left_out=changed)))
+    assert [one.detail for one in found] == [f"broker 1 keeps 1 replica of 10 bytes, 0 of 0 in the table: {FLIGHT}"]
+
+
 OF_TOPICS = "more replicas of a topic are said to be too many on their brokers"
 """Tried in `test_verify_topics`, on a plan as a whole."""
 

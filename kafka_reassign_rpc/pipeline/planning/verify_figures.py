@@ -13,6 +13,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     LoadFigures,
     PlanSummary,
 )
+from kafka_reassign_rpc.support.counted import counted
 
 _MEASURES = tuple(LoadFigures.__struct_fields__)
 _ALIKE = 1e-6
@@ -84,8 +85,14 @@ def _of_left_out(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[s
         if (says.partitions, says.first) != (found.partitions, first):
             yield "summary", "left_out", f"{says.partitions} partitions, {found.partitions} in the table: {reason}"
         staying = {broker: (one.replicas, one.bytes) for broker, one in says.brokers.items()}
-        if says.bytes is not None and (says.bytes, staying) != (found.bytes, found.staying):
+        if says.bytes not in {None, found.bytes}:
             yield "summary", "left_out", f"{says.bytes} bytes, {found.bytes} in the snapshot: {reason}"
+        for broker in sorted(staying.keys() | found.staying.keys()) if says.bytes is not None else ():
+            (listed, listed_bytes), (stay, stay_bytes) = (of.get(broker, (0, 0)) for of in (staying, found.staying))
+            if (listed, listed_bytes) != (stay, stay_bytes):
+                kept = f"{counted(listed, 'replica')} of {listed_bytes} bytes"
+                detail = f"broker {broker} keeps {kept}, {stay} of {stay_bytes} in the table"
+                yield "summary", "left_out", f"{detail}: {reason}"
 
 
 def _loads(sums: SnapshotSums, checked: CheckedRows) -> _Loads:
