@@ -44,7 +44,7 @@ _SETTINGS = {
     "spark.sql.catalogImplementation": "in-memory",
 }
 _S3_SETTINGS = {
-    # A store that is gone fails a job after seconds, not after a quarter of an hour
+    # A store that is gone fails a read after about half a minute, not after a quarter of an hour
     "spark.hadoop.fs.s3a.attempts.maximum": "3",
     "spark.hadoop.fs.s3a.retry.limit": "3",
     "spark.hadoop.fs.s3a.connection.establish.timeout": "10s",
