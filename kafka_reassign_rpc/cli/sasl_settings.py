@@ -5,6 +5,7 @@ from functools import partial
 
 from kafka_reassign_rpc.cli.settings_reader import Setting, listener_setting
 from kafka_reassign_rpc.cli.value_parsers import listed, password, text, whole
+from kafka_reassign_rpc.security.sasl.sasl_config import MAX_RECEIVE_SIZE
 
 SASL = "SASL of listeners"
 _sasl = partial(listener_setting, SASL)
@@ -52,7 +53,7 @@ SASL_SETTINGS: tuple[Setting, ...] = (
         whole(0, 2**31 - 1),
         "The largest request, in bytes, before a client has authenticated.",
         "BYTES",
-        "524288",
+        str(MAX_RECEIVE_SIZE),
     ),
     _sasl(
         "connections.max.reauth.ms",

@@ -26,6 +26,7 @@ from kafka_reassign_rpc.security.authenticator import AuthenticationContext, Ste
 from kafka_reassign_rpc.security.sasl.mechanism import MakeSaslServer
 from kafka_reassign_rpc.security.sasl.plain import PlainPasswords, PlainSaslServer
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
+from kafka_reassign_rpc.security.sasl.sasl_config import MAX_RECEIVE_SIZE
 from kafka_reassign_rpc.security.sasl.scram import ScramCredential, ScramSaslServer, parse_credential
 from tests.api.model_node import ModelNode
 
@@ -92,6 +93,7 @@ class Exchange:
         self.clocks = Clocks()
         given: dict[str, Any] = {
             "mechanisms": mechanisms(),
+            "max_receive_size": MAX_RECEIVE_SIZE,
             "clock": lambda: self.clocks.now,
             "wall_clock": lambda: self.clocks.wall,
         }

@@ -16,6 +16,7 @@ from kafka_reassign_rpc.security.sasl.checks_in_turns import ChecksInTurns, TooB
 from kafka_reassign_rpc.security.sasl.hashed_users import UNAVAILABLE, HashedUsers, hashed_line, parse_users
 from kafka_reassign_rpc.security.sasl.plain import PlainSaslServer
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
+from kafka_reassign_rpc.security.sasl.sasl_config import MAX_RECEIVE_SIZE
 from kafka_reassign_rpc.server import connection_times
 from kafka_reassign_rpc.server.server import Server
 from tests.raw_client import connected
@@ -128,7 +129,7 @@ async def test_hm_5_where_too_many_wait_the_busiest_address_gives_up_its_last(
 async def server(start_server: StartServer) -> AsyncIterator[Server]:
     """PLAIN with one user, whose hash takes a tenth of a second."""
     users = HashedUsers(parse_users(f'alice = "{hashed_line("alice-secret")}"'.encode(), "users"))
-    settings = SaslSettings(mechanisms={"PLAIN": partial(PlainSaslServer, users)})
+    settings = SaslSettings(mechanisms={"PLAIN": partial(PlainSaslServer, users)}, max_receive_size=MAX_RECEIVE_SIZE)
     yield await start_server(None, partial(SaslAuthenticator, settings), connection_failed_authentication_delay_ms=0)
     users.close()
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from kafka_reassign_rpc.cli.sasl_settings import SASL_SETTINGS
 from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
+from kafka_reassign_rpc.security.sasl.sasl_config import MAX_RECEIVE_SIZE, SaslConfig
 
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 JAAS = "listener.name.external.plain.sasl.jaas.config"
@@ -24,6 +25,11 @@ def test_sv_5_the_users_of_a_login_configuration_are_those_of_plain() -> None:
     }
     assert 'alice"s' not in repr(config)
     assert (config.max_receive_size, config.max_reauth_ms) == (524288, {"PLAIN": 0})
+
+
+def test_sv_5_the_settings_page_names_the_largest_request_that_counts_where_none_is_set() -> None:
+    [named] = [one.default_words for one in SASL_SETTINGS if one.name == "sasl.server.max.receive.size"]
+    assert int(named) == SaslConfig.of(PLAIN, "EXTERNAL").max_receive_size == MAX_RECEIVE_SIZE == 524288
 
 
 def test_sv_5_settings_of_a_mechanism_come_before_those_of_a_listener_and_of_all() -> None:

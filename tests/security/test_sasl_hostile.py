@@ -15,6 +15,7 @@ from kafka_reassign_rpc.security.authenticator import Admission, End
 from kafka_reassign_rpc.security.sasl.mechanism import MakeSaslServer
 from kafka_reassign_rpc.security.sasl.oauthbearer import OAuthBearerSaslServer, TokenKeys, TokenRules
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
+from kafka_reassign_rpc.security.sasl.sasl_config import MAX_RECEIVE_SIZE
 from kafka_reassign_rpc.server import connection_times
 from tests.raw_client import connected
 from tests.security.sasl_steps import USERS, Exchange, api_versions, mechanisms, plain, request
@@ -81,8 +82,9 @@ def test_sv_5_after_authentication_nobody_becomes_another_user(sent: list[bytes]
         assert exchange.authenticator.authenticated == (admission is Admission.SERVE)
 
 
-def authenticator(**changes: Any) -> Any:
-    return partial(SaslAuthenticator, SaslSettings(mechanisms=all_mechanisms(), **changes))
+def authenticator(max_receive_size: int = MAX_RECEIVE_SIZE, **changes: Any) -> Any:
+    settings = SaslSettings(mechanisms=all_mechanisms(), max_receive_size=max_receive_size, **changes)
+    return partial(SaslAuthenticator, settings)
 
 
 async def test_sv_5_strangers_hold_little_memory_and_leave_in_time(

@@ -100,7 +100,7 @@ class SaslSettings(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     mechanisms: Mapping[str, MakeSaslServer]
-    max_receive_size: int = 524288
+    max_receive_size: int
     max_reauth_ms: Mapping[str, int] = {}
     clock: Callable[[], float] = time.monotonic
     wall_clock: Callable[[], float] = time.time

@@ -38,9 +38,9 @@ PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 KRB5_MODULE = "com.sun.security.auth.module.Krb5LoginModule"
 RULES = "sasl.kerberos.principal.to.local.rules"
 USER = "user_"
+MAX_RECEIVE_SIZE = 524288
+"""Bytes; Kafka's default of sasl.server.max.receive.size."""
 INT32, INT64 = 2**31 - 1, 2**63 - 1
-
-"""Each of these settings may stand behind a listener's prefix."""
 
 
 class JwksConfig(msgspec.Struct, frozen=True):
@@ -85,7 +85,7 @@ class SaslConfig(msgspec.Struct, frozen=True):
         tokens = of.get(OAUTHBEARER)
         return cls(
             mechanisms=mechanisms,
-            max_receive_size=_number(found, "sasl.server.max.receive.size", 524288, 0, INT32),
+            max_receive_size=_number(found, "sasl.server.max.receive.size", MAX_RECEIVE_SIZE, 0, INT32),
             max_reauth_ms={name: _number(its, "connections.max.reauth.ms", 0, 0, INT64) for name, its in of.items()},
             passwords=passwords,
             users_file=None if plain is None or file is None else (plain.name(USERS_FILE), Path(file)),
