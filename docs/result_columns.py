@@ -288,8 +288,8 @@ def results_page() -> str:
         " they do not know. Under *null* stands what a null means; where nothing stands, there is none.",
         "`plan combine` writes the tables of any other [plan](plans.md). `plan verify` and `plan show` print text or"
         " JSON and write no table.",
-        "`audit` and `plan` refuse a snapshot in which a partition stands twice, which `export` never writes: bytes,"
-        " replicas and leaders of its brokers would count twice.",
+        "`audit`, `history` and `plan` refuse a snapshot in which a partition stands twice (`export` writes none such):"
+        " bytes, replicas and leaders of its brokers, or its moves, would count twice.",
     ]
     for one in RESULTS:
         rows = [[f"`{column.name}`", kind_of(column.kind), *column[2:5]] for column in one.columns]

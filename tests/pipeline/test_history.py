@@ -54,6 +54,15 @@ EVENTS = [
 ]
 
 
+def test_dp_5_a_history_refuses_a_snapshot_in_which_a_partition_stands_twice(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Its moves would count twice."""
+    path = write_snapshot(tmp_path / "snapshot", 1, [("t", 0, [1], [1]), ("t", 1, [1], [1]), ("t", 1, [1], [1])])
+    with pytest.raises(BadInput, match="partitions: t-1 occurs twice: export the snapshot again"):
+        history_job.partition_sizes(spark, path)
+
+
 def test_dp_5_a_history_of_known_events_has_the_known_answers(tmp_path: Path, spark: SparkSession) -> None:
     events = write_event_file(tmp_path / "events", EVENTS)
     sizes = history_job.partition_sizes(

@@ -20,7 +20,6 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.pipeline.auditing.ending_configs import ending_configs
 from kafka_reassign_rpc.pipeline.auditing.load_spread import RATE_MEASURES
 from kafka_reassign_rpc.pipeline.event_logs import event_files
-from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.possible_figures import MOST_BYTES
 from kafka_reassign_rpc.pipeline.snapshots.rate_columns import RATES
@@ -45,7 +44,7 @@ def audit_tables(spark: SparkSession, found: Sequence[FoundSnapshot], events: St
     small = is_small(spark.sparkContext.master, rows)
     read = partial(snapshot_files.small_data_frame_of_all if small else snapshot_files.data_frame_of_all, spark)
     partitions, last_partitions = (_partitions(read(of, "partitions")) for of in (metas, last))
-    _require_once(partitions, found)
+    snapshot_files.require_once(partitions, metas)
     brokers, last_brokers = (read(of, "brokers").select(*_BROKER) for of in (metas, last))
     sizes = read(metas, "replicas").where(~F.col("future"))
     requests = None
@@ -60,14 +59,6 @@ def audit_tables(spark: SparkSession, found: Sequence[FoundSnapshot], events: St
         "under_replicated": _under_replicated(partitions, last_partitions),
         "ending_configs": ending_configs(spark, read(last, "configs"), last_brokers),
     }
-
-
-def _require_once(partitions: DataFrame, found: Sequence[FoundSnapshot]) -> None:
-    twice = partitions.groupBy("at", *PARTITION).count().where("count > 1").orderBy("at", *PARTITION).limit(1)
-    for row in twice.collect():
-        [path] = (one.path for one in found if one.meta.at == row["at"])
-        table = snapshot_files.table_path(path, "partitions")
-        raise BadInput(f"{table}: {row['topic']}-{row['partition']} occurs twice: export the snapshot again")
 
 
 def _partitions(rows: DataFrame) -> DataFrame:

@@ -53,9 +53,11 @@ def history_tables(events: DataFrame, sizes: DataFrame | None) -> dict[str, Data
 
 
 def partition_sizes(spark: SparkSession, path: StorePath) -> DataFrame:
-    """Raises BadInput."""
-    snapshot_files.check(path)
-    return snapshot_files.data_frame(spark, path, "partitions").select(*PARTITION, F.col("bytes").alias("size"))
+    """Raises BadInput, also for a partition that stands twice: its moves would count twice."""
+    metas = {path: snapshot_files.check(path)}
+    partitions = snapshot_files.data_frame_of_all(spark, metas, "partitions")
+    snapshot_files.require_once(partitions, metas)
+    return partitions.select(*PARTITION, F.col("bytes").alias("size"))
 
 
 def moves(events: DataFrame, sizes: DataFrame | None) -> DataFrame:

@@ -203,6 +203,16 @@ def data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, SnapshotM
     return rows.withColumn("snapshot", name).join(f.broadcast(times), "snapshot").drop("snapshot")
 
 
+def require_once(partitions: "DataFrame", metas: Mapping[StorePath, SnapshotMeta]) -> None:
+    """Raises BadInput for a partition that stands twice in a snapshot: it would count twice. `partitions` has `at`."""
+    order = "at", "topic", "partition"
+    twice = partitions.groupBy(*order).count().where("count > 1").orderBy(*order).limit(1)
+    for row in twice.collect():
+        [path] = (path for path, meta in metas.items() if meta.at == row["at"])
+        name = f"{row['topic']}-{row['partition']}"
+        raise BadInput(f"{table_path(path, 'partitions')}: {name} occurs twice: export the snapshot again")
+
+
 def small_data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, SnapshotMeta], table: str) -> "DataFrame":
     """As `data_frame_of_all`, but this process reads: for few rows Spark's way to a file takes longest. Raises
     BadInput.
