@@ -18,7 +18,7 @@ from kafka_reassign_rpc.preflight.broker_principals import (
     UnknownPrincipal,
     principal_at,
 )
-from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
+from kafka_reassign_rpc.preflight.findings import Finding, fine, some, some_brokers, unsafe, warning
 
 _NEEDED = "CLUSTER_ACTION on the cluster (ControlledShutdown, AlterPartition, AllocateProducerIds): ISRs would freeze"
 _NEXT_PRINCIPAL = re.compile(r",(?=\s*[A-Za-z]+:)")
@@ -45,7 +45,7 @@ def findings(
     if authorizer is None:
         classes.pop("", None)
         for name, brokers in classes.items():
-            yield _without(f"brokers {some(brokers)} have {AUTHORIZER}={name}", refuses=refuses)
+            yield _without(f"{some_brokers(brokers, 'have')} {AUTHORIZER}={name}", refuses=refuses)
         return
     if not authorizer.loaded:
         yield unsafe("authorizer", "the ACLs in ZooKeeper cannot be read in time", "give a longer --timeout-ms")
@@ -55,7 +55,7 @@ def findings(
             shown = name or "no authorizer"
             yield warning(
                 "authorizer",
-                f"brokers {some(brokers)} have {shown}, and the server has {CLASS_NAME}",
+                f"{some_brokers(brokers, 'have')} {shown}, and the server has {CLASS_NAME}",
                 "give server and brokers the same settings: a client may do on the one what the other refuses",
             )
     yield from _super_users(authorizer)
@@ -110,7 +110,7 @@ def _brokers_rights(
             elif not one.problem:
                 admitted[principal].append(one.broker.id)
     if refused:
-        come = some(f"brokers {some(brokers)} would come as {principal}" for principal, brokers in refused.items())
+        come = some(f"{some_brokers(brokers)} would come as {principal}" for principal, brokers in refused.items())
         yield unsafe(
             "authorizer",
             f"{come}, who lacks {_NEEDED}" + "".join(_slips(sorted(refused), authorizer.super_users)),
@@ -119,19 +119,20 @@ def _brokers_rights(
     for why, brokers in shut_out.items():
         yield unsafe(
             "authorizer",
-            f"brokers {some(brokers)} could not log in to the server: {why}",
+            f"{some_brokers(brokers)} could not log in to the server: {why}",
             "give the server's listener rules that fit their principals, as on the brokers",
         )
     for why, brokers in unknown.items():
+        they_need = "it needs" if len(brokers) == 1 else "they need"
         yield warning(
             "authorizer",
-            f"as whom brokers {some(brokers)} would come is not known here ({why}); they need {_NEEDED}",
+            f"as whom {some_brokers(brokers)} would come is not known here ({why}); {they_need} {_NEEDED}",
             "see that their principals are in --super-users, as on the brokers, or have that right; --kafka-config"
             " with the server.properties of a broker tells the check who they are",
         )
     if not refused and not shut_out and not unknown:
         for principal, brokers in admitted.items():
-            yield fine("authorizer", f"brokers {some(brokers)} may do as {principal} what brokers do")
+            yield fine("authorizer", f"{some_brokers(brokers)} may do as {principal} what brokers do")
 
 
 def _principal(one: BrokerAnswer, name: str, listeners: Mapping[str, Endpoint], logins: BrokerLogins) -> str:

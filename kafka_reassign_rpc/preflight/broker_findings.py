@@ -7,7 +7,7 @@ from ipaddress import ip_address
 
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
-from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
+from kafka_reassign_rpc.preflight.findings import Finding, fine, some, some_brokers, unsafe, warning
 from kafka_reassign_rpc.protocol.messages import (
     LeaderAndIsrRequest,
     StopReplicaRequest,
@@ -65,7 +65,7 @@ def _reached(answers: Sequence[BrokerAnswer], listener: str | None) -> Iterator[
     if without:
         yield unsafe(
             "brokers",
-            f"brokers {some(without)} have no listener {listener}",
+            f"{some_brokers(without, 'have')} no listener {listener}",
             "correct --inter-broker-listener-name",
         )
     if answers and not silent and not without:
@@ -97,7 +97,7 @@ def _protocol(heard: Sequence[BrokerAnswer]) -> Finding:
         if version is None or not OLDEST <= version <= NEWEST:
             return unsafe(
                 "protocol",
-                f"brokers {some(brokers)} have inter.broker.protocol.version {value}",
+                f"{some_brokers(brokers, 'have')} inter.broker.protocol.version {value}",
                 "a server speaks 2.8 to 3.9",
             )
     if len(found) > 1:
@@ -123,7 +123,7 @@ def _listeners(heard: Sequence[BrokerAnswer], advertised: Sequence[Endpoint]) ->
     if missing:
         return unsafe(
             "listeners",
-            "; ".join(f"brokers {some(brokers)} look for a controller on {name}" for name, brokers in missing.items())
+            "; ".join(f"{some_brokers(those, 'look')} for a controller on {name}" for name, those in missing.items())
             + f", and the server has {some(offered)}",
             "give the server a listener of that name (--listeners)",
         )
@@ -132,7 +132,7 @@ def _listeners(heard: Sequence[BrokerAnswer], advertised: Sequence[Endpoint]) ->
     if far and local:
         return unsafe(
             "listeners",
-            f"brokers {some(far)} are on other hosts and would look for the controller at {some(local)}",
+            f"{some_brokers(far, 'are')} not on this host and would look for the controller at {some(local)}",
             "give --listeners or --advertised-listeners with an address that brokers reach",
         )
     places = some(f"{one.listener}://{_address(one)}" for one in advertised)
@@ -160,7 +160,7 @@ def _other_listeners(heard: Sequence[BrokerAnswer], advertised: Sequence[Endpoin
     if lacking:
         yield warning(
             "unlike-listeners",
-            "; ".join(f"brokers {some(brokers)} have no listener {name}" for name, brokers in lacking.items()),
+            "; ".join(f"{some_brokers(brokers, 'have')} no listener {name}" for name, brokers in lacking.items()),
             "give all brokers listeners of the same names: they show a client only those brokers that have the listener"
             " by which it comes in",
         )
@@ -171,7 +171,7 @@ def _cluster_action(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
     if refusing:
         yield unsafe(
             "cluster-action",
-            f"brokers {some(refusing)} do not take the principal of this server's login as a controller",
+            f"{some_brokers(refusing, 'do')} not take the principal of this server's login as a controller",
             "allow it CLUSTER_ACTION on the cluster (kafka-acls.sh --cluster --operation ClusterAction), or name it in"
             " super.users",
         )
@@ -228,21 +228,21 @@ def _configs(
     if migrating:
         yield warning(
             "migration",
-            f"brokers {some(migrating)} have zookeeper.metadata.migration.enable=true",
+            f"{some_brokers(migrating, 'have')} zookeeper.metadata.migration.enable=true",
             "do not start KRaft controllers while a server controls the cluster",
         )
     keeping = with_value(heard, "delete.topic.enable", "false")
     if keeping and marks and deletes:
         yield unsafe(
             "deletions",
-            f"brokers {some(keeping)} have delete.topic.enable=false, and a server would delete {some(sorted(marks))}",
+            f"{some_brokers(keeping, 'have')} delete.topic.enable=false: a server would delete {some(sorted(marks))}",
             "start the server without --delete-topic-enable: it removes the marks, and the topics stay",
         )
     unbalanced = with_value(heard, "auto.leader.rebalance.enable", "false")
     if unbalanced and balances:
         yield warning(
             "leader-balance",
-            f"brokers {some(unbalanced)} have auto.leader.rebalance.enable=false, and the server would elect preferred"
+            f"{some_brokers(unbalanced, 'have')} auto.leader.rebalance.enable=false: the server would elect preferred"
             " leaders from time to time",
             "start the server with --auto-leader-rebalance-enable false",
         )

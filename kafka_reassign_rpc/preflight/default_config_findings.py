@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from kafka_reassign_rpc.core.configs.broker_config_rules import NOT_APPLIED
 from kafka_reassign_rpc.core.configs.config_definitions import ignored_default
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
-from kafka_reassign_rpc.preflight.findings import Finding, fine, some, warning
+from kafka_reassign_rpc.preflight.findings import Finding, fine, some, some_brokers, warning
+from kafka_reassign_rpc.support.counted import counted
 
 SUBJECT = "default-configs"
 REMOVE = "kafka-configs --entity-type brokers --entity-default --alter --delete-config"
@@ -23,16 +24,16 @@ def findings(standing: Mapping[str, str], answers: Sequence[BrokerAnswer]) -> It
         )
     refusing = [(one.broker.id, one.defaults) for one in heard if one.defaults is not None]
     for broker, refusal in refusing[:1]:
-        ids = some(id_ for id_, _ in refusing)
+        named = some_brokers(id_ for id_, _ in refusing)
         blamed = some(refusal.culprits) if refusal.culprits else "those that do not fit together"
         effect = (
             f"{NOT_APPLIED}: {blamed}"
             if refusal.standing
-            else "would have trouble with the cluster-wide configs at their next start"
+            else "would have trouble with the cluster-wide configs at the next start"
         )
         yield warning(
             SUBJECT,
-            f"brokers {ids} {effect} (broker {broker}: {refusal.error})",
+            f"{named} {effect} (broker {broker}: {refusal.error})",
             f"remove or correct them before a broker restarts ({REMOVE})",
         )
     unknown = [f"broker {one.broker.id} ({one.defaults_unknown})" for one in heard if one.defaults_unknown]
@@ -44,4 +45,4 @@ def findings(standing: Mapping[str, str], answers: Sequence[BrokerAnswer]) -> It
             " it refuses to change cluster-wide configs",
         )
     if heard and not (ignored or refusing or unknown):
-        yield fine(SUBJECT, f"every broker can live with the {len(standing)} cluster-wide configs")
+        yield fine(SUBJECT, f"every broker can live with the {counted(len(standing), 'cluster-wide config')}")

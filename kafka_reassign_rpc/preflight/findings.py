@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from kafka_reassign_rpc.support.counted import first_of
+from kafka_reassign_rpc.support.counted import first_of, those
 from kafka_reassign_rpc.support.typed_commands import Connection
 
 SHOWN = 5
@@ -56,6 +56,11 @@ def is_safe(findings: Iterable[Finding]) -> bool:
 
 def some(names: Iterable[object]) -> str:
     return first_of([*names], SHOWN)
+
+
+def some_brokers(ids: Iterable[int], verb: str = "") -> str:
+    """Returns `broker 4`, or with a verb `broker 4 has`, `brokers 4, 5 have`."""
+    return those([*ids], verb=verb, most=SHOWN)
 
 
 class Question(NamedTuple):

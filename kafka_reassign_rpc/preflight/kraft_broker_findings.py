@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.configs.java_values import items
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.broker_findings import by_value, release, with_value
 from kafka_reassign_rpc.preflight.cures import Commands, with_line, without_lines
-from kafka_reassign_rpc.preflight.findings import Finding, every, fine, some, unsafe, warning
+from kafka_reassign_rpc.preflight.findings import Finding, every, fine, some, some_brokers, unsafe, warning
 from kafka_reassign_rpc.support.counted import counted
 
 MIGRATES, WITH_LOG_DIRS, IN_TRANSACTIONS, LAST = (3, 4), (3, 7), (3, 6), (3, 9)
@@ -72,7 +72,7 @@ def _versions(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
     if older:
         yield warning(
             "releases",
-            f"brokers {some(older)} are older than 3.9, the bridge release from which Kafka upgrades to 4.x",
+            f"{some_brokers(older, 'are')} older than 3.9, the bridge release from which Kafka upgrades to 4.x",
             "upgrade them to 3.9 before the migration",
         )
     if len(found) == 1 and not early and not older and LAST in releases.values():
@@ -95,7 +95,7 @@ def _log_dirs(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
     if unknown:
         yield unsafe(
             "log-dirs",
-            f"brokers {some(unknown)} do not tell their log dirs, so it is not known whether one has failed",
+            f"{some_brokers(unknown, 'do')} not tell the log dirs, so it is not known whether one has failed",
             "allow the login DESCRIBE on the cluster",
         )
     failed = [f"{path} of broker {one.broker.id}" for one in heard for path, error in (one.log_dirs or ()) if error]
@@ -113,13 +113,13 @@ def _log_dirs(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
     if early:
         yield unsafe(
             "log-dirs",
-            f"brokers {some(ids)} have several log dirs, and do not start in a migration below {PROTOCOL_VERSION} 3.7",
+            f"{some_brokers(ids, 'have')} several log dirs: none starts in a migration below {PROTOCOL_VERSION} 3.7",
             *_to_3_9(heard),
         )
     elif several:
         yield warning(
             "log-dirs",
-            f"brokers {some(ids)} have several log dirs: during the migration a broker ends itself when one of them"
+            f"{some_brokers(ids, 'have')} several log dirs: during the migration a broker ends itself when one of them"
             " fails (KAFKA-16431)",
             "look at the disks before, and migrate when a lost broker can be borne",
         )
@@ -133,7 +133,7 @@ def _prepare(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
         is_kafkas = name == CLASS_NAME
         yield warning(
             "authorizer",
-            f"brokers {some(brokers)} have {AUTHORIZER}={name}",
+            f"{some_brokers(brokers, 'have')} {AUTHORIZER}={name}",
             "give the controllers, and brokers when they restart in KRaft mode, "
             + (f"{STANDARD}; the ACLs are taken over" if is_kafkas else "an authorizer that works without ZooKeeper"),
             with_line(AUTHORIZER, STANDARD) if is_kafkas else (),
@@ -141,7 +141,7 @@ def _prepare(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
     for name, brokers in by_value(heard, lambda configs: configs.get(CONTROL_PLANE) or None).items():
         yield warning(
             "control-plane",
-            f"brokers {some(brokers)} have {CONTROL_PLANE}={name}: no broker starts in KRaft mode with it",
+            f"{some_brokers(brokers, 'have')} {CONTROL_PLANE}={name}: no broker starts in KRaft mode with it",
             "take it out when they restart in KRaft mode",
             without_lines([CONTROL_PLANE]),
         )
@@ -154,13 +154,13 @@ def _prepare(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
     if generated:
         yield warning(
             "broker-ids",
-            f"ZooKeeper may have given the ids of brokers {some(generated)}: a broker without broker.id does not start"
+            f"ZooKeeper may have given the ids of {some_brokers(generated)}: a broker without broker.id does not start"
             " in a migration",
             "write broker.id into their properties",
         )
     begun = with_value(heard, "zookeeper.metadata.migration.enable", "true")
     if begun:
-        yield fine("migrating-brokers", f"brokers {some(begun)} have been restarted for the migration")
+        yield fine("migrating-brokers", f"{some_brokers(begun, 'have')} been restarted for the migration")
     else:
         yield warning(
             "controllers",
@@ -192,7 +192,7 @@ def _controller_listeners(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
     if taken:
         yield warning(
             "controller-listeners",
-            f"brokers {some(taken)} have a listener {USUAL_LISTENER}, the usual name of the controllers' listener",
+            f"{some_brokers(taken, 'have')} a listener {USUAL_LISTENER}, the usual name of the controllers' listener",
             f"give the controllers' listener another name, in {CONTROLLER_LISTENERS} of brokers and controllers",
         )
 

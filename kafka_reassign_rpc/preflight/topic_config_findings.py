@@ -7,6 +7,7 @@ from kafka_reassign_rpc.core.configs.live_brokers import TIERED_STORAGE
 from kafka_reassign_rpc.core.configs.topic_config_rules import REMOTE_STORAGE, why_brokers_end
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, warning
+from kafka_reassign_rpc.support.counted import agreeing, counted
 
 SUBJECT = "topic-configs"
 CORRECT = "kafka-configs --entity-type topics --entity-name TOPIC --alter"
@@ -23,12 +24,13 @@ def findings(of_topics: Mapping[str, Mapping[str, str]], answers: Sequence[Broke
     if ending:
         yield warning(
             SUBJECT,
-            f"{len(ending)} topics have configs at which every broker of 3.9 ends when it starts: "
+            f"{counted(len(ending), 'topic', 'have')} configs at which every broker of 3.9 ends when it starts: "
             + some(f"{topic} ({reason})" for topic, reason in ending.items()),
             f"correct them before a broker restarts ({CORRECT}), or delete these topics",
         )
     elif tiered is not None:
-        yield fine(SUBJECT, f"brokers can start with the configs of {len(of_topics)} topics that have some")
+        that_have = f"{counted(len(of_topics), 'topic')} that {agreeing(len(of_topics), 'have')}"
+        yield fine(SUBJECT, f"brokers can start with the configs of {that_have} some")
     remote = [topic for topic, configs in of_topics.items() if flag(configs.get(REMOTE_STORAGE, ""))]
     if tiered is None and remote:
         yield warning(

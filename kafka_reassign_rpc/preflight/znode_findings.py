@@ -9,9 +9,9 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.topics.own_replicas import held_by_brokers
 from kafka_reassign_rpc.preflight import settings_findings, znode_rights
 from kafka_reassign_rpc.preflight.cluster_status import utc
-from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
+from kafka_reassign_rpc.preflight.findings import Finding, fine, some, some_brokers, unsafe, warning
 from kafka_reassign_rpc.preflight.read_state import ControllerNow, FirstDecisions, FoundState
-from kafka_reassign_rpc.support.counted import agreeing, counted, plural
+from kafka_reassign_rpc.support.counted import agreeing, counted, plural, those
 from kafka_reassign_rpc.zookeeper import znode_paths
 
 
@@ -53,7 +53,7 @@ def registrations(state: FoundState) -> Iterator[Finding]:
     if unreadable:
         yield unsafe(
             "registrations",
-            f"the registrations of brokers {some(unreadable)} cannot be understood",
+            f"the registration{plural(len(unreadable))} of {those(unreadable)} cannot be understood",
             "restart these brokers, or remove what is no broker from /brokers/ids",
         )
 
@@ -69,7 +69,7 @@ def _topics_and_brokers(state: FoundState) -> Iterator[Finding]:
     if held:
         yield warning(
             "lost-brokers",
-            f"brokers {some(sorted(held))} hold replicas and are not registered",
+            f"{some_brokers(held, 'hold')} replicas and {agreeing(len(held), 'are')} not registered",
             "bring them back; with failure.interval.ms a server moves their replicas to other brokers",
         )
     if awaited := sorted(coming - held):
@@ -81,7 +81,7 @@ def _topics_and_brokers(state: FoundState) -> Iterator[Finding]:
     if state.cluster.failed_log_dirs:
         yield warning(
             "failed-log-dirs",
-            f"brokers {some(sorted(state.cluster.failed_log_dirs))} have lost log dirs, as a controller has noticed",
+            f"{some_brokers(state.cluster.failed_log_dirs, 'have')} lost log dirs, as a controller has noticed",
             "mend the disks and restart the brokers; with failure.interval.ms a server moves their replicas elsewhere",
         )
 

@@ -145,7 +145,7 @@ async def unlike(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Unli
 async def test_sv_4_the_check_says_which_listeners_the_server_and_the_brokers_lack(unlike: Unlike) -> None:
     before = await every_znode(unlike.mixed.zk)
     reached = ("OK", "broker 1, broker 2, broker 3 can be reached and answer")
-    differ = ("WARNING", "brokers 3 have no listener CLIENT; brokers 1, 2 have no listener OUTSIDE")
+    differ = ("WARNING", "broker 3 has no listener CLIENT; brokers 1, 2 have no listener OUTSIDE")
 
     code, found = await unlike.check((INTERNAL, CLIENT, OUTSIDE), "--inter-broker-listener-name", INTERNAL)
     assert (code, found.pop("listeners")[0]) == (0, "OK")
@@ -160,7 +160,7 @@ async def test_sv_4_the_check_says_which_listeners_the_server_and_the_brokers_la
     theirs = "and the server has CLIENT, OUTSIDE"
     assert code == 1
     assert found == {
-        "brokers": ("UNSAFE", "brokers 3 have no listener CLIENT"),
+        "brokers": ("UNSAFE", "broker 3 has no listener CLIENT"),
         "listeners": ("UNSAFE", f"brokers 1, 2, 3 look for a controller on INTERNAL, {theirs}"),
         "unlike-listeners": differ,
     }

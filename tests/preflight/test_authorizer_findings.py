@@ -56,7 +56,7 @@ def test_sv_5_brokers_with_an_authorizer_are_unsafe_under_a_server_without_one()
     assert judged(None, {}, {"authorizer.class.name": ""}) == []
     ((level, text),) = judged(None, {}, HAVE)
     assert level is Level.UNSAFE
-    have = f"brokers 2 have authorizer.class.name={CLASS_NAME}, and the server has none: "
+    have = f"broker 2 has authorizer.class.name={CLASS_NAME}, and the server has none: "
     assert text == have + "it would not control the cluster, and refuse everything that needs a right"
 
 
@@ -76,7 +76,7 @@ def test_sv_5_brokers_that_decide_otherwise_than_the_server_are_a_warning() -> N
 def test_sv_5_brokers_whose_principal_may_not_act_are_unsafe() -> None:
     (refused,) = judged(authorizer("User:broker"), HAVE)
     assert refused[0] is Level.UNSAFE
-    assert refused[1].startswith("brokers 1 would come as User:ANONYMOUS, who lacks CLUSTER_ACTION on the cluster")
+    assert refused[1].startswith("broker 1 would come as User:ANONYMOUS, who lacks CLUSTER_ACTION on the cluster")
     assert judged(authorizer(host="*"), HAVE)[0][0] is Level.OK
     assert judged(authorizer(host="10.0.0.1"), HAVE)[0][0] is Level.OK
     assert judged(authorizer(host="10.0.0.1"), HAVE, host="10.0.0.2")[0][0] is Level.UNSAFE
@@ -86,7 +86,7 @@ def test_sv_5_brokers_whose_principal_may_not_act_are_unsafe() -> None:
 def test_sv_5_who_authenticates_is_unknown_without_settings_of_a_broker() -> None:
     (found,) = judged(authorizer(), {**HAVE, "inter.broker.listener.name": "SECURE"})
     assert found[0] is Level.WARNING
-    assert found[1].startswith("as whom brokers 1 would come is not known here (no --kafka-config has the login")
+    assert found[1].startswith("as whom broker 1 would come is not known here (no --kafka-config has the login")
 
 
 IN = {**HAVE, "inter.broker.listener.name": "SECURE", "sasl.mechanism.inter.broker.protocol": "PLAIN"}
@@ -133,7 +133,7 @@ def test_hm_6_a_name_in_a_distinguished_name_is_no_principal_of_its_own() -> Non
     answer = BrokerAnswer(Broker(1, 1, (at,)), at, "", {}, IN, certificate=shown)
     own = BrokerLogins(own={"ssl.client.auth": "required"})
     for supers, level, saying in (
-        (f"User:admin;{dn}", Level.OK, f"brokers 1 may do as {dn} what brokers do"),
+        (f"User:admin;{dn}", Level.OK, f"broker 1 may do as {dn} what brokers do"),
         (f"User:CN=b0,OU=kafka,{dn}", Level.UNSAFE, "it looks like a comma instead of a semicolon"),
         ("User:CN=b1;User:OU=kafka", Level.UNSAFE, f"would come as {dn}, who lacks CLUSTER_ACTION"),
     ):
@@ -146,7 +146,7 @@ def test_hm_6_a_broker_that_does_not_answer_is_never_fine() -> None:
 
 
 def test_hm_6_brokers_who_are_super_users_or_have_the_right_are_fine() -> None:
-    fine = [(Level.OK, "brokers 1 may do as User:kafka what brokers do")]
+    fine = [(Level.OK, "broker 1 may do as User:kafka what brokers do")]
     assert judged(authorizer("User:kafka"), IN, logins=KAFKA) == fine
     assert judged(authorizer(host="*"), IN, logins=KAFKA) == fine
     comma = judged(authorizer("User:a,User:b", "User:kafka"), IN, logins=KAFKA)

@@ -103,7 +103,7 @@ def test_sv_4_listeners_of_clients_that_the_server_or_a_broker_lacks_are_warning
     assert found([internal, client], *alike) == {}
     missing = {"client-listeners": "clients that come to the brokers on CLIENT find no controller there"}
     assert found([internal], *alike) == missing
-    unlike = {"unlike-listeners": "brokers 3 have no listener CLIENT; brokers 1, 2 have no listener OUT"}
+    unlike = {"unlike-listeners": "broker 3 has no listener CLIENT; brokers 1, 2 have no listener OUT"}
     assert found([internal, client, outside], *alike, (internal, outside)) == unlike
 
 

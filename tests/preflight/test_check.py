@@ -88,7 +88,7 @@ async def test_hm_1_cluster_wide_configs_that_brokers_cannot_apply_or_start_with
     try:
         assert await found_with({"log.roll.ms": "5"}) == (
             Level.OK,
-            "every broker can live with the 1 cluster-wide configs",
+            "every broker can live with the 1 cluster-wide config",
         )
         level, text = await found_with({"log.local.retention.ms": "999999999999", "log.roll.ms": "5"})
         assert level is Level.WARNING

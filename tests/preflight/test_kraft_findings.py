@@ -162,7 +162,7 @@ BLOCKERS: dict[str, tuple[Callable[[State], Any], str, str]] = {
     "no protocol": (brokers(answer(1, inter_broker_protocol_version="new")), "versions", "new"),
     "two protocols": (brokers(answer(1), answer(2, inter_broker_protocol_version="3.8-IV0")), "versions", "3.8-IV0"),
     "a failed log dir": (brokers(answer(1, log_dirs=[("/a", 0), ("/b", 56)])), "log-dirs", "/b of broker 1"),
-    "log dirs that are not told": (brokers(answer(1, log_dirs=None)), "log-dirs", "brokers 1"),
+    "log dirs that are not told": (brokers(answer(1, log_dirs=None)), "log-dirs", "broker 1 does not"),
     "a listener with the controllers' name": (
         brokers(answer(1, listeners="A://:1,CONTROLLER://:2", controller_listener_names="CONTROLLER")),
         "controller-listeners",
@@ -171,7 +171,7 @@ BLOCKERS: dict[str, tuple[Callable[[State], Any], str, str]] = {
     "several log dirs below 3.7": (
         brokers(answer(4, log_dirs=[("/a", 0), ("/b", 0)], inter_broker_protocol_version="3.6-IV2")),
         "log-dirs",
-        "brokers 4",
+        "broker 4",
     ),
     "an empty /migration": (with_(1, migration=odd_znodes.migration(b"")), "migration", znode_paths.MIGRATION),
     "garbage in /migration": (with_(1, migration=odd_znodes.migration(b"{")), "migration", znode_paths.MIGRATION),

@@ -29,8 +29,8 @@ REPORTERS = "metric.reporters"
 COUNT_LATER = (MIN_LAG, MAX_LAG, CLEANER_THREADS, DEDUPE_BYTES, LOAD_FACTOR, CLEANS, REPORTERS)
 """Configs that `later_trouble` reads."""
 NOT_APPLIED = (
-    "cannot apply the cluster-wide configs, apply none of them, and refuse every change of configs of brokers, also of"
-    " throttles"
+    "cannot apply the cluster-wide configs: none of them holds there, and every change of configs of brokers is refused"
+    " there, also of throttles"
 )
 """The consequence for brokers whose `judge_standing` raises."""
 OVERRIDES = "max.connections.per.ip.overrides"
