@@ -138,7 +138,7 @@ def _print(taken: "Sequence[FoundSnapshot]", shown: "Mapping[str, TableExcerpt]"
         print(result_tables.json_line(head | {name: result_tables.json_document(shown[name]) for name in EMPTY}))  # noqa: T201
     else:
         first, last = (utc_time(one.meta.at) for one in (taken[0], taken[-1]))
-        print(f"cluster {taken[0].meta.cluster_id}: {len(taken)} snapshots from {first} to {last} UTC")  # noqa: T201
+        print(f"cluster {taken[0].meta.cluster_id}: {counted(len(taken), 'snapshot')} from {first} to {last} UTC")  # noqa: T201
         for name, empty in EMPTY.items():
             print("\n".join(["", *result_tables.text_lines(name.replace("_", " "), shown[name], empty=empty)]))  # noqa: T201
 

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say, say_left_out, say
 from kafka_reassign_rpc.cli.plan_arguments import KINDS, add_goal_arguments, add_plan_arguments, job_of, names_in
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
-from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.support.counted import agreeing, counted
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
@@ -160,9 +160,9 @@ def _lines(summary: "PlanSummary", out: "StorePath") -> list[str]:
 
     if not summary.moves:
         return [f"{out}: nothing to move among {counted(summary.partitions, 'partition')}"]
-    batches = "1 batch" if len(summary.batches) == 1 else f"{len(summary.batches)} batches"
+    move = f"{counted(summary.partitions, 'partition')} {agreeing(summary.moves, 'move')}"
     lines = [
-        f"{out}: {summary.moves} of {summary.partitions} partitions move in {batches}",
+        f"{out}: {summary.moves} of {move} in {counted(len(summary.batches), 'batch')}",
         f"  copied    {size(summary.bytes)}; at least {size(summary.lower_bound)} would have to be",
         f"  takes     {duration(summary.expected_seconds)} at {pace_text(summary)}",
         *(f"  {name:9} {text}" for name, text in time_lines(summary)),

@@ -6,7 +6,7 @@ from itertools import combinations
 from kafka_reassign_rpc.core.cordon import listed
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
-from kafka_reassign_rpc.support.counted import agreeing, those
+from kafka_reassign_rpc.support.counted import agreeing, plural, those
 from kafka_reassign_rpc.support.typed_commands import command
 
 _OPENS = "`kafka-reassign cordon` opens them"
@@ -20,7 +20,7 @@ def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOp
     cordoned = frozenset(broker.id for broker in brokers.values() if broker.cordoned)
     leaving = goal.drained
     if live.issubset({*cordoned, *leaving}) and not live.issubset(leaving):
-        raise PlanError(f"{goal.kind}: the other live brokers {_why_closed(brokers, live.difference(leaving))}")
+        raise PlanError(f"{goal.kind}: the other live {_why_closed(brokers, live.difference(leaving))}")
     if goal.kind is GoalKind.COMBINE:
         _check_parts(goal, live)
     for kind in (GoalKind.DRAIN, GoalKind.EXPAND):
@@ -50,11 +50,12 @@ def _require_known(kind: GoalKind, named: Collection[int], known: Collection[int
 
 
 def _why_closed(brokers: Mapping[int, PlannerBroker], closed: Collection[int]) -> str:
+    others, them = f"broker{plural(len(closed))}", "it" if len(closed) == 1 else "the brokers"
     failed = [broker for broker in closed if brokers[broker].failed_log_dirs]
     if len(failed) == len(closed):
-        return "have failed log dirs: repair the disks, then restart the brokers"
+        return f"{others} {agreeing(len(closed), 'have')} failed log dirs: repair the disks, then restart {them}"
     either = " or have failed log dirs" if failed else ""
-    return f"are cordoned{either}: {_OPENS}"
+    return f"{others} {agreeing(len(closed), 'are')} cordoned{either}: {_OPENS}"
 
 
 def _check_parts(goal: Goal, live: frozenset[int]) -> None:

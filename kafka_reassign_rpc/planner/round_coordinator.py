@@ -46,7 +46,7 @@ from kafka_reassign_rpc.planner.proposals.piecewise import Collects
 from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParameters, RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import TOTAL_COPIED, AcceptedSums, ProposedSums, Survey, Thresholds
 from kafka_reassign_rpc.planner.scheduling.time_budget import worth_first
-from kafka_reassign_rpc.support.counted import agreeing, those
+from kafka_reassign_rpc.support.counted import agreeing, counted, those
 from kafka_reassign_rpc.support.slices import finished
 
 _IDLE_ROUNDS = 4
@@ -107,8 +107,9 @@ class RoundCoordinator:
             self.notes.append("no size is known: replicas are counted instead of bytes")
             weights = msgspec.structs.replace(weights, bytes=0.0)
         elif survey.unknown_sizes:
+            have = agreeing(survey.unknown_sizes, "have")
             self.notes.append(
-                f"{survey.unknown_sizes} of {survey.partitions} partitions have no known size: "
+                f"{survey.unknown_sizes} of {counted(survey.partitions, 'partition')} {have} no known size: "
                 f"the plan assumes {self._typical_size} bytes for each, the mean of the others"
             )
         self._weights = weights

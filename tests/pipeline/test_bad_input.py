@@ -71,7 +71,7 @@ def test_dp_2_a_plan_names_rows_with_missing_data_and_partitions_that_cannot_mov
     assert code == 4, err
     assert out.startswith(f"{plan}: incomplete: broker 5 keeps 2 replicas, 1 partition is left out\n{plan}: 2 of 5")
     for line in (
-        "note: 1 of 5 partitions have no known size: the plan assumes 10 bytes for each, the mean of the others",
+        "note: 1 of 5 partitions has no known size: the plan assumes 10 bytes for each, the mean of the others",
         "note: no size is known of t-1",
         "note: broker 4 has no rack: the plan takes it for one more rack",
         "note: broker 9 holds replicas, but the snapshot does not list it: the plan takes it for lost (t-3)",

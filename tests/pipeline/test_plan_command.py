@@ -44,7 +44,7 @@ def test_dp_2_the_command_plans_a_drain_prints_its_costs_and_verifies_it(
     where = ("--snapshot", str(path), "--out", str(out))
     assert main(["plan", "drain", "--brokers", "1", *where]) == 0
     said = capsys.readouterr().out
-    assert said.startswith(f"{out}: 1 of 2 partitions move in 1 batch\n  copied    1.0 MB; at least 1.0 MB would")
+    assert said.startswith(f"{out}: 1 of 2 partitions moves in 1 batch\n  copied    1.0 MB; at least 1.0 MB would")
     assert said.endswith(f"  report    {out / 'report.html'}\n")
     assert "<svg" in (out / "report.html").read_text()
     assert plan_summary.read_summary(out).brokers[0].after == plan_summary.LoadFigures()

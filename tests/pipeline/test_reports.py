@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans import plan_directory
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_batch, read_plan
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
+    SUMMARY,
     BatchFigures,
     BottleneckFigures,
     BrokerFigures,
@@ -23,6 +25,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     PlanSummary,
     RackFigures,
     TimelineFigures,
+    read_summary,
 )
 from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
 from kafka_reassign_rpc.pipeline.reports import plan_report, svg_plots
@@ -162,6 +165,17 @@ def test_dp_3_the_page_of_a_plan_shows_all_and_fetches_nothing(tmp_path: Path) -
     assert sorted(path.name for path in plan.iterdir()) == [
         "batches", "left_out", "moves", "report.html", "rollback", "summary.json"
     ]  # fmt: skip
+
+
+def test_dp_3_the_page_of_a_plan_with_one_of_each_has_no_plural(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path / "plan", brokers=3, batches=1)
+    found = read_summary(plan)
+    left = [msgspec.structs.replace(found.left_out[0], partitions=1)]
+    one = msgspec.structs.replace(found, moves=1, partitions=1, left_out=left)
+    (plan / SUMMARY).write_bytes(msgspec.json.encode(one))
+    plan_report.write(plan)
+    text = (plan / plan_report.NAME).read_text()
+    assert [f">{words}<" in text for words in ("move of 1 partition", "batch", "partition left out")] == [True] * 3
 
 
 def test_dp_3_a_plan_of_many_brokers_and_batches_is_still_a_page(tmp_path: Path) -> None:

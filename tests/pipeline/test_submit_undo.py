@@ -120,7 +120,7 @@ def test_dp_4_the_order_before_comes_back_where_a_first_leader_is_in_front(tmp_p
     undo = submission(cluster, path, said=said, undo=True)
     with pytest.raises(PlanDoesNotFit, match=r"t-2: has the replicas \[2, 1\]"):
         undo.dry_run()
-    assert said == ["rollback-0001: 1 to cancel, 1 to put in order, 0 done, 0 moving, 0 to begin, 1 do not fit"]
+    assert said == ["rollback-0001: 1 to cancel, 1 to put in order, 0 done, 0 moving, 0 to begin, 1 does not fit"]
     with pytest.raises(PlanDoesNotFit, match="t-2") as told:
         undo.execute()
     assert "t-0" not in str(told.value)

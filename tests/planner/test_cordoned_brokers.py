@@ -125,6 +125,8 @@ def test_dh_2_a_plan_that_fills_a_cordoned_broker_says_so() -> None:
         _plan(random_cluster(9, 3, 20), GoalKind.EXPAND, brokers=(3,))
     with pytest.raises(PlanError, match="the other live brokers are cordoned"):
         _plan(random_cluster(3, 3, 20), GoalKind.DRAIN, (1, 2), brokers=(0,))
+    with pytest.raises(PlanError, match="the other live broker is cordoned: "):
+        _plan(random_cluster(3, 3, 20), GoalKind.DRAIN, (2,), brokers=(0, 1))
 
 
 def test_dh_2_a_partition_with_a_replica_in_a_cordoned_rack_loses_no_other_rack() -> None:

@@ -89,7 +89,7 @@ def test_dp_2_missing_sizes_are_estimated_and_a_note_says_so() -> None:
     parts = (partition(0, 1, 2, live=[2], size=100), partition(1, 1, 2, live=[2], size=-1))
     made = make_plan(PlannerCluster(listed, [topic("t", *parts)]), HEAL)
     assert made.summary.notes == (
-        "1 of 2 partitions have no known size: the plan assumes 100 bytes for each, the mean of the others",
+        "1 of 2 partitions has no known size: the plan assumes 100 bytes for each, the mean of the others",
     )
     assert made.summary.bytes == 200
     assert made.summary.before[2] == Load(200, 2)

@@ -28,11 +28,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.core.healing.brake import brake, listed, too_many_gone
+from kafka_reassign_rpc.core.healing.brake import brake, too_many_gone
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.repair_targets import leaving, wanted_replicas
 from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.support.counted import those
 
 PREPARE_MS = 30_000
 """The controller plans a repair so long before it is due, but not in the first half of the interval."""
@@ -68,8 +69,8 @@ def rack_problems(cluster: Cluster, settings: HealingSettings) -> list[str]:
     rackless = sorted(broker.id for broker in cluster.brokers.values() if broker.rack is None)
     if not rackless or len(rackless) == len(cluster.brokers) or settings.interval_ms < 0:
         return []
-    named = f"{listed(rackless[:NAMED])}{' …' if len(rackless) > NAMED else ''}"
-    return [f"brokers {named} have no rack, others do: those without are taken for one rack of their own"]
+    named = those(rackless, verb="have", most=NAMED)
+    return [f"{named} no rack, others do: those without are taken for one rack of their own"]
 
 
 class LostReplicas:

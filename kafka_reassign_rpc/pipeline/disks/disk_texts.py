@@ -6,7 +6,7 @@ from itertools import islice
 from kafka_reassign_rpc.pipeline.disks.disk_plan import DirFigures, DiskSummary
 from kafka_reassign_rpc.pipeline.disks.disk_plan_files import PlannedDirMove
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
-from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.human_units import duration, size
 
 _DIRS, _MOVES = 20, 5
@@ -22,9 +22,9 @@ def summary_lines(summary: DiskSummary, out: StorePath, first: Iterable[PlannedD
     if not summary.moves:
         return [*lines, f"{out}: nothing to move among {counted(summary.replicas, 'replica')}"]
     between = f"log dirs of {counted(sum(one.moves > 0 for one in summary.brokers), 'broker')}"
-    batches = counted(len(summary.batches), "batch")
+    move, batches = agreeing(summary.moves, "move"), counted(len(summary.batches), "batch")
     lines += [
-        f"{out}: {summary.moves} of {counted(summary.replicas, 'replica')} move between {between} in {batches}",
+        f"{out}: {summary.moves} of {counted(summary.replicas, 'replica')} {move} between {between} in {batches}",
         f"  copied    {size(summary.bytes)}",
         f"  takes     {duration(summary.expected_seconds)} at {_pace(summary)}",
     ]

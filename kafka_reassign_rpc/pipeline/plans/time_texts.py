@@ -22,7 +22,7 @@ def pace_text(summary: PlanSummary) -> str:
     at_a_time = summary.moves_at_a_time
     if at_a_time is None or at_a_time == summary.requested.moves_per_broker:
         return network_text(summary)
-    return f"{network_text(summary)}, {at_a_time} moves to and as many from a broker at a time"
+    return f"{network_text(summary)}, {counted(at_a_time, 'move')} to and as many from a broker at a time"
 
 
 def time_lines(summary: PlanSummary) -> Iterator[tuple[str, str]]:

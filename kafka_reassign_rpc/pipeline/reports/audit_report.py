@@ -16,6 +16,7 @@ from kafka_reassign_rpc.pipeline.reports.result_tables import (
 )
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES
+from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.human_units import utc_time
 
 _LEAST_FOR_A_TREND = 3
@@ -33,8 +34,8 @@ def audit_page(
     `shown`: the first rows of each table.
     """
     first, last = snapshots[0], snapshots[-1]
-    page = HtmlPage("Audit", f"Cluster {last.cluster_id}: {len(snapshots)} snapshots from {utc_time(first.at)} to "
-                         f"{utc_time(last.at)} UTC")  # fmt: skip
+    page = HtmlPage("Audit", f"Cluster {last.cluster_id}: {counted(len(snapshots), 'snapshot')} from "
+                         f"{utc_time(first.at)} to {utc_time(last.at)} UTC")  # fmt: skip
     findings = ("drift", "rack_violations", "under_replicated", "mixed", "ending_configs")
     labels = (
         "changed replication factors",

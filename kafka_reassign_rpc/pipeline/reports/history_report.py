@@ -9,6 +9,7 @@ from kafka_reassign_rpc.pipeline.reports import svg_plots
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
 from kafka_reassign_rpc.pipeline.reports.page_sections import add_table, number_text, time_format
 from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt
+from kafka_reassign_rpc.support.counted import plural
 from kafka_reassign_rpc.support.human_units import duration, utc_time
 
 _TOO_WIDE = ("principal",)
@@ -23,7 +24,7 @@ def history_page(moves: DataFrame, shown: Mapping[str, TableExcerpt]) -> str:
     assert bounds is not None
     start, end, count = bounds
     span = f"from {utc_time(start)} to {utc_time(end)} UTC" if start is not None else "none of them started"
-    page = HtmlPage("History of moves", f"{count:,} moves, {span}")
+    page = HtmlPage("History of moves", f"{count:,} move{plural(count)}, {span}")
     by_outcome = {row["outcome"]: row["n"] for row in moves.groupBy("outcome").agg(F.count("*").alias("n")).collect()}
     order = ("completed", "cancelled", "moving", "stalled", "waiting", "withdrawn")
     page.tiles([(f"{by_outcome[name]:,}", name) for name in order if name in by_outcome])

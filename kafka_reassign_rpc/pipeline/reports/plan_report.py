@@ -28,6 +28,7 @@ from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage, TableFilter
 from kafka_reassign_rpc.pipeline.reports.result_tables import RATE_COLUMNS, SIZE_COLUMNS, cell_text, column_title
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
 from kafka_reassign_rpc.support.bounded_text import abridged
+from kafka_reassign_rpc.support.counted import counted, plural
 from kafka_reassign_rpc.support.human_units import duration, size, utc_time
 from kafka_reassign_rpc.support.typed_commands import command
 
@@ -125,13 +126,14 @@ def _rate(value: float) -> str:
 
 def _tiles(summary: PlanSummary) -> list[tuple[str, str]]:
     over = f"{summary.bytes / summary.lower_bound:.2f} times" if summary.lower_bound else "-"
+    left_out = sum(one.partitions for one in summary.left_out)
     return [
-        (f"{summary.moves:,}", f"moves of {summary.partitions:,} partitions"),
+        (f"{summary.moves:,}", f"move{plural(summary.moves)} of {counted(summary.partitions, 'partition')}"),
         (size(summary.bytes), "copied"),
         (over, f"the least possible ({size(summary.lower_bound)})"),
-        (f"{len(summary.batches):,}", "batches"),
+        (f"{len(summary.batches):,}", f"batch{plural(len(summary.batches), 'batch')}"),
         (duration(summary.expected_seconds), f"expected time ({duration(summary.batches_seconds)} in batches)"),
-        (f"{sum(one.partitions for one in summary.left_out):,}", "partitions left out"),
+        (f"{left_out:,}", f"partition{plural(left_out)} left out"),
     ]
 
 

@@ -12,6 +12,7 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 from kafka_reassign_rpc.pipeline.plans.move_list import ListedMove
 from kafka_reassign_rpc.pipeline.submission.batch_state import batch_state, missing_broker
+from kafka_reassign_rpc.support.counted import agreeing
 
 _MOVES = 1000
 
@@ -93,4 +94,4 @@ def difference_text(kinds: Mapping[MoveState, int]) -> str:
     parts = [
         f"{kinds.get(state, 0)} {state.replace('-', ' ')}" for state in MoveState if state is not MoveState.CHANGED
     ]
-    return ", ".join([*parts, f"{changed} {'does' if changed == 1 else 'do'} not fit"])
+    return ", ".join([*parts, f"{changed} {agreeing(changed, 'do')} not fit"])

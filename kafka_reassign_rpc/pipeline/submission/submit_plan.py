@@ -38,6 +38,7 @@ from kafka_reassign_rpc.pipeline.submission.submit_settings import (
 )
 from kafka_reassign_rpc.pipeline.submission.undo_cancels import UndoCancels
 from kafka_reassign_rpc.pipeline.submission.window_run import WindowRun
+from kafka_reassign_rpc.support.counted import agreeing
 
 JOURNAL, JOURNAL_OF_UNDO = "submit.json", "undo.json"
 UNDER_WAY = "under-way.json"
@@ -102,8 +103,9 @@ class Submission:
             text += f"{len(turned)} to put in order, " if turned else ""
             text += f"{len(found.done)} done, {len(found.moving)} moving, {len(found.not_begun)} to begin"
             text += f", {len(found.to_elect)} to elect" if found.to_elect else ""
+            changed = len(found.mismatched)
             self.output.line(
-                f"{file.stem}: {text}" + (f", {len(found.mismatched)} do not fit" if found.mismatched else "")
+                f"{file.stem}: {text}" + (f", {changed} {agreeing(changed, 'do')} not fit" if changed else "")
             )
             gone = {name: missing_broker(batch[name], live) for name in sorted(found.not_begun)}
             refused += mismatch_lines(found) + [f"{name}: {why}" for name, why in gone.items() if why]
