@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.healing import healing_settings, repair_targets
-from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS, Diagnosis, FailureWatch, LostReplicas, diagnose
+from kafka_reassign_rpc.core.healing.failed_brokers import (
+    PREPARE_MS,
+    Diagnosis,
+    FailureWatch,
+    LostReplicas,
+    diagnose,
+    rack_problems,
+)
 from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS, HealingSettings, settings_of
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, Broker, Cluster, Endpoint, MoveRecord, Partition
@@ -327,3 +334,9 @@ def test_hm_1_no_repair_starts_while_the_settings_of_the_servers_cannot_be_read(
     assert problems == [problem]
     assert settings.interval_ms == 5
     assert diagnose(gone(3, now=10 * HALF_AN_HOUR), settings).held_back == problem
+
+
+def test_46_one_broker_without_a_rack_is_one_broker() -> None:
+    cluster = Cluster(brokers={1: Broker(1, 1, (), "a"), 2: Broker(2, 2, ())})
+    [problem] = rack_problems(cluster, ON)
+    assert problem.startswith("broker 2 has no rack, others do: ")
