@@ -66,6 +66,20 @@ def test_dp_1_a_snapshot_that_has_lost_a_file_is_refused(
     assert "has" not in saying or said.endswith(f"; {AGAIN}\n")
 
 
+def test_dp_5_an_audit_of_several_snapshots_says_which_has_lost_a_file_and_how_to_do_without_it(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An old one cannot be exported again."""
+    folder = path.with_name("several")
+    shutil.copytree(path, folder / "whole")
+    shutil.copytree(path, folder / "half")
+    (folder / "half" / "replicas" / "part-00004.parquet").unlink()
+    assert main(["audit", "--snapshots", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert f"{folder}/half/replicas: has 8 of 10 rows: a file of it is missing; {AGAIN}; or move half out of" in said
+    assert said.endswith(f" out of {folder}, to do without it\n")
+
+
 def test_dp_1_a_file_of_another_snapshot_in_its_folder_is_noticed(path: Path) -> None:
     shutil.copy(path / "partitions" / "part-00000.parquet", path / "partitions" / "part-00009.parquet")
     with pytest.raises(BadInput, match="partitions: has 7 rows in place of 5: a file is of another; copy or export"):

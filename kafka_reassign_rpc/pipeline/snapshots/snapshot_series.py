@@ -23,9 +23,7 @@ def find_snapshots(directory: StorePath) -> list[FoundSnapshot]:
     paths = [directory] if (directory / META).exists() else _directories_inside(directory)
     if not paths:
         raise BadInput(f"{directory}: no snapshots there; `kafka-reassign-rpc export` writes them")
-    found = sorted(
-        (FoundSnapshot(path, snapshot_files.check(path)) for path in paths), key=lambda one: (one.meta.at, one.path)
-    )
+    found = sorted((_checked(path, len(paths) > 1) for path in paths), key=lambda one: (one.meta.at, one.path))
     first = found[0]
     for one in found:
         if one.meta.cluster_id != first.meta.cluster_id:
@@ -37,6 +35,15 @@ def find_snapshots(directory: StorePath) -> list[FoundSnapshot]:
             raise BadInput(f"{directory}: {first.path.name} and {one.path.name} were taken at the same time")
         first = one
     return found
+
+
+def _checked(path: StorePath, is_one_of_several: bool) -> FoundSnapshot:
+    try:
+        return FoundSnapshot(path, snapshot_files.check(path))
+    except BadInput as error:
+        if not is_one_of_several:
+            raise
+        raise BadInput(f"{error}; or move {path.name} out of {path.parent}, to do without it") from None
 
 
 def _directories_inside(directory: StorePath) -> list[StorePath]:
