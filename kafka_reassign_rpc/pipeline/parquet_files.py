@@ -210,10 +210,16 @@ def check(path: StorePath, schema: pa.Schema) -> int:
 
 def require_rows(path: StorePath, found: int, written: int, remedy: str) -> None:
     """Raises BadInput where a file of a table is lost, or one is there that does not belong to it."""
-    if found < written:
-        raise BadInput(f"{path}: has {found} of {counted(written, 'row')}: a file of it is missing; {remedy}")
-    if found > written:
-        raise BadInput(f"{path}: has {counted(found, 'row')} in place of {written}: a file is of another; {remedy}")
+    if found == written:
+        return
+    if path.is_file():
+        why = "it was changed, or is of another"
+    else:
+        why = "a file of it is missing" if found < written else "a file is of another"
+    has = (
+        f"{found} of {counted(written, 'row')}" if found < written else f"{counted(found, 'row')} in place of {written}"
+    )
+    raise BadInput(f"{path}: has {has}: {why}; {remedy}")
 
 
 def _columns_with_nulls(metadata: pq.FileMetaData) -> set[str]:

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kafka_reassign_rpc.cli.main import main
@@ -18,7 +20,7 @@ from kafka_reassign_rpc.pipeline.plans import plan_directory
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import META, SnapshotMeta
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import BROKERS, META, SnapshotMeta
 from kafka_reassign_rpc.pipeline.submission.submit_settings import ProgressOutput
 
 AGAIN = "copy or export the snapshot again (who changes a table on purpose takes its rows out of meta.json)"
@@ -64,6 +66,16 @@ def test_dp_1_a_snapshot_that_has_lost_a_file_is_refused(
     said = capsys.readouterr().err
     assert f"{path}/{saying}" in said
     assert "has" not in saying or said.endswith(f"; {AGAIN}\n")
+
+
+@pytest.mark.parametrize("kept", [2, 4], ids=["fewer", "more"])
+def test_dp_1_a_table_of_one_file_that_was_changed_is_not_said_to_have_lost_a_file(kept: int, path: Path) -> None:
+    file = path / "brokers.parquet"
+    rows = pq.read_table(file).to_pylist()
+    pq.write_table(pa.Table.from_pylist((rows * 2)[:kept], BROKERS), file)
+    has = "2 of 3 rows" if kept == 2 else "4 rows in place of 3"
+    with pytest.raises(BadInput, match=f"brokers.parquet: has {has}: it was changed, or is of another; copy or export"):
+        snapshot_files.check(path)
 
 
 def test_dp_5_an_audit_of_several_snapshots_says_which_has_lost_a_file_and_how_to_do_without_it(

@@ -51,7 +51,7 @@ class PlannedBatch(msgspec.Struct, frozen=True):
 
 
 class PlannedLeftOut(msgspec.Struct, frozen=True):
-    partitions: int
+    partitions: int = 0
 
 
 class PlannedTraffic(msgspec.Struct, frozen=True):
