@@ -6,10 +6,11 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka_reassign_rpc.cli.pipeline_jobs import run_job
+from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.support.counted import first_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt
     from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
+_NAMED = 5
 HELP = "show how long moves waited and took, which were slow or stalled, how throttles were used"
 DESCRIPTION = """\
 Reads the events that `export --events` wrote, and shows for each move who asked for it, how long it waited, how long it
@@ -70,6 +72,9 @@ def _history(arguments: argparse.Namespace) -> int:
     out = None if arguments.out is None else store_path(arguments.out)
     if not (arguments.follow and events.is_dir() and not event_files.list_files(events)):
         event_files.check(events)
+    if lacking := [*event_files.in_no_file(events)] if events.is_dir() else []:
+        why = "a server had deleted them before they were exported, or a file is lost"
+        say(f"warning: {first_of(lacking, _NAMED)} are in no file: {why}")
     if arguments.snapshot is not None:
         snapshot_files.check(store_path(arguments.snapshot))
     if out is not None and not (arguments.follow and checkpoint_directory(out).exists()):

@@ -236,6 +236,23 @@ def test_dp_5_the_history_command_follows_prints_tables_and_writes_them_with_a_p
     assert "<svg" in (out_directory / "report.html").read_text()
 
 
+def test_dp_5_a_history_warns_of_events_that_are_in_no_file(tmp_path: Path) -> None:
+    events = tmp_path / "events"
+    for first, last in ((0, 2), (3, 3), (6, 9), (11, 11)):
+        write_event_file(events, [event(seq, "server.started", seq) for seq in (first, last)])
+    (events / "events-1000-000-000000000011-000000000011.parquet").rename(
+        events
+        / "events-1000-001-000000000011-000000000011.parquet"  # of another log: nothing is known of what was before
+    )
+    lacks = ["history", "--events", str(events), "--snapshot", str(tmp_path / "none")]  # so that no Spark starts
+    code, _, err = run(*lacks)
+    assert code == 2
+    why = "a server had deleted them before they were exported, or a file is lost"
+    assert f"warning: events 4 to 5 of server 1000 are in no file: {why}\n" in err
+    write_event_file(events, [event(seq, "server.started", seq) for seq in (4, 5)])
+    assert "warning" not in run(*lacks)[2]
+
+
 @pytest.mark.usefixtures("shared")
 def test_dp_5_the_history_command_prints_tables_and_writes_them_with_a_page(tmp_path: Path) -> None:
     events = write_event_file(tmp_path / "events", EVENTS)
