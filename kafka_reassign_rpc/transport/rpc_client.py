@@ -165,7 +165,11 @@ class RpcClient(asyncio.Protocol):
         async with self._logging_in:  # nothing may come between the parts of a login
             if self._loop.time() >= self._login_due:
                 self._login_due = float("inf")
-                await login()
+                try:
+                    await login()
+                except BaseException:
+                    self.close()  # half a login is of no use, and the one before ends soon
+                    raise
 
     async def call_out_of_turn(
         self, request_class: type[ApiMessage], body: ApiMessage | bytes, version: int, *, raw: bool = False

@@ -280,3 +280,21 @@ async def test_455_4_an_answer_that_never_comes_ends_the_connection_although_its
         await eventually(lambda: gate.waiting)
         task.cancel()
         await eventually(lambda: client.is_closed)
+
+
+async def test_sv_5_a_call_that_is_cancelled_while_its_login_is_repeated_leaves_no_connection_with_half_a_login() -> (
+    None
+):
+    begun = asyncio.Event()
+
+    async def login() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async with client_of([]) as client:
+        client.repeat_login(0.0, login)
+        [task] = calls(client, 1)
+        await begun.wait()
+        task.cancel()
+        await asyncio.wait([task])
+        assert client.is_closed
