@@ -4,16 +4,13 @@ and one that does not answer is asked again after a pause that grows.
 
 import asyncio
 from collections.abc import Collection, Coroutine, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.client import KafkaError
 from kafka_reassign_rpc.client.client_errors import Unreachable
 from kafka_reassign_rpc.client.traffic import Traffic, counted
-from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.forgetting import forget_others
-from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.watch.pace import Ask
 
@@ -114,9 +111,12 @@ class BrokerQuestions:
         self._late &= {*now}
 
     async def close(self) -> None:
-        asked, self._asked = self._asked, {}
-        with suppress(KafkaError, ProtocolError, OSError, EOFError):
-            await end(*(one.task for one in asked.values()))
+        """What they have found by now is of use to nobody, an error neither."""
+        tasks = [one.task for one in self._asked.values()]
+        self._asked = {}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _answered(broker: int, what: Ask, work: Coroutine[Any, Any, Any], of: Mapping[str, Sequence[int]]) -> Answer:
