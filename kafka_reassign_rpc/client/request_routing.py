@@ -47,6 +47,8 @@ BuildRequest = Callable[[int], ApiMessage]
 Response = TypeVar("Response", bound="ApiMessage")
 T = TypeVar("T")
 FindNode = Callable[[], Awaitable[int]]
+_Nodes = tuple[NodeConnection, dict[int, Address], int]
+"""Who was asked, all nodes, and the controller."""
 
 
 class Needs(NamedTuple):
@@ -231,37 +233,47 @@ class RequestRouter:
         begun = asyncio.get_running_loop().time()
         async with self._refreshing:
             if self._nodes.learned_at < begun:
-                asked, nodes, controller = await self._first_answer(
-                    self._nodes.least_busy(), self._ask_for_nodes, self._another
-                )
+                asked, nodes, controller = await self._ask_for_nodes(self._nodes.least_busy())
                 self._nodes.learn(nodes)
                 self._controller = controller if controller in nodes else None
-                if self._controller is not None and self._nodes.is_silent(self._controller) and await _is_kraft(asked):
-                    self._controller = await self._another()  # any broker passes requests on
+                if self._of_controllers or self._controller is None or not self._nodes.is_silent(self._controller):
+                    return
+                if await _is_kraft(asked):
+                    self._controller = await self._another()  # any broker passes requests on; no other controller does
 
-    async def _ask_for_nodes(self, node: int) -> tuple[NodeConnection, dict[int, Address], int]:
+    async def _ask_for_nodes(self, node: int) -> _Nodes:
+        """Goes on to the next node until all keep the answer: several may hang, and the question is cheap."""
+        return await self._first_answer(node, self._nodes_by, self._another, self._ask_for_nodes)
+
+    async def _nodes_by(self, node: int) -> _Nodes:
         connection = await self._nodes.connection(node)
         found = await (_controllers(connection) if self._of_controllers else _brokers(connection))
         return connection, *found
 
     async def _first_answer(
-        self, node: int, ask: Callable[[int], Awaitable[T]], elsewhere: Callable[[], Awaitable[int | None]]
+        self,
+        node: int,
+        ask: Callable[[int], Awaitable[T]],
+        elsewhere: Callable[[], Awaitable[int | None]],
+        ask_other: Callable[[int], Awaitable[T]] | None = None,
     ) -> T:
-        """Asks the node, and where it keeps the answer for `SLOW_S` another one too. The first answer counts; an error
-        only where there is none. `elsewhere` gives the other node, or None.
+        """Asks the node, and where it keeps the answer for `SLOW_S` another one too. The first answer counts; where
+        there is none, the error of the node that was asked first. `elsewhere` gives the other node, or None;
+        `ask_other` asks it in another way.
         """
-        tasks = {asyncio.ensure_future(ask(node))}
+        first = asyncio.ensure_future(ask(node))
+        tasks = {first}
         try:
             done, _ = await asyncio.wait(tasks, timeout=SLOW_S)
             if not done:
                 self._nodes.keeps_waiting(node)
-                tasks.add(asyncio.create_task(self._ask_elsewhere(node, ask, elsewhere)))
+                tasks.add(asyncio.create_task(self._ask_elsewhere(node, ask_other or ask, elsewhere)))
             waiting = set(tasks)
             while True:
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 answered = [one for one in done if one.exception() is None]
                 if answered or not waiting:
-                    return (answered or [*done])[0].result()
+                    return (answered or [first])[0].result()
         finally:
             for one in tasks:
                 one.cancel()
@@ -321,7 +333,7 @@ class RequestRouter:
         """
         deadline, sent = self._deadline(), False
 
-        async def ask(node: int) -> Any:
+        async def ask(node: int) -> UndecodedAnswer:
             nonlocal sent
             connection = await self._nodes.connection(node)
             served = await connection.versions()
@@ -330,14 +342,15 @@ class RequestRouter:
                 raise UnsupportedHere(needs.otherwise)
             body = await in_thread_if_many(names, partial(_encoded, build, version))
             sent = True
-            data = await connection.call(cls, body, version)
-            return await _decoded(cls, data, version) if decoded else UndecodedAnswer(data, version)
+            return UndecodedAnswer(await connection.call(cls, body, version), version)
 
         while True:
             sent = False
             try:
                 node = await find_node()
-                answer: Any = await (ask(node) if elsewhere is None else self._first_answer(node, ask, elsewhere))
+                found = await (ask(node) if elsewhere is None else self._first_answer(node, ask, elsewhere))
+                # Reading a large answer may take longer than `SLOW_S`: no node is slow for that.
+                answer: Any = await _decoded(cls, *found) if decoded else found
             except (Unreachable, Unauthenticated) as error:
                 if sent and changes:
                     raise Unreachable(f"{error} It is not known whether the request had its effect.") from error

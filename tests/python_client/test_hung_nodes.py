@@ -3,14 +3,17 @@ sent once.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, NoReturn
 
 import pytest
 
-from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, TopicPartition
-from kafka_reassign_rpc.protocol.messages import ApiVersionsResponse
+from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, TopicPartition, Unreachable
+from kafka_reassign_rpc.client.client_errors import UnsupportedHere
+from kafka_reassign_rpc.protocol.frame_codec import decode_body
+from kafka_reassign_rpc.protocol.messages import ApiVersionsResponse, DescribeClusterResponse
 from tests.python_client.scripted_nodes import (
     ALTER,
     API_VERSIONS,
@@ -23,7 +26,7 @@ from tests.python_client.scripted_nodes import (
 )
 from tests.waiting import eventually
 
-QUORUM = 55
+QUORUM, DESCRIBE_CLUSTER = 55, 60
 NEVER_MS = 300_000
 """Whoever waits for an answer for so long fails its test."""
 
@@ -38,6 +41,28 @@ class KRaftNode(ScriptedNode):
         if key == LIST:
             answer.error_code = 0
         return answer
+
+
+class ControllerNode(ScriptedNode):
+    """A KRaft controller: only the active one lists the moves, and none passes requests on."""
+
+    def _answer(self, key: int, version: int) -> Any:
+        if key == API_VERSIONS:
+            served = [*SERVED, (QUORUM, 0, 1), (DESCRIBE_CLUSTER, 0, 1)]
+            return ApiVersionsResponse(version=version, error_code=0, api_keys=served)
+        if key == DESCRIBE_CLUSTER:
+            one = DescribeClusterResponse.DescribeClusterBroker
+            return DescribeClusterResponse(
+                version=version,
+                error_code=0,
+                cluster_id="c",
+                controller_id=self.cluster.controller,
+                brokers=[
+                    one(version=version, broker_id=node, host="127.0.0.1", port=port, rack=None)
+                    for node, port in self.cluster.members.items()
+                ],
+            )
+        return super()._answer(key, version)
 
 
 def hang(node: ScriptedNode) -> None:
@@ -75,6 +100,17 @@ async def test_kr_1_a_first_address_that_hangs_does_not_keep_the_client_from_the
                 assert await client.list_partition_reassignments() == {}
                 assert LIST in good.asked
         assert LIST not in hung.asked
+
+
+async def test_kr_1_several_addresses_that_hang_do_not_keep_the_client_from_the_one_that_answers() -> None:
+    nodes = ScriptedCluster()
+    async with AsyncExitStack() as stack:
+        good, *hung = [await stack.enter_async_context(listening(KRaftNode(nodes, node))) for node in (1, 2, 3)]
+        for one in hung:
+            hang(one)
+        for places in ((good, *hung), (*hung, good)):
+            async with client_of(*places) as client:
+                assert await client.list_partition_reassignments() == {}
 
 
 async def test_kr_1_in_kraft_mode_a_list_goes_past_a_controller_that_hangs_and_later_ones_do_not_ask_it() -> None:
@@ -136,3 +172,54 @@ async def test_455_1_what_changes_something_is_sent_once_however_long_the_answer
         with pytest.raises(KafkaError, match="It is not known whether the request had its effect"):
             await client.alter_partition_reassignments({TopicPartition("t", 0): [2]})
         assert (hung.asked.count(ALTER), other.asked.count(ALTER)) == (1, 0)
+
+
+async def test_kr_1_a_standby_controller_is_not_asked_in_place_of_the_active_one() -> None:
+    """It answers NOT_CONTROLLER, at once: the sound answer of the active one would never be waited for."""
+    async with two(ControllerNode) as (active, standby):
+        places = [f"127.0.0.1:{node.port}" for node in (active, standby)]
+        async with AsyncReassignmentClient(bootstrap_controllers=places, request_timeout_ms=600) as client:
+            assert await client.list_partition_reassignments() == {}
+            hang(active)
+            with pytest.raises(KafkaError, match="no answer within"):
+                await client.list_partition_reassignments()
+            active.replies.clear()
+            await client.alter_partition_reassignments({TopicPartition("t", 0): [2]})
+        assert not {LIST, ALTER} & {*standby.asked}
+
+
+async def test_kr_1_an_answer_that_takes_long_to_read_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        time.sleep(0.4)  # a thread reads large answers
+        return decode_body(*args, **kwargs)
+
+    async with two(KRaftNode) as (first, second), client_of(first) as client:
+        await client.list_partition_reassignments()
+        asked = [*second.asked]
+        monkeypatch.setattr("kafka_reassign_rpc.client.request_routing._LARGE_BYTES", 0)
+        monkeypatch.setattr("kafka_reassign_rpc.client.request_routing.decode_body", slow)
+        assert await client.list_partition_reassignments() == {}
+        assert (second.asked, first.asked.count(LIST)) == (asked, 2)
+
+
+async def test_kr_1_where_nobody_answers_the_error_is_that_of_the_node_that_was_asked_first() -> None:
+    """An error of the other one may say that asking again is of no use."""
+    others_turn, firsts = asyncio.Event(), list[asyncio.Future[Any]]()
+
+    async def ask(node: int) -> NoReturn:
+        if node == 1:
+            firsts.append(asyncio.ensure_future(others_turn.wait()))
+            await firsts[0]
+            raise Unreachable("the first")
+        others_turn.set()
+        await asyncio.wait(firsts)
+        await asyncio.sleep(0)  # the first has failed by now
+        raise UnsupportedHere("the other")
+
+    async def other() -> int:
+        return 2
+
+    async with two(KRaftNode) as (first, _), client_of(first) as client:
+        assert client._router is not None
+        with pytest.raises(Unreachable, match="the first"):
+            await client._router._first_answer(1, ask, other)
