@@ -158,6 +158,11 @@ class NodeConnections:
         address = self._address_of(node)
         return address is not None and self._silent.get(address, 0.0) > asyncio.get_running_loop().time()
 
+    def has_sent(self, node: int, since: float) -> bool:
+        """Whether anything has come from it, a part of a large answer too."""
+        connection = self._open.get(node)
+        return connection is not None and connection.client.heard_at > since
+
     def keeps_waiting(self, node: int) -> None:
         """Whoever asked this node does not wait for it any more."""
         if (address := self._address_of(node)) is not None:

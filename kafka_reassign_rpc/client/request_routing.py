@@ -6,7 +6,7 @@ A request that changes something is repeated only if it certainly had no effect:
 was never reached. If an answer is lost, the caller gets an error, and has to look at the cluster and decide.
 
 A node that hangs takes requests and answers none. So one that any node can answer goes to another one as well where
-the first has kept it for `SLOW_S`; from then on others are asked first.
+the first has sent nothing for `SLOW_S`; from then on others are asked first.
 """
 
 import asyncio
@@ -257,14 +257,18 @@ class RequestRouter:
         elsewhere: Callable[[], Awaitable[int | None]],
         ask_other: Callable[[int], Awaitable[T]] | None = None,
     ) -> T:
-        """Asks the node, and where it keeps the answer for `SLOW_S` another one too. The first answer counts; where
+        """Asks the node, and where it has sent nothing for `SLOW_S` another one too. The first answer counts; where
         there is none, the error of the node that was asked first. `elsewhere` gives the other node, or None;
         `ask_other` asks it in another way.
         """
         first = asyncio.ensure_future(ask(node))
         tasks = {first}
         try:
-            done, _ = await asyncio.wait(tasks, timeout=SLOW_S)
+            while True:
+                since = asyncio.get_running_loop().time()
+                done, _ = await asyncio.wait(tasks, timeout=SLOW_S)
+                if done or not self._nodes.has_sent(node, since):
+                    break
             if not done:
                 self._nodes.keeps_waiting(node)
                 tasks.add(asyncio.create_task(self._ask_elsewhere(node, ask_other or ask, elsewhere)))

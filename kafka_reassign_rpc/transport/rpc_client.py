@@ -57,6 +57,8 @@ class RpcClient(asyncio.Protocol):
         self._logging_in = asyncio.Lock()
         self.last_used = self._loop.time()
         """When the last request was sent, by the clock of the event loop."""
+        self.heard_at = float("-inf")
+        """When something last came from the other side: a large answer takes a while."""
 
     @classmethod
     async def open(
@@ -95,8 +97,10 @@ class RpcClient(asyncio.Protocol):
 
     @property
     def waits_s(self) -> float:
-        """For so many seconds the oldest of these requests has had no answer."""
-        return self._loop.time() - (self._waiting[0].timer.when() - self._timeout_s) if self._waiting else 0.0
+        """For so many seconds the oldest of these requests has had nothing of its answer."""
+        if not self._waiting:
+            return 0.0
+        return self._loop.time() - max(self._waiting[0].timer.when() - self._timeout_s, self.heard_at)
 
     @property
     def certificate(self) -> bytes | None:
@@ -212,6 +216,7 @@ class RpcClient(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._error is not None:
             return
+        self.heard_at = self._loop.time()
         try:
             answers = self._connection.receive(data)
         except RemoteProtocolError as error:

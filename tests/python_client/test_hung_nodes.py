@@ -202,6 +202,27 @@ async def test_kr_1_an_answer_that_takes_long_to_read_is_asked_for_once(monkeypa
         assert (second.asked, first.asked.count(LIST)) == (asked, 2)
 
 
+async def test_kr_1_an_answer_that_is_on_its_way_is_asked_for_once() -> None:
+    """Over a slow network the same answer twice takes twice as long, each time."""
+    async with two(KRaftNode) as (first, second), client_of(first) as client:
+        await client.list_partition_reassignments()
+        asked, sending = [*second.asked], list[asyncio.Task[None]]()
+
+        async def trickle(answer: bytes) -> None:
+            for byte in answer:
+                for writer in first._writers:
+                    writer.write(bytes((byte,)))
+                await asyncio.sleep(0.03)
+
+        def slowly(answer: bytes) -> bytes:
+            sending.append(asyncio.create_task(trickle(answer)))
+            return b""
+
+        first.replies[LIST] = slowly
+        assert await client.list_partition_reassignments() == {}
+        assert (second.asked, len(sending)) == (asked, 1)
+
+
 async def test_kr_1_where_nobody_answers_the_error_is_that_of_the_node_that_was_asked_first() -> None:
     """An error of the other one may say that asking again is of no use."""
     others_turn, firsts = asyncio.Event(), list[asyncio.Future[Any]]()
