@@ -101,7 +101,7 @@ class RequestRouter:
         changes  the request has an effect: it is not repeated if its answer is lost
         names    how many topics or partitions the request names: a thread makes one that names many
         """
-        elsewhere = None if changes or self._of_controllers else self._another
+        elsewhere = None if changes or self._of_controllers else self._another_node
         answer: Response = await self._send_until_answered(
             self._any_node, build, cls, changes=changes, names=names, elsewhere=elsewhere
         )
@@ -238,8 +238,9 @@ class RequestRouter:
                 self._controller = controller if controller in nodes else None
                 if self._of_controllers or self._controller is None or not self._nodes.is_silent(self._controller):
                     return
-                if await _is_kraft(asked):
-                    self._controller = await self._another()  # any broker passes requests on; no other controller does
+                other = await self._another_node()
+                if other is not None and await _is_kraft(asked):
+                    self._controller = other  # any broker passes requests on; no other controller does
 
     async def _ask_for_nodes(self, node: int) -> _Nodes:
         """Goes on to the next node until all keep the answer: several may hang, and the question is cheap."""
@@ -296,6 +297,11 @@ class RequestRouter:
         """One that keeps nobody waiting."""
         other = self._nodes.least_busy()
         return None if self._nodes.is_silent(other) else other
+
+    async def _another_node(self) -> int | None:
+        """Not a given address: by another name it may be the node that keeps the answer."""
+        other = await self._another()
+        return other if other in self._nodes.nodes else None
 
     async def _another_controller(self) -> int | None:
         """The one that others name meanwhile; in KRaft mode any broker that keeps nobody waiting."""

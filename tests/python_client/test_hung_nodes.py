@@ -223,6 +223,23 @@ async def test_kr_1_an_answer_that_is_on_its_way_is_asked_for_once() -> None:
         assert (second.asked, len(sending)) == (asked, 1)
 
 
+async def test_kr_1_the_only_node_is_asked_once_although_it_was_given_by_another_name() -> None:
+    node = KRaftNode(ScriptedCluster(), 1)
+    async with (
+        listening(node),
+        AsyncReassignmentClient(bootstrap_servers=f"localhost:{node.port}", request_timeout_ms=600) as client,
+    ):
+        await client.describe_some([])
+        asked = node.asked.count(METADATA)
+        node.replies[METADATA] = lambda _: b""
+        with pytest.raises(KafkaError, match="no answer within"):
+            await client.describe_some([])
+        assert node.asked.count(METADATA) == asked + 1
+        node.replies.clear()
+        assert await client.list_partition_reassignments() == {}
+        assert await client.describe_controller() == 1
+
+
 async def test_kr_1_where_nobody_answers_the_error_is_that_of_the_node_that_was_asked_first() -> None:
     """An error of the other one may say that asking again is of no use."""
     others_turn, firsts = asyncio.Event(), list[asyncio.Future[Any]]()
