@@ -123,7 +123,13 @@ async def status_says_the_same(stage: Stage) -> bool:
 async def a_broker_comes_back_at_another_port(stage: Stage) -> None:
     stage.world.move_to_another_port(stage.lost)
     await stage.world.nodes[stage.lost].start()
-    await stage.configs(throttle_configs.no_broker_throttles(BROKERS))
+
+    async def is_lifted() -> bool:
+        """As soon as the broker that is asked has learned of the one that came back."""
+        await stage.configs(throttle_configs.no_broker_throttles(BROKERS))
+        return True
+
+    await eventually(is_lifted)
     await stage.completed("alone", "kept")
     await eventually(stage.sick_is_moved)
     assert stage.world.on_disk(stage.lost, "kept") >= RECORDS * RECORD_BYTES
