@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import Column
+
 NOTE = "<!-- `python -m docs.generate` writes this page from {source}. Do not edit it. -->"
 
 
@@ -14,6 +16,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def code(words: Iterable[str]) -> str:
     return ", ".join(f"`{word}`" for word in words)
+
+
+def columns_table(columns: Iterable[Column]) -> str:
+    rows = [[f"`{one.name}`", kind_of(one.kind), one.unit, one.meaning, one.null] for one in columns]
+    return table(["column", "type", "unit", "meaning", "null"], rows)
 
 
 def kind_of(column: pa.DataType) -> str:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from docs.markdown import NOTE, kind_of, table
+from docs.markdown import NOTE, columns_table
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import Column
 
 _TEXT, _FLAG, _NUMBER, _LONG, _FLOAT = pa.string(), pa.bool_(), pa.int32(), pa.int64(), pa.float64()
@@ -25,6 +25,10 @@ class ResultTable(NamedTuple):
 
 
 _PARTITION = (Column("topic", _TEXT, "its topic"), Column("partition", _NUMBER, "its number in the topic"))
+_AT = Column("at", _LONG, "when the snapshot was taken", _TIME)
+_BYTES = Column("bytes", _LONG, "its replicas, without those of unknown size", "bytes")
+_REPLICAS = Column("replicas", _LONG, "how many it has")
+_UNKNOWN = Column("unknown", _LONG, "how many of its replicas have an unknown size")
 _NO_RATE = "no partition of the broker has such a rate"
 _NO_START = "its start is not in the events"
 _MOVE = (
@@ -62,14 +66,14 @@ RESULTS = (
         "brokers",
         "a row for each broker of each snapshot. A partition whose move is in flight or waits counts with its target",
         (
-            Column("at", _LONG, "when the snapshot was taken", _TIME),
+            _AT,
             Column("broker", _NUMBER, "its id"),
             Column("rack", _TEXT, "its rack", null="it has none, or is not live"),
             Column("live", _FLAG, "whether it is live"),
-            Column("bytes", _LONG, "its replicas, without those of unknown size", "bytes"),
-            Column("replicas", _LONG, "how many it has"),
+            _BYTES,
+            _REPLICAS,
             Column("leaders", _LONG, "how many partitions it leads"),
-            Column("unknown", _LONG, "how many of its replicas have an unknown size"),
+            _UNKNOWN,
             Column(
                 "capacity", _LONG, "the size of its disks", "bytes", "not known, or its sizes contradict each other"
             ),
@@ -101,7 +105,7 @@ RESULTS = (
         "a row for each snapshot and measure (a column of `brokers` from `bytes` on), over the live brokers. A rate"
         " that no broker has is left out",
         (
-            Column("at", _LONG, "when the snapshot was taken", _TIME),
+            _AT,
             Column("measure", _TEXT, "what is measured; `least`, `most`, `mean` and `target` have its unit"),
             Column("brokers", _LONG, "how many brokers are live"),
             Column("least", _FLOAT, "what the broker holds that holds least"),
@@ -121,9 +125,9 @@ RESULTS = (
             Column("broker", _NUMBER, "the id of its broker"),
             Column("log_dir", _TEXT, "its path"),
             Column("state", _TEXT, "`open`, `cordoned` or `failed`"),
-            Column("bytes", _LONG, "its replicas, without those of unknown size", "bytes"),
-            Column("replicas", _LONG, "how many it has"),
-            Column("unknown", _LONG, "how many of its replicas have an unknown size"),
+            _BYTES,
+            _REPLICAS,
+            _UNKNOWN,
             Column("capacity", _LONG, "the size of its disk", "bytes", "not known"),
             Column("free", _LONG, "what is free on its disk", "bytes", "not known"),
             Column("even_bytes", _LONG, "what its disk should hold, as of an even plan", "bytes", "it gets no replica"),
@@ -292,7 +296,6 @@ def results_page() -> str:
         " bytes, replicas and leaders of its brokers, or its moves, would count twice.",
     ]
     for one in RESULTS:
-        rows = [[f"`{column.name}`", kind_of(column.kind), *column[2:5]] for column in one.columns]
-        head = ["column", "type", "meaning", "unit", "null"]
-        parts += [f"## {one.name} of {one.command}", f"`{one.name}.parquet` has {one.rows}.", table(head, rows)]
+        has = f"`{one.name}.parquet` has {one.rows}."
+        parts += [f"## {one.name} of {one.command}", has, columns_table(one.columns)]
     return "\n\n".join(parts) + "\n"

@@ -1,6 +1,6 @@
 """The page of the columns of snapshots."""
 
-from docs.markdown import NOTE, code, kind_of, table
+from docs.markdown import NOTE, code, columns_table
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import COLUMNS, FILES, OPTIONAL, ROWS
 
 
@@ -23,12 +23,6 @@ def snapshots_page() -> str:
         parts += [
             f"## {name}",
             " ".join(notes),
-            table(
-                ["column", "type", "unit", "meaning", "null"],
-                [
-                    [f"`{column.name}`", kind_of(column.kind), column.unit, column.meaning, column.null]
-                    for column in columns
-                ],
-            ),
+            columns_table(columns),
         ]
     return "\n\n".join(parts) + "\n"
