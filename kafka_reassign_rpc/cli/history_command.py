@@ -70,9 +70,11 @@ def _history(arguments: argparse.Namespace) -> int:
 
     events = store_path(arguments.events)
     out = None if arguments.out is None else store_path(arguments.out)
-    if not (arguments.follow and events.is_dir() and not event_files.list_files(events)):
+    is_there = events.is_dir()
+    files = event_files.list_files(events) if is_there else []
+    if files or not (arguments.follow and is_there):
         event_files.check(events)
-    if lacking := [*event_files.in_no_file(events)] if events.is_dir() else []:
+    if lacking := [*event_files.in_no_file(files)]:
         why = "a server had deleted them before they were exported, or a file is lost"
         say(f"warning: {first_of(lacking, _NAMED)} are in no file: {why}")
     if arguments.snapshot is not None:

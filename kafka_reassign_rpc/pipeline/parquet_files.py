@@ -208,8 +208,9 @@ def check(path: StorePath, schema: pa.Schema) -> int:
     return rows
 
 
-def require_rows(path: StorePath, found: int, written: int, remedy: str) -> None:
-    """Raises BadInput where a file of a table is lost, or one is there that does not belong to it."""
+def require_rows(path: StorePath, schema: pa.Schema, written: int, remedy: str) -> None:
+    """As `check`, also where a file of the table is lost, or one is there that does not belong to it."""
+    found = check(path, schema)
     if found == written:
         return
     if path.is_file():

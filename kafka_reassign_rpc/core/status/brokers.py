@@ -139,6 +139,6 @@ def throttle_of(cluster: Cluster, broker: int, name: str, *, knows_leases: bool 
     """`name` is FOLLOWER_RATE or LEADER_RATE. `knows_leases`: as in `TermView`."""
     own, leased = cluster.broker_configs.get(str(broker), {}), cluster.leases.rate(broker)
     found = rate_in_force(name, own, cluster.default_configs, leased)
-    if found is None or knows_leases or found.by == "default":
-        return None if found is None else Throttle(*found)
-    return Throttle(found.rate, None)
+    if found is None:
+        return None
+    return Throttle(found.rate, found.by if knows_leases or found.by == "default" else None)

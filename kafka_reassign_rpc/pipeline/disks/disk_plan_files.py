@@ -19,7 +19,7 @@ from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.disks.disk_plan import read_disk_summary
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.batch_reader import Int32, batch_number
-from kafka_reassign_rpc.pipeline.plans.plan_directory import MOVES, PlanDirectory, ids_of
+from kafka_reassign_rpc.pipeline.plans.plan_directory import AGAIN, MOVES, PlanDirectory, ids_of
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK
 from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, matching
 
@@ -126,8 +126,7 @@ def read_dir_moves(plan: StorePath) -> Iterator[PlannedDirMove]:
 
 def require_all_dir_moves(plan: StorePath) -> None:
     """Raises BadInput where a file of `moves/` is lost."""
-    rows = parquet_files.check(plan / MOVES, DISK_MOVES)
-    parquet_files.require_rows(plan / MOVES, rows, read_disk_summary(plan).moves, "copy the plan or make it again")
+    parquet_files.require_rows(plan / MOVES, DISK_MOVES, read_disk_summary(plan).moves, AGAIN)
 
 
 def read_dir_batches(plan: StorePath, *, undo: bool = False) -> list[tuple[StorePath, DirBatch]]:

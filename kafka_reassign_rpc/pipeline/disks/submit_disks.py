@@ -13,7 +13,7 @@ from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.reassignment_calls import by_topic
 from kafka_reassign_rpc.client.text_format import amounts, bar, first_lines
 from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskSummary, read_disk_summary
-from kafka_reassign_rpc.pipeline.disks.disk_plan_files import ANY, read_dir_batches, read_dir_moves
+from kafka_reassign_rpc.pipeline.disks.disk_plan_files import ANY, DirBatch, read_dir_batches, read_dir_moves
 from kafka_reassign_rpc.pipeline.disks.disk_queue import DiskQueue
 from kafka_reassign_rpc.pipeline.disks.disk_state import DirMove, MoveState, SeenReplica, state_of
 from kafka_reassign_rpc.pipeline.disks.disk_throttle import DiskThrottle
@@ -86,10 +86,7 @@ class DiskSubmission:
 
     def _read_moves(self) -> Iterator[DirMove]:
         sizes = {move.replica: move.bytes for move in read_dir_moves(self.path)}
-        batches = read_dir_batches(self.path, undo=self.undo)
-        planned = (one.batch for one in self.summary.batches)
-        require_batches(self.path, planned, [batch_number(file) for file, _ in batches])
-        for _, batch in batches:
+        for batch in self._read_batches():
             for entry in batch.partitions:
                 for broker, present, target in zip(
                     entry.replicas, entry.expected_log_dirs, entry.log_dirs, strict=True
@@ -97,6 +94,13 @@ class DiskSubmission:
                     replica = Replica(broker, entry.topic, entry.partition)
                     if target != ANY:
                         yield DirMove(replica, present, target, sizes.get(replica, 0))
+
+    def _read_batches(self) -> list[DirBatch]:
+        """Raises BadInput, also where the file of a batch is lost."""
+        batches = read_dir_batches(self.path, undo=self.undo)
+        planned = (one.batch for one in self.summary.batches)
+        require_batches(self.path, planned, [batch_number(file) for file, _ in batches])
+        return [batch for _, batch in batches]
 
     def dry_run(self) -> int:
         """Shows how far each broker is; returns how many moves are left to begin."""
@@ -235,10 +239,7 @@ class DiskSubmission:
     @cached_property
     def _topic_ids(self) -> dict[str, str]:
         ids: dict[str, str] = {}
-        batches = read_dir_batches(self.path, undo=self.undo)
-        planned = (one.batch for one in self.summary.batches)
-        require_batches(self.path, planned, [batch_number(file) for file, _ in batches])
-        for _, batch in batches:
+        for batch in self._read_batches():
             ids |= batch.topic_ids
         return ids
 

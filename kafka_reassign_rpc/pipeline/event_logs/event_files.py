@@ -4,7 +4,7 @@ events-1000-000-000000000000-000000000041.parquet holds events 0 to 41 of server
 that the server starts again gets the next number.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -120,9 +120,9 @@ def check(directory: StorePath) -> int:
     return sum(parquet_files.check(file.path, _IN_EVERY_FILE) for file in found)
 
 
-def in_no_file(directory: StorePath) -> Iterator[str]:
+def in_no_file(files: Iterable[EventFile]) -> Iterator[str]:
     """Names the events between files of one log, such as `events 5 to 9 of server 1`, by the names of the files."""
-    for one, following in pairwise(sorted(list_files(directory), key=lambda file: file[1:])):
+    for one, following in pairwise(sorted(files, key=lambda file: file[1:])):
         is_same_log = (one.server, one.generation) == (following.server, following.generation)
         if is_same_log and following.first > one.last + 1:
             yield f"events {one.last + 1} to {following.first - 1} of server {one.server}"

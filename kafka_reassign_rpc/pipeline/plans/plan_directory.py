@@ -14,6 +14,8 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK, SU
 from kafka_reassign_rpc.pipeline.store_paths import RemotePath, StorePath
 
 MOVES, LEFT_OUT = "moves", "left_out"
+AGAIN = "copy the plan or make it again"
+"""What helps where a file of it is lost."""
 
 
 class PlanDirectory:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_reassign_rpc.pipeline import parquet_files
-from kafka_reassign_rpc.pipeline.plans.plan_directory import LEFT_OUT, MOVES, PlanDirectory, ids_of
+from kafka_reassign_rpc.pipeline.plans.plan_directory import AGAIN, LEFT_OUT, MOVES, PlanDirectory, ids_of
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary, read_summary
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
@@ -53,8 +53,6 @@ _LEFT_OUT_ADDED = ("bytes",)
 """Plans of earlier releases lack them."""
 _LEFT_OUT_OF_ALL = pa.schema([field for field in LEFT_OUT_SCHEMA if field.name not in _LEFT_OUT_ADDED])
 
-_AGAIN = "copy the plan or make it again"
-
 
 class PlanWriter(PlanDirectory):
     def __init__(self, path: StorePath, at: int) -> None:
@@ -91,15 +89,12 @@ def check(path: StorePath) -> PlanSummary:
 
 def require_all_moves(path: StorePath) -> None:
     """Reads the summary, and all footers of `moves/`. Raises BadInput."""
-    moves = read_summary(path).moves
-    parquet_files.require_rows(path / MOVES, parquet_files.check(path / MOVES, MOVES_SCHEMA), moves, _AGAIN)
+    parquet_files.require_rows(path / MOVES, MOVES_SCHEMA, read_summary(path).moves, AGAIN)
 
 
 def require_all_left_out(path: StorePath, partitions: int) -> None:
     """Reads all footers of `left_out/`. Raises BadInput."""
-    parquet_files.require_rows(
-        path / LEFT_OUT, parquet_files.check(path / LEFT_OUT, _LEFT_OUT_OF_ALL), partitions, _AGAIN
-    )
+    parquet_files.require_rows(path / LEFT_OUT, _LEFT_OUT_OF_ALL, partitions, AGAIN)
 
 
 def read_left_out(path: StorePath) -> pa.Table:

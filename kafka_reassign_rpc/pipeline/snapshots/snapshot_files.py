@@ -118,8 +118,10 @@ def check(path: StorePath) -> SnapshotMeta:
             if name in OPTIONAL and name not in meta.rows:
                 continue
             raise BadInput(f"{table_path(path, name)}: is missing")
-        rows = parquet_files.check(table_path(path, name), schema)
-        parquet_files.require_rows(table_path(path, name), rows, meta.rows.get(name, rows), _AGAIN)
+        if name in meta.rows:
+            parquet_files.require_rows(table_path(path, name), schema, meta.rows[name], _AGAIN)
+        else:
+            parquet_files.check(table_path(path, name), schema)
     return meta
 
 
