@@ -43,7 +43,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     TopicAlreadyExists,
     TopicAuthorizationFailed,
 )
-from kafka_reassign_rpc.core.state.cluster import Topic
+from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.topics.topic_changes import BROKER_DEFAULT
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, CreateTopicsResponse
 from kafka_reassign_rpc.support.slices import emptied

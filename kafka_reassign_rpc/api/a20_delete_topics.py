@@ -36,7 +36,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.state.cluster import Topic
+from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.protocol.messages import DeleteTopicsRequest, DeleteTopicsResponse
 from kafka_reassign_rpc.support.slices import emptied
 from kafka_reassign_rpc.support.turns import Steps, Work, waited

@@ -32,7 +32,7 @@ from kafka_reassign_rpc.api.large_requests import in_pieces
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, required_controller
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
-from kafka_reassign_rpc.core.state.cluster import RPC, Partition
+from kafka_reassign_rpc.core.state.partition import RPC, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.throttling.controller_state import BrokerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles

@@ -38,7 +38,7 @@ from kafka_reassign_rpc.api.large_requests import NUMBERS, answer_with, in_piece
 from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult, Node, TargetItem, required_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
-from kafka_reassign_rpc.core.state.cluster import QUEUE, RPC
+from kafka_reassign_rpc.core.state.partition import QUEUE, RPC
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, uvarint
 from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts

@@ -39,7 +39,7 @@ from kafka_reassign_rpc.api.ports import ControllerPort, Node, required_controll
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment.waiting_moves import why_not_started
 from kafka_reassign_rpc.core.reassignment_algebra import without
-from kafka_reassign_rpc.core.state.cluster import RPC, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import RPC, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse

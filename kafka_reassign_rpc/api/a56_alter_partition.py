@@ -20,7 +20,7 @@ from kafka_reassign_rpc.api.large_requests import MOST_REPLICAS, answer_with, re
 from kafka_reassign_rpc.api.ports import AlterPartition, Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
-from kafka_reassign_rpc.core.state.cluster import Partition
+from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
 from kafka_reassign_rpc.support.slices import emptied

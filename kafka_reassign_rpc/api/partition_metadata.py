@@ -5,7 +5,7 @@ come from immutable `Partition`s: so a large answer can be built in slices while
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 
 LEADER_NOT_AVAILABLE = 5
 REPLICA_NOT_AVAILABLE = 9

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.api.large_requests import answer_with, items_of
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, TopicAuthorizationFailed, UnknownTopicOrPartition
-from kafka_reassign_rpc.core.state.cluster import Topic
+from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
 from kafka_reassign_rpc.support.turns import Steps, Work, waited
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.state.cluster import Topic
+from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.support.turns import Work, waited
 
 CONSUMER_OFFSETS, TRANSACTION_STATE = "__consumer_offsets", "__transaction_state"

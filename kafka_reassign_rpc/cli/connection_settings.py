@@ -5,7 +5,7 @@ from typing import Any
 
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.value_parsers import counts_by_address, whole
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.security.properties import prefix_of
 from kafka_reassign_rpc.server import file_descriptors
 from kafka_reassign_rpc.server.server_limits import LEAST_PER_IP, ServerLimits

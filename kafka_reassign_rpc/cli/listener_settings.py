@@ -7,7 +7,7 @@ import msgspec
 
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS, Endpoint
+from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS, Endpoint
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.properties import prefix_of
 from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig

@@ -31,7 +31,7 @@ from kafka_reassign_rpc.core import reassignment_settings
 from kafka_reassign_rpc.core.broker_settings import AUTHORIZER
 from kafka_reassign_rpc.core.config_values import INT16, INT32
 from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 
 _OF_BROKERS = "what most brokers were started with; Kafka's default until that is known"
 

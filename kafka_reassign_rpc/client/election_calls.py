@@ -2,7 +2,7 @@ from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, r
 from kafka_reassign_rpc.client.reassignment_calls import Partitions, Results, by_topic
 from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.messages import ApiMessage, ElectLeadersRequest
 
 PREFERRED = 0

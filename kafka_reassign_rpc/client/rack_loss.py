@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from kafka_reassign_rpc.client.text_format import named
 from kafka_reassign_rpc.core.rack_evenness import count_by_rack, is_as_even
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.counted import counted
 
 

@@ -9,7 +9,7 @@ from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, r
 from kafka_reassign_rpc.client.request_routing import Needs, RequestRouter, in_thread_if_many
 from kafka_reassign_rpc.client.result_values import PartitionReassignment, Reassignment, ReassignmentDescription, known
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     AlterReassignmentThrottlesRequest,

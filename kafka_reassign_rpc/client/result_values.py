@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kafka_reassign_rpc.core.state.cluster import RPC, TopicPartition
+from kafka_reassign_rpc.core.state.partition import RPC
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 NO_THROTTLE = 2**63 - 1
 """The throttle that KIP-240 reports where none applies, bytes/s."""

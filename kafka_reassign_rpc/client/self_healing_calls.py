@@ -20,7 +20,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
     Repair,
     RepairMove,
 )
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.messages import (
     ApproveRepairsRequest,
     DescribeSelfHealingRequest,

@@ -10,16 +10,11 @@ from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.client.result_values import ClusterNode, LogDirs, PartitionInfo, PartitionReassignment
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, KafkaStorageError
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
-from kafka_reassign_rpc.core.state.cluster import (
-    LEADER_UNKNOWN,
-    Broker,
-    Cluster,
-    Endpoint,
-    MoveRecord,
-    Partition,
-    TopicPartition,
-)
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import LEADER_UNKNOWN, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 from kafka_reassign_rpc.support.counted import counted, first_of
 from kafka_reassign_rpc.support.slices import run_through

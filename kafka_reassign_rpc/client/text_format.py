@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kafka_reassign_rpc.client.move_progress import Progress
 from kafka_reassign_rpc.client.result_values import NO_THROTTLE
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.human_units import duration, size
 from kafka_reassign_rpc.support.text_table import table
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Resource
 from kafka_reassign_rpc.client.result_values import PartitionReassignment
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,

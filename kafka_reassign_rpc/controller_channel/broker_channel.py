@@ -35,7 +35,9 @@ from kafka_reassign_rpc.core.kafka_errors import (
     StaleControllerEpoch,
     UnknownServerError,
 )
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import (
     LeaderAndIsrRequest,

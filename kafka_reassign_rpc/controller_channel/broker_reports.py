@@ -5,7 +5,8 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
-from kafka_reassign_rpc.core.state.cluster import Broker, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 class LogDirAnswer(NamedTuple):

@@ -15,7 +15,11 @@ from kafka_reassign_rpc.controller_channel.leaders_first import LeadersFirst
 from kafka_reassign_rpc.controller_channel.missed_changes import Dropped, MissedChanges
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.turns import Turn
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 

@@ -18,7 +18,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, PendingRequests, StopReplicaState
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import NO_LEADER
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 MOST = 100_000
 """So many dropped replicas are remembered, and so many partitions of deleted topics. Further replicas are not; of the

@@ -21,7 +21,9 @@ from kafka_reassign_rpc.controller_channel.request_builders import (
     live_nodes_of,
     visible_partitions,
 )
-from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS, Broker, Cluster, Endpoint, Partition
+from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS, Broker, Endpoint
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, uvarint
 
 _T = TypeVar("_T")

@@ -25,7 +25,8 @@ from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from kafka_reassign_rpc.controller_channel.pending_leader_and_isr import PendingLeaderAndIsr
-from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")

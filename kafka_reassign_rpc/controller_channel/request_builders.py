@@ -6,16 +6,11 @@ from typing import NamedTuple
 from uuid import UUID
 
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
-from kafka_reassign_rpc.core.state.cluster import (
-    LAST_ZXID,
-    NO_LEADER,
-    Broker,
-    Cluster,
-    Endpoint,
-    Partition,
-    Topic,
-    TopicPartition,
-)
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.topic import LAST_ZXID, Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.messages import StopReplicaRequest
 
 LEADER_DURING_DELETE = -2

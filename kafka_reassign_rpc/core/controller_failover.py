@@ -44,7 +44,8 @@ from kafka_reassign_rpc.core.round.round_view import (
     RoundView,
     assignment_write,
 )
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, Partition
 from kafka_reassign_rpc.core.topics.cordon_corrections import corrected
 from kafka_reassign_rpc.core.topics.missing_replicas import place_missing
 

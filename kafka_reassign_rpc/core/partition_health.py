@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition, Topic
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.topic import Topic
 
 
 class UnhealthyPartitions(NamedTuple):

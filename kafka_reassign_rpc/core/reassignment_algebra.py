@@ -23,7 +23,8 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.config_values import INT32, number
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 
 Replicas = tuple[int, ...]
 MIN_INSYNC_REPLICAS = "min.insync.replicas"

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from uuid import UUID
 
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.fleet.controller_connection import ControllerConnection
 from kafka_reassign_rpc.fleet.isr_proposals import IsrProposal, IsrProposals, alter_partition, is_slow_retry
 from kafka_reassign_rpc.protocol.messages import AlterPartitionRequest

@@ -28,7 +28,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     StaleControllerEpoch,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.fleet.metadata_cache import MetadataCache, shared, update_metadata_states
 from kafka_reassign_rpc.fleet.replica_table import ReplicaTable, SimulatedReplica
 from kafka_reassign_rpc.protocol.messages import (

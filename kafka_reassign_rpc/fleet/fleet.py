@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from kafka_reassign_rpc.api.dispatch import Dispatcher
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.fleet.broker_apis import BROKER_APIS
 from kafka_reassign_rpc.fleet.broker_registration import check_free, cluster_id
 from kafka_reassign_rpc.fleet.dynamic_configs import DynamicConfigs

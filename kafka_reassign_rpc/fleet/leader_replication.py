@@ -13,7 +13,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from kafka_reassign_rpc.core.kafka_errors import FencedLeaderEpoch, UnknownTopicOrPartition
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.fleet.replica_table import ReplicaTable, SimulatedReplica
 from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas

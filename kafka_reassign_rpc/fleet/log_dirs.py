@@ -8,7 +8,7 @@ import msgspec
 
 from kafka_reassign_rpc.api.ports import LogDir, LogDirReplica
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, KafkaStorageError, LogDirNotFound, ReplicaNotAvailable
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.fleet.replica_table import Log, ReplicaTable
 from kafka_reassign_rpc.fleet.throttled_replicas import LOG_DIRS_RATE, ThrottledReplicas
 from kafka_reassign_rpc.fleet.token_bucket import UNLIMITED, TokenBucket

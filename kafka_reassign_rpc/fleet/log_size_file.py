@@ -15,7 +15,7 @@ from uuid import UUID
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.fleet.replica_table import Log
 from kafka_reassign_rpc.support.atomic_files import write_file
 

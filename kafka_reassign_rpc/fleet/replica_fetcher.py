@@ -13,7 +13,8 @@ from heapq import heappop, heappush
 from itertools import islice
 
 from kafka_reassign_rpc.core.kafka_errors import FencedLeaderEpoch
-from kafka_reassign_rpc.core.state.cluster import Endpoint, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Endpoint
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE
 from kafka_reassign_rpc.fleet.leader_replication import PACE_MS, SESSION_ID_NOT_FOUND
 from kafka_reassign_rpc.fleet.replica_table import Log, SimulatedReplica

@@ -11,7 +11,8 @@ from uuid import UUID
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, TopicPartition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 class Log(msgspec.Struct, gc=False):

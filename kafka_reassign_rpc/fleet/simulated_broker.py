@@ -22,8 +22,10 @@ from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
-from kafka_reassign_rpc.core.state.cluster import Endpoint, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
+from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.fleet.alter_partition_sender import AlterPartitionSender
 from kafka_reassign_rpc.fleet.broker_registration import SESSION_END_S, Registration
 from kafka_reassign_rpc.fleet.controlled_shutdown import controlled_shutdown

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_REPLICAS,
     LEADER_REPLICAS,

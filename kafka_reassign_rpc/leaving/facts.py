@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.controller.store import Entity, StoredConfigs
 from kafka_reassign_rpc.controller.zookeeper_store.leased_config_znodes import stored_configs
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT, TOPICS
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
 from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kafka_reassign_rpc.core.server_settings import divided
-from kafka_reassign_rpc.core.state.cluster import BATCH, REQUEST
+from kafka_reassign_rpc.core.state.partition import BATCH, REQUEST
 from kafka_reassign_rpc.leaving.facts import Facts
 from kafka_reassign_rpc.support import atomic_files
 from kafka_reassign_rpc.support.bounded_files import read_bounded

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from msgspec import to_builtins
 
-from kafka_reassign_rpc.core.state.cluster import RPC, Broker
+from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.partition import RPC
 from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus
 from kafka_reassign_rpc.core.status.documents import Move, Status
 from kafka_reassign_rpc.core.status.last_status import with_last

@@ -11,8 +11,9 @@ from kafka_reassign_rpc.core.config_values import INT32, number
 from kafka_reassign_rpc.core.configs.config_definitions import is_password
 from kafka_reassign_rpc.core.configs.java_values import double
 from kafka_reassign_rpc.core.scram_credentials import MECHANISMS, fields_of
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.preflight.cures import MOVE_REPLICAS, Command, Cures
 from kafka_reassign_rpc.preflight.findings import Finding, every, fine, some, unsafe, warning
 from kafka_reassign_rpc.preflight.migration_state import MigrationState

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 
 from kafka_reassign_rpc.client import ClusterNode, ReassignmentClient, TopicPartition
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.state.cluster import Broker
+from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.topics.replica_placement import placements
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed

@@ -3,7 +3,7 @@
 import os
 from typing import Any, TextIO
 
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.reassign_command.reassignment_json import compact
 from kafka_reassign_rpc.support.standard_output import write_out
 from kafka_reassign_rpc.support.typed_commands import ANY, Connection

@@ -1,4 +1,4 @@
-from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS
+from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 
 PROTOCOL_MAP = "listener.security.protocol.map"

@@ -5,7 +5,7 @@ Source: KafkaConfig.interBrokerListenerName and interBrokerSecurityProtocol, Jaa
 
 from collections.abc import Mapping, Sequence
 
-from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS
+from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login import jaas
 from kafka_reassign_rpc.security.login.client_security import DEFAULT_MECHANISM

@@ -7,7 +7,7 @@ right, a newer controller that they know. Each is logged once, until it is over 
 import logging
 import ssl
 
-from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS, Broker, Endpoint
+from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS, Broker, Endpoint
 from kafka_reassign_rpc.security.login.login_errors import LoginFailed, tls_failure
 from kafka_reassign_rpc.security.login.sasl_login import SaslLogin
 from kafka_reassign_rpc.security.security_protocols import uses_sasl, uses_tls

@@ -20,7 +20,8 @@ from kafka_reassign_rpc.client.result_values import PartitionReassignment
 from kafka_reassign_rpc.client.stock_cluster import Listed
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.state.cluster import MoveRecord, TopicPartition
+from kafka_reassign_rpc.core.state.partition import MoveRecord
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 TWICE, LOOKS = 2, 10
 DELETED = "its partition was deleted"

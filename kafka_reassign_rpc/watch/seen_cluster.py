@@ -7,7 +7,8 @@ from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.client.result_values import ClusterNode
 from kafka_reassign_rpc.client.stock_cluster import Listed, Records, brokers_of, cluster_of, put_described, put_listed
 from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition
-from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.topic_writes import remove_topic
 from kafka_reassign_rpc.watch.move_book import Standing
 

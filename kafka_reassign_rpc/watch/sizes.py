@@ -6,7 +6,8 @@ from enum import Enum
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.reassignment_calls import by_topic
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError
-from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.counted import first_of, plural
 from kafka_reassign_rpc.support.human_units import utc_time
 

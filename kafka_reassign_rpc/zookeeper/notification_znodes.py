@@ -7,7 +7,7 @@
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.zookeeper.znode_decoder import Id, decode_json
 
 

@@ -15,10 +15,11 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, RPC, TopicPartition
+from kafka_reassign_rpc.core.state.partition import BATCH, HEAL, QUEUE, REQUEST, RPC
 from kafka_reassign_rpc.core.state.queue_entries import Held, StoredName, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
 from kafka_reassign_rpc.core.state.requesters import Requester
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.zookeeper.entry_problems import EntryProblems
 from kafka_reassign_rpc.zookeeper.requester_json import StoredClient, stored_client

@@ -20,7 +20,7 @@ from typing import Annotated
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.cluster import RPC, MoveRecord
+from kafka_reassign_rpc.core.state.partition import RPC, MoveRecord
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.zookeeper.operations import Stat

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS, Broker, Endpoint
+from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS, Broker, Endpoint
 from kafka_reassign_rpc.support.bounded_text import shown, whole_number
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.znode_decoder import (

@@ -1,4 +1,4 @@
-"""A node made of plain `core.state.cluster` values, for tests of handlers and of the server."""
+"""A node made of plain `core.state` values, for tests of handlers and of the server."""
 
 import asyncio
 import time
@@ -44,10 +44,12 @@ from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.server_settings import MovedSettings
-from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, Topic
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
+from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
+from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome, Selection

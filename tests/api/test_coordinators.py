@@ -7,7 +7,7 @@ import pytest
 from kafka_reassign_rpc.api.a10_find_coordinator import CHARACTERS_PER_ITEM, partition_for
 from kafka_reassign_rpc.api.large_requests import SMALL
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
-from kafka_reassign_rpc.core.state.cluster import Partition
+from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.protocol.messages import FindCoordinatorRequest
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode, topic

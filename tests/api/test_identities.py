@@ -16,7 +16,8 @@ from kafka_reassign_rpc.api.a32241_describe_reassignments import (
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures, Point
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
-from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, RPC, Cluster, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.throttling.controller_state import BrokerState, ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from kafka_reassign_rpc.core.state.cluster import Partition
+from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.protocol.messages import (
     DescribeClusterRequest,
     DescribeTopicPartitionsRequest,

@@ -8,7 +8,7 @@ import pytest
 from kafka_reassign_rpc.api.api_definition import Peer
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
-from kafka_reassign_rpc.core.state.cluster import Partition
+from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.protocol import messages as m
 from kafka_reassign_rpc.protocol.frame_codec import NoAnswer
 from kafka_reassign_rpc.protocol.versions import FIRST_VENDOR_KEY, OF_NEWEST_BROKER

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.api.large_requests import MOST_REPLICAS, NUMBERS
 from kafka_reassign_rpc.api.ports import AlterReassignments
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor
-from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, RPC, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.messages import (

@@ -16,7 +16,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
     RepairMove,
 )
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.frame_codec import NoAnswer, decode_request, encode_request, encode_response
 from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest, HealBrokerRequest
 from tests.api.ask import PEER, ask

@@ -1,6 +1,6 @@
 """How a cluster comes to rest before it is judged."""
 
-from kafka_reassign_rpc.core.state.cluster import MoveRecord
+from kafka_reassign_rpc.core.state.partition import MoveRecord
 
 from .verdict import throttled
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafka_reassign_rpc.core.state.cluster import MoveRecord
+from kafka_reassign_rpc.core.state.partition import MoveRecord
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import decode_move_record
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.cli.serve_command import server_config
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
-from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.zookeeper.znode_acls import open_to_all, secured
 from tests.certificates import PASSWORD, Authority
 

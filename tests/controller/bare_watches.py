@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from kafka_reassign_rpc.controller.watches.broker_notifications import BrokerNotifications
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.controller.bare_controller import SERVER, BareController
 
 

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConf
 from kafka_reassign_rpc.core.broker_settings import Value
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.controller.lifecycle.cluster_lookup import NoCluster
 from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig, EventLogConfig, ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.controller.lifecycle.server_registration import IdOfBroker
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

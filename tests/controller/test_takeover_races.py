@@ -8,7 +8,7 @@ from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.controller_election import Leadership
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, SetData
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker, encode_controller, encode_controller_epoch

@@ -12,7 +12,9 @@ from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
 from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_response
 from kafka_reassign_rpc.protocol.messages import (
     RESPONSES,

@@ -17,7 +17,11 @@ from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import (
     refusals,
 )
 from kafka_reassign_rpc.core.kafka_errors import InconsistentTopicId, KafkaStorageError
-from kafka_reassign_rpc.core.state.cluster import LAST_ZXID, Broker, Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.topic import LAST_ZXID, Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.frame_errors import Truncated
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrResponse

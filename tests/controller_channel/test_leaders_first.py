@@ -17,7 +17,9 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     StopReplica,
     StopReplicaState,
 )
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Endpoint, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import topic_writes
 from kafka_reassign_rpc.protocol.messages import RESPONSES, LeaderAndIsrRequest
 from tests.controller_channel.scripted_broker import NEWEST, ChannelReports, ScriptedBroker

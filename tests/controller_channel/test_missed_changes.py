@@ -14,7 +14,10 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     StopReplicaState,
     UpdateMetadata,
 )
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 T0 = TopicPartition("t", 0)
 CREATED = 7

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     StopReplicaState,
     UpdateMetadata,
 )
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 def drain(pending: PendingRequests, limit: int = 1000) -> list[Any]:

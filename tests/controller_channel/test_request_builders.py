@@ -9,7 +9,10 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller_channel import packed_requests, request_builders
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_body, encode_request
 from kafka_reassign_rpc.protocol.messages import (
     LeaderAndIsrRequest,

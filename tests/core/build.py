@@ -6,7 +6,9 @@ from uuid import UUID
 
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
 from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.writers.facts import Fact
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic

@@ -7,7 +7,7 @@ from kafka_reassign_rpc.core.controller_failover import fail_over, reassigned_by
 from kafka_reassign_rpc.core.leadership.broker_changes import adapt
 from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, LoadedState, partition_of
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, Partition
 from kafka_reassign_rpc.core.topics.missing_replicas import replace_missing
 from tests.core.build import TOPIC, made, moving, not_moving, sets, view
 

@@ -9,7 +9,7 @@ import pytest
 from kafka_reassign_rpc.core.cordon import cordoned, parse_brokers
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import Partition
+from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.topics.topic_changes import create_partitions, create_topic
 from kafka_reassign_rpc.core.writers.facts import SettingsFound
 from kafka_reassign_rpc.support.slices import finished

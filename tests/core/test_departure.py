@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import departure
 from kafka_reassign_rpc.core.departure import UNKNOWN, BrokerFacts, Departure, Disks, Losses, Named, Room
-from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.views import BrokerDisk
 from kafka_reassign_rpc.support.slices import finished

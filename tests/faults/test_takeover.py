@@ -5,7 +5,7 @@ import os
 import signal
 from contextlib import suppress
 
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.protocol.frame_codec import decode_response
 from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsResponse, MetadataRequest
 from kafka_reassign_rpc.zookeeper import znode_paths

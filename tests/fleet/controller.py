@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.fleet import Fleet
 from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, decode_request, encode_response
 from kafka_reassign_rpc.protocol.messages import (

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.fleet.isr_proposals import IsrProposal, IsrProposals, alter_partition
 from kafka_reassign_rpc.fleet.leader_replication import LeaderReplication
 from kafka_reassign_rpc.fleet.replica_table import ReplicaTable, SimulatedReplica

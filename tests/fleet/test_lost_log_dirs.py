@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig, LogSizeFileError
 from kafka_reassign_rpc.fleet.simulated_broker import SimulatedBroker
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from kafka_reassign_rpc.core.state.cluster import Endpoint, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Endpoint
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.fleet.leader_replication import AT_ONCE, UNKNOWN_LEADER_EPOCH
 from kafka_reassign_rpc.fleet.replica_fetcher import InboundBudget, ReplicaFetcher
 from kafka_reassign_rpc.fleet.replica_table import Log, SimulatedReplica

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.controller_election import ControllerOwner
 from kafka_reassign_rpc.controller.store import Entity, StoredConfigs
-from kafka_reassign_rpc.core.state.cluster import Cluster, Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, RateMemory

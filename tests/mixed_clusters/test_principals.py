@@ -14,7 +14,7 @@ import pytest_asyncio
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, client_configs
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, InvalidRequest, NoReassignmentInProgress
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from tests.certificates import Authority
 from tests.processes import Process
 from tests.stock.jars import BROKER_VERSION

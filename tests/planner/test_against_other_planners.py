@@ -1,6 +1,6 @@
 """Plans compared with those of other tools, on inputs that these document: bytes copied and balance."""
 
-from kafka_reassign_rpc.core.state.cluster import Broker
+from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.topics.replica_placement import placements
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourceType,
     parse_super_users,
 )
-from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.authorizer_findings import findings
 from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.preflight import topic_config_findings
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.broker_findings import findings

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.preflight.broker_principals import (
     BrokerLogins,
     CannotLogIn,

@@ -16,7 +16,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourcePattern,
     ResourceType,
 )
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.preflight.findings import Finding, Level
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore

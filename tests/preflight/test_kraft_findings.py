@@ -8,7 +8,8 @@ import pytest
 
 from kafka_reassign_rpc.controller import odd_znodes
 from kafka_reassign_rpc.controller.controller_election import ControllerOwner
-from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer

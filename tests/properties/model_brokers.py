@@ -12,7 +12,8 @@ from enum import Enum, auto
 from typing import Any
 from uuid import UUID
 
-from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_body, request_prefix
 from kafka_reassign_rpc.protocol.messages import (
     RESPONSES,

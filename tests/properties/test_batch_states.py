@@ -20,8 +20,11 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import NO_LEADER
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import AdminZnodesFound
 from kafka_reassign_rpc.core.writers.replay import Durable
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions

@@ -24,7 +24,8 @@ from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
 from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import ShutdownAsked
 from tests.core.build import learn
 from tests.effort import examples

@@ -39,7 +39,10 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicCreated,
     TopicDeletionStarted,
 )
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import NO_LEADER
+from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered
 from kafka_reassign_rpc.core.writers.reload import Reloaded
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges

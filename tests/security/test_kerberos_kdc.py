@@ -9,7 +9,7 @@ import gssapi
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.protocol.messages import SaslAuthenticateRequest
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login import kerberos

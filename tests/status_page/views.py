@@ -6,7 +6,8 @@ from kafka_reassign_rpc.core.partition_health import UnhealthyPartitions
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
-from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
 from kafka_reassign_rpc.core.status.views import ServerView, TermView
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 from tests.core.build import broker

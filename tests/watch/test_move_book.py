@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from kafka_reassign_rpc.client.result_values import PartitionReassignment
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.watch.move_book import DELETED, LOOKS, NOT_TOLD, OTHERS, MoveBook, Standing
 
 T0 = TopicPartition("t", 0)

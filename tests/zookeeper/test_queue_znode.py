@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, RPC
+from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import EMPTY, QueueEntries, QueuePartContent, decode_queue

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import decode_request, encode_request
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.state import requesters
-from kafka_reassign_rpc.core.state.cluster import BATCH, MoveRecord
+from kafka_reassign_rpc.core.state.partition import BATCH, MoveRecord
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import decode_move_record, encode_move_record
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode

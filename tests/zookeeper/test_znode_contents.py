@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_contents, znode_decoder, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import decode_move_record

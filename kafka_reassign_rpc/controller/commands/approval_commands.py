@@ -12,9 +12,9 @@ from kafka_reassign_rpc.core.healing import approval, healing_settings, repair_t
 from kafka_reassign_rpc.core.healing.brake import brake
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePlace
 from kafka_reassign_rpc.core.state.requesters import Requester
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.znode_routes import holding
 from kafka_reassign_rpc.support.counted import counted
 

@@ -14,8 +14,11 @@ from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition, check_sender, higher_epochs
 from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import facts
 from kafka_reassign_rpc.support.bounded_text import word
 from kafka_reassign_rpc.support.counted import first_of

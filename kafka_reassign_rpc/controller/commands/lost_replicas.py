@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterator
 
 from kafka_reassign_rpc.controller.commands.command import Round, every_partition
 from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
-from kafka_reassign_rpc.core.state.cluster import HEAL
+from kafka_reassign_rpc.core.state.partition import HEAL
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 
 

@@ -29,8 +29,9 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeleted,
     TopicDeletionStarted,
 )
-from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester, by_deletion_mark
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics import lost_commits, topic_changes
 from kafka_reassign_rpc.core.writers.topic_facts import MarksChanged, MarksFound, TopicsChanged, TopicsFound
 

@@ -16,7 +16,7 @@ from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.broker_settings import AT_FIRST, POLICIES, PROTOCOL_VERSION, Value
 from kafka_reassign_rpc.core.configs import live_brokers
 from kafka_reassign_rpc.core.configs.live_brokers import BrokerAnswer
-from kafka_reassign_rpc.core.state.cluster import Broker
+from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.versions import OF_NEWEST_BROKER, OF_OLDEST_BROKER, SUPPORTED
 from kafka_reassign_rpc.support.backoff import Backoff

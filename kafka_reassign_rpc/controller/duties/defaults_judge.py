@@ -12,7 +12,7 @@ from kafka_reassign_rpc.api.config_ports import DefaultsChange
 from kafka_reassign_rpc.controller.loading.load_cluster import read_brokers
 from kafka_reassign_rpc.controller_channel.judge_defaults import Refusal, judge
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError, RequestTimedOut, of_code
-from kafka_reassign_rpc.core.state.cluster import Broker
+from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.support.counted import those
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.state.cluster import Broker
+from kafka_reassign_rpc.core.state.broker import Broker
 
 
 class LearntSettings:

@@ -22,7 +22,9 @@ from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.reassignment import in_flight_caps
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import SizesReported
 from kafka_reassign_rpc.planner.brokers.log_dir_volumes import LogDirSpace, volumes
 from kafka_reassign_rpc.planner.planner_cluster import Volume

@@ -7,7 +7,9 @@ from kafka_reassign_rpc.core.cordon import cordoned
 from kafka_reassign_rpc.core.healing import repair_targets
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.healing.repair_cost import Copy, CostSum, RepairCost, rates_of
-from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import HEAL
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 
 ASK_EVERY_S = 60.0

@@ -14,7 +14,8 @@ from kafka_reassign_rpc.controller.store import ReloadNeeded, Store
 from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
-from kafka_reassign_rpc.core.state.cluster import Broker, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 log = logging.getLogger(__name__)
 

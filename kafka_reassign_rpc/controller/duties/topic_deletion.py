@@ -12,7 +12,9 @@ number.
 from collections.abc import Callable, Iterator, Mapping
 
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
-from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics.topic_changes import possible_strays, replicas_to_delete, returned_since
 
 MOST_STRAYS = 50_000

@@ -11,7 +11,8 @@ from kafka_reassign_rpc.controller.duties.term_tasks import TermTasks
 from kafka_reassign_rpc.controller.store import ReloadNeeded
 from kafka_reassign_rpc.controller.zookeeper_store import topic_removal, znode_writes
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
-from kafka_reassign_rpc.core.state.cluster import Topic, TopicPartition
+from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.topic_facts import StaleMarksRemoved
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

@@ -48,8 +48,11 @@ from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, FigureHis
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
+from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.views import TermView
 from kafka_reassign_rpc.core.throttling.controller_state import ControllerState, broker_states
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRe
 from kafka_reassign_rpc.controller.lifecycle.server_state import ServerState
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.recorded_events import RecordedEvents
-from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.status.documents import Status
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import (

@@ -20,7 +20,7 @@ from kafka_reassign_rpc.core.reassignment_settings import (
     ReassignmentSettings,
 )
 from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP
 from kafka_reassign_rpc.server.http_security import HttpSecurity
 from kafka_reassign_rpc.server.listener_security import ListenerSecurity

@@ -21,8 +21,9 @@ from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, Configs
 from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers, common_layers, live_brokers
 from kafka_reassign_rpc.core.kafka_errors import InvalidConfig, KafkaStorageError
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
-from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint, Topic, endpoint_for
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint, endpoint_for
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
+from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 

@@ -12,7 +12,8 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from kafka_reassign_rpc.controller.loading.load_replicas import read_topics_on
-from kafka_reassign_rpc.core.state.cluster import Endpoint, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Endpoint
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics.own_replicas import held_by_brokers
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.zookeeper import znode_paths

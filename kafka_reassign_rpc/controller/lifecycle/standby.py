@@ -8,7 +8,8 @@ from kafka_reassign_rpc.api.ports import NodeEndpoint
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.loading import load_cluster, load_topics
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable
-from kafka_reassign_rpc.core.state.cluster import Broker, Topic, endpoint_for
+from kafka_reassign_rpc.core.state.broker import Broker, endpoint_for
+from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 

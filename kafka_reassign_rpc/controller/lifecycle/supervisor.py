@@ -38,7 +38,7 @@ from kafka_reassign_rpc.controller.lifecycle.term import Term
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import Sender
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import last_control_znode, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import WatchKind

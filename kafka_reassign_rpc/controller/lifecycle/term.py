@@ -23,8 +23,10 @@ from kafka_reassign_rpc.core import absence
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic
+from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.queue_entries import Held
+from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.writers.reload import mark_put_back
 from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.support.counted import counted

@@ -12,16 +12,14 @@ from kafka_reassign_rpc.controller.loading.children import children, watched_chi
 from kafka_reassign_rpc.controller.loading.large_znodes import decoded
 from kafka_reassign_rpc.controller.loading.load_queue import read_queue
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS, BrokerSettings
-from kafka_reassign_rpc.core.state.cluster import (
-    Broker,
-    Cluster,
-    TopicPartition,
-)
+from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.soft_state import SoftState
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic

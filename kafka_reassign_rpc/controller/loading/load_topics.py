@@ -10,13 +10,9 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.loading.children import children
 from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, LoadedState, partition_of
-from kafka_reassign_rpc.core.state.cluster import (
-    NO_LEADER,
-    MoveRecord,
-    Partition,
-    Topic,
-    TopicPartition,
-)
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths

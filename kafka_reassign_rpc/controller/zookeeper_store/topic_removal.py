@@ -10,7 +10,7 @@ from functools import partial
 
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
 from kafka_reassign_rpc.controller.zookeeper_store.znode_writes import absent
-from kafka_reassign_rpc.core.state.cluster import Topic
+from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

@@ -33,8 +33,11 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicCreated,
     TopicDeletionStarted,
 )
-from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
+from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.failed_log_dirs_znodes import encode_failed_log_dirs

@@ -7,7 +7,8 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.settings_in_force import set_by
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster
+from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.requesters import Requester
 
 

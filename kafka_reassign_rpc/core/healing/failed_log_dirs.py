@@ -12,7 +12,7 @@ once its disk is back. Nor does a repair give other replicas to a broker with a 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.state.cluster import Broker
+from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 
 

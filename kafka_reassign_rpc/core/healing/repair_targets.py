@@ -8,7 +8,8 @@ from typing import TypeGuard
 
 from kafka_reassign_rpc.core.healing.brake import listed
 from kafka_reassign_rpc.core.rack_evenness import count_by_rack, is_as_even
-from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import HEAL, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.support.counted import plural
 

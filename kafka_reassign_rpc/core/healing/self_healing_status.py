@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.human_units import utc_time
 

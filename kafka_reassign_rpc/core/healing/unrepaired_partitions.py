@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from heapq import nsmallest
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 REASONS = 5
 """So many reasons why partitions cannot be repaired are reported one by one."""

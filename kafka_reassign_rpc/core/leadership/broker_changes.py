@@ -22,7 +22,8 @@ from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError,
 from kafka_reassign_rpc.core.leadership.elections import first_electable, offline_election
 from kafka_reassign_rpc.core.reassignment_algebra import completed, without
 from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView, assignment_write
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 
 UNKNOWN_BROKER_EPOCH = -1
 

@@ -34,7 +34,9 @@ from kafka_reassign_rpc.core.round.round_view import (
     RoundView,
     assignment_write,
 )
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 RECOVERED = 0
 RECOVERING = 1

@@ -34,7 +34,8 @@ from kafka_reassign_rpc.core.round.round_view import (
     RoundView,
     assignment_write,
 )
-from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import Partition
 
 INELIGIBLE_SINCE = 2
 """Version of AlterPartition with INELIGIBLE_REPLICA; older ones get OPERATION_NOT_ATTEMPTED."""

@@ -4,7 +4,8 @@ the share of the partitions preferring it as leader that another broker leads.
 
 from collections.abc import Iterable, Iterator
 
-from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 class LeaderImbalance:

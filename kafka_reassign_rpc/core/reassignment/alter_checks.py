@@ -23,7 +23,8 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, first_live
 from kafka_reassign_rpc.core.reassignment_algebra import Reassigned, Replicas, among, target_refusal
-from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.topics import own_replicas
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.cluster import RPC, MoveRecord
+from kafka_reassign_rpc.core.state.partition import RPC, MoveRecord
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 
 MOST_GROUPS = 200

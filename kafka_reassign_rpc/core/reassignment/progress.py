@@ -26,8 +26,10 @@ from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import (
 from kafka_reassign_rpc.core.reassignment.stall_reason import StallReason, Throttles
 from kafka_reassign_rpc.core.reassignment.tiered_topics import copies_only_untiered
 from kafka_reassign_rpc.core.reassignment.waiting_moves import added_by, bytes_to_copy, waiting_moves
-from kafka_reassign_rpc.core.state.cluster import HEAL, RPC, Cluster, MoveRecord, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import HEAL, RPC, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.requesters import requester_of
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.support.forgetting import forget_others

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
+from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 class SampledLogDir(msgspec.Struct, frozen=True, gc=False):

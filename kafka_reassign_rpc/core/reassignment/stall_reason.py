@@ -21,7 +21,9 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.reassignment.remaining_time import Samples
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import Answers, takes_nothing_new
 from kafka_reassign_rpc.core.reassignment.tiered_topics import copies_only_untiered
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import NO_THROTTLE, TopicThrottles
 
 Throttles = Callable[[], TopicThrottles]

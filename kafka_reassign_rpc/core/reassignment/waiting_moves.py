@@ -2,8 +2,10 @@
 
 from collections.abc import Collection, Iterator
 
-from kafka_reassign_rpc.core.state.cluster import BATCH, Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import BATCH, Partition
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.human_units import utc_time
 
 Waiting = tuple[TopicPartition, Partition, WaitingMove]

@@ -4,7 +4,7 @@ from collections.abc import Container
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.state.cluster import Partition
+from kafka_reassign_rpc.core.state.partition import Partition
 
 DurableAssignment = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 """Replicas, adding, removing. A plain tuple: a topic has thousands, and each write of its znode needs all."""

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.reassignment_algebra import among, without
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, Partition
 
 
 class LoadedAssignment(NamedTuple):

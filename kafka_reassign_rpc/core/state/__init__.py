@@ -1,6 +1,9 @@
 """The values that all decisions read.
 
-cluster.py                      `Cluster`, `Topic`, `Partition`, `MoveRecord`, `Broker`
+cluster.py                      `Cluster`
+topic.py                        `Topic`
+partition.py                    `Partition`, and the `MoveRecord` of its move in flight
+broker.py                       `Broker`, and the `Endpoint`s where it is reached
 config_entities.py              kinds of entities with dynamic configs
 soft_state.py                   `SoftState`, which no znode holds
 kraft_facts.py                  what a cluster in KRaft mode reports of its brokers beside its metadata

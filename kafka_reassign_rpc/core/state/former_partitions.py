@@ -6,15 +6,13 @@ brokers know, or missing: without the former values a partition would get a lead
 brokers refuse.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
-if TYPE_CHECKING:
-    from kafka_reassign_rpc.core.state.cluster import Partition, Topic
+from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.topic import Topic
 
 MOST = 100_000
 """Partitions kept. Beyond that, the topics that vanished first are given up."""

@@ -1,14 +1,10 @@
 """What a cluster in KRaft mode reports of its brokers beside its metadata."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import msgspec
 
-if TYPE_CHECKING:
-    from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 class KRaftFacts(msgspec.Struct, frozen=True):

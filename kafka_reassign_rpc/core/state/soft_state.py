@@ -1,18 +1,12 @@
 """What a controller knows and no znode holds."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from kafka_reassign_rpc.core.broker_settings import AT_FIRST, BrokerSettings
 from kafka_reassign_rpc.core.state.former_partitions import FormerPartitions
 from kafka_reassign_rpc.core.state.kraft_facts import NOTHING_TOLD, KRaftFacts
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.windows.grammar import Terms
-
-if TYPE_CHECKING:
-    from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 class WindowNow(msgspec.Struct, frozen=True):

@@ -17,9 +17,11 @@ from kafka_reassign_rpc.core.reassignment.waiting_moves import (
     waiting_move,
     waiting_moves,
 )
-from kafka_reassign_rpc.core.state.cluster import RPC, Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import RPC, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import asked_by
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.documents import Move, Moves, MoveSums, known, share
 from kafka_reassign_rpc.core.status.views import TermView
 from kafka_reassign_rpc.core.status.waiting import WaitingReasons, dead_broker

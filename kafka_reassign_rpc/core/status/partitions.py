@@ -8,7 +8,8 @@ from typing import Literal, NamedTuple
 
 from kafka_reassign_rpc.core.partition_health import is_under_replicated
 from kafka_reassign_rpc.core.reassignment.waiting_moves import waiting_move
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.documents import Partitions, PartitionStatus, known
 from kafka_reassign_rpc.core.status.moves import MOST_REPLICAS
 from kafka_reassign_rpc.core.status.views import TermView

@@ -5,7 +5,7 @@ number of partitions.
 from kafka_reassign_rpc.core import reassignment_settings, restrictions
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST
-from kafka_reassign_rpc.core.state.cluster import BATCH
+from kafka_reassign_rpc.core.state.partition import BATCH
 from kafka_reassign_rpc.core.status import work
 from kafka_reassign_rpc.core.status.documents import (
     ROLES,

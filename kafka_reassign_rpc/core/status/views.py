@@ -7,7 +7,8 @@ from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
 from kafka_reassign_rpc.core.partition_health import UnhealthyPartitions
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster
+from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.cluster import Cluster
 
 UNKNOWN = -1
 

@@ -6,8 +6,9 @@ from typing import NamedTuple
 from kafka_reassign_rpc.core import reassignment_settings, restrictions
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import REPAIRS, WINDOW, broker_of
 from kafka_reassign_rpc.core.reassignment.waiting_moves import why_not_started
-from kafka_reassign_rpc.core.state.cluster import HEAL, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.partition import HEAL, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP
 from kafka_reassign_rpc.core.status.views import TermView
 from kafka_reassign_rpc.core.window_now import window_now

@@ -4,7 +4,7 @@ from heapq import nlargest
 
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.reassignment.move_sums import GroupKey, Sums
-from kafka_reassign_rpc.core.state.cluster import HEAL
+from kafka_reassign_rpc.core.state.partition import HEAL
 from kafka_reassign_rpc.core.status.documents import Group, Totals, Work, share
 from kafka_reassign_rpc.core.status.views import TermView
 from kafka_reassign_rpc.core.window_now import window_now

@@ -9,7 +9,7 @@ as they were told, but nothing is deleted yet.
 from enum import Enum, auto
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.state.cluster import Topic
+from kafka_reassign_rpc.core.state.topic import Topic
 
 
 class DeletionMark(NamedTuple):

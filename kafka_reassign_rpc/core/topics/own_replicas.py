@@ -12,7 +12,10 @@ others are in sync, the id is not               records that count are on the ot
 from collections.abc import Iterable, Iterator
 
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 def never_led(partition: Partition) -> bool:

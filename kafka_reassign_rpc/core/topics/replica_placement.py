@@ -8,7 +8,7 @@ rack has one.
 from collections.abc import Iterable, Iterator, Sequence
 
 from kafka_reassign_rpc.core.kafka_errors import InvalidPartitions, InvalidReplicationFactor, UnknownServerError
-from kafka_reassign_rpc.core.state.cluster import Broker
+from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.support.counted import counted
 
 Placed = tuple[int, tuple[int, ...]]

@@ -24,7 +24,9 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.core.leadership.broker_changes import first_state
 from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, RoundView, TopicCreated, TopicDeletionStarted
-from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.topics import own_replicas
 from kafka_reassign_rpc.core.topics.replica_placement import Placed, placements
 

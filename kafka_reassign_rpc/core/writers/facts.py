@@ -17,12 +17,15 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS
-from kafka_reassign_rpc.core.state.cluster import LAST_ZXID, Broker, Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT, TOPICS
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
+from kafka_reassign_rpc.core.state.topic import LAST_ZXID
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.window_now import judge
 from kafka_reassign_rpc.core.windows.grammar import WINDOWS
 from kafka_reassign_rpc.support.bounded_text import whole_number

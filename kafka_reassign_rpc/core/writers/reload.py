@@ -23,8 +23,10 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.controller_failover import reassigned_by_others
 from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others
 from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
-from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.soft_state import SoftState
+from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.topic_writes import keep_id_since, put_partition
 
 

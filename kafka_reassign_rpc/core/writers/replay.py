@@ -20,16 +20,11 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeleted,
     TopicDeletionStarted,
 )
-from kafka_reassign_rpc.core.state.cluster import (
-    LAST_ZXID,
-    REVISIONS,
-    Cluster,
-    MoveRecord,
-    Partition,
-    Topic,
-    TopicPartition,
-)
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges
+from kafka_reassign_rpc.core.state.topic import LAST_ZXID, REVISIONS, Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.topic_writes import add_topic, begin_deletion, put_partition, remove_topic
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.reassign_partitions import BatchWritten

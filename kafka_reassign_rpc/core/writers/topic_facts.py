@@ -10,8 +10,11 @@ from kafka_reassign_rpc.core.controller_failover import reassigned_by_others
 from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others
 from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
 from kafka_reassign_rpc.core.round.read_partition import LoadedState
-from kafka_reassign_rpc.core.state.cluster import LAST_ZXID, Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import TOPICS
+from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.topic import LAST_ZXID, Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
 from kafka_reassign_rpc.core.writers.facts import ConfigsFound
 from kafka_reassign_rpc.core.writers.topic_writes import begin_deletion, put_state, put_topic

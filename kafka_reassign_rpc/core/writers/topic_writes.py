@@ -9,8 +9,11 @@ import msgspec
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.round.read_partition import LoadedState
-from kafka_reassign_rpc.core.state.cluster import LAST_ZXID, REVISIONS, Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import TOPICS
+from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.topic import LAST_ZXID, REVISIONS, Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 def put_topic(

@@ -42,9 +42,11 @@ from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
 from kafka_reassign_rpc.core.reassignment_algebra import without
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
-from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import BATCH, HEAL, QUEUE, REQUEST
 from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePlace, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP, WaitingLine, WaitingLines
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, route_conflict, start

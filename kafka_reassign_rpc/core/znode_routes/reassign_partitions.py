@@ -38,8 +38,10 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInPro
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeleted, TopicDeletionStarted
-from kafka_reassign_rpc.core.state.cluster import BATCH, Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import BATCH
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, listed, route_conflict, start
 
 

@@ -15,7 +15,8 @@ from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS, alter
 from kafka_reassign_rpc.core.reassignment_algebra import without
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
-from kafka_reassign_rpc.core.state.cluster import BATCH, REQUEST, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.partition import BATCH, REQUEST, Partition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 NO_PARTITION = "The partition does not exist."
 

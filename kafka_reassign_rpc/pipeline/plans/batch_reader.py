@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from kafka_reassign_rpc.core.config_values import INT32
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK, SUMMARY
 from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, matching

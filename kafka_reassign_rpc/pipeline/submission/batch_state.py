@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.client.result_values import PartitionReassignment
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Set
 
 from kafka_reassign_rpc.client.text_format import named
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.pipeline.submission.replica_order import Entries
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
 from kafka_reassign_rpc.support.counted import counted

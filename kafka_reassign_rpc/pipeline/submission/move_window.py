@@ -22,7 +22,7 @@ from itertools import islice
 from statistics import median
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanBatch, PlanEntry
 
 Entries = Mapping[TopicPartition, PlanEntry]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.counted import first_of, those
 
 CHECKS_IN_A_ROW = 2

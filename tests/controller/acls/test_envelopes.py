@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourceType,
 )
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore

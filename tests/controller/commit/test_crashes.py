@@ -9,7 +9,7 @@ import pytest
 
 from kafka_reassign_rpc.controller.commands import leadership_commands
 from kafka_reassign_rpc.core.kafka_errors import NotController
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import (

@@ -35,7 +35,8 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourceType,
 )
 from kafka_reassign_rpc.core.quotas.client_quotas import USER
-from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
+from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper import topic_znodes, transactions, znode_paths, zookeeper_session
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore

@@ -3,7 +3,8 @@
 from kafka_reassign_rpc.controller.commands.cluster_commands import BrokersRead
 from kafka_reassign_rpc.controller.commands.command import Round
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster
+from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered
 from tests.core.build import TOPIC, broker, cluster, not_moving
 

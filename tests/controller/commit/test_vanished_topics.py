@@ -12,7 +12,7 @@ from kafka_reassign_rpc.controller.commands.leadership_commands import AlterPart
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

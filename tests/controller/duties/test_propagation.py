@@ -22,7 +22,10 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     UpdateMetadata,
 )
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import replay, topic_writes
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered
 from kafka_reassign_rpc.core.writers.replay import PartitionTransition, ReplayedChanges

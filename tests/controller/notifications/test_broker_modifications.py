@@ -1,6 +1,6 @@
 """A broker whose registration changes while it lives (KafkaController.processBrokerModification)."""
 
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, MetadataRequest, UpdateMetadataRequest
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

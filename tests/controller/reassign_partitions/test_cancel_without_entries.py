@@ -1,6 +1,6 @@
 """`/admin/cancel_reassignment_in_progress` and moves of the batch that have no entry in it (KIP-236)."""
 
-from kafka_reassign_rpc.core.state.cluster import QUEUE, REQUEST
+from kafka_reassign_rpc.core.state.partition import QUEUE, REQUEST
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import (

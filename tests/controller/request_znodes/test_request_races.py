@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from kafka_reassign_rpc.controller.watches import request_znodes
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import Held
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Op, Result, Stat
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import encode_request

@@ -10,9 +10,10 @@ from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair, LogDirFailure
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController
 from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps
-from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, TopicPartition
 from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
+from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE
 from kafka_reassign_rpc.core.state.requesters import Requester
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.failed_log_dirs_znodes import decode_failed_log_dirs
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

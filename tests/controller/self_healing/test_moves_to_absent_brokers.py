@@ -1,7 +1,7 @@
 """Self-healing (KIP-46) beside moves of others that wait for a broker: it repairs what a failed broker held."""
 
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
-from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, RPC
+from kafka_reassign_rpc.core.state.partition import BATCH, HEAL, RPC
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import batch, batch_json, elected_controller, register

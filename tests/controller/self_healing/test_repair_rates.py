@@ -6,7 +6,7 @@ from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRat
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
-from kafka_reassign_rpc.core.state.cluster import HEAL
+from kafka_reassign_rpc.core.state.partition import HEAL
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, elected_controller, waiting_moves
 from tests.controller.self_healing.healing_controller import MINUTE, WHERE, HealingController, put

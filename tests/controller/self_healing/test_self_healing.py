@@ -13,8 +13,9 @@ from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PolicyViolation
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
-from kafka_reassign_rpc.core.state.cluster import HEAL, TopicPartition
+from kafka_reassign_rpc.core.state.partition import HEAL
 from kafka_reassign_rpc.core.state.requesters import Requester
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.planner.planner_cluster import Volume
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps, ReassignmentSettings
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, ElectLeadersRequest
 from kafka_reassign_rpc.security.login.sasl_login import SaslLogin
 from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig

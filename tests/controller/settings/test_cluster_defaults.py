@@ -9,7 +9,7 @@ from kafka_reassign_rpc.controller.duties import defaults_judge
 from kafka_reassign_rpc.controller.duties.defaults_judge import Verdict, decide
 from kafka_reassign_rpc.controller_channel.judge_defaults import Refusal
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, PolicyViolation, RequestTimedOut
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE
 from kafka_reassign_rpc.protocol.messages import (
     IncrementalAlterConfigsRequest,

@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.controller.loading import load_cluster
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER
+from kafka_reassign_rpc.core.state.partition import NO_LEADER
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Delete
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

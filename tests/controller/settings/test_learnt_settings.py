@@ -10,7 +10,7 @@ from kafka_reassign_rpc.controller.duties.learnt_settings import LearntSettings
 from kafka_reassign_rpc.core.broker_settings import MIGRATION, BrokerSettings
 from kafka_reassign_rpc.core.events.catalogue import BROKER_SETTINGS_DIFFER
 from kafka_reassign_rpc.core.kafka_errors import UnknownServerError
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER
+from kafka_reassign_rpc.core.state.partition import NO_LEADER
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, DescribeConfigsRequest
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.zookeeper import znode_paths

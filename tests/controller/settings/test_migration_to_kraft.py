@@ -10,7 +10,7 @@ from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.core.absence import LastControl
-from kafka_reassign_rpc.core.state.cluster import MoveRecord
+from kafka_reassign_rpc.core.state.partition import MoveRecord
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import DescribeClusterRequest, HoldMovesRequest, MetadataRequest
 from kafka_reassign_rpc.support.wall_clock import now_ms

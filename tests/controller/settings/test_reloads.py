@@ -9,7 +9,7 @@ import pytest
 
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.security.sasl.hashed_users import hashed_line
 from kafka_reassign_rpc.server import sasl_sources
 from kafka_reassign_rpc.server.http_security import HttpSecurity

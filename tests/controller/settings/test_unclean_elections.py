@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest_asyncio
 
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER
+from kafka_reassign_rpc.core.state.partition import NO_LEADER
 from tests.controller.bare_controller import state_json
 from tests.controller.cluster import RATE, Cluster, cluster
 from tests.waiting import eventually

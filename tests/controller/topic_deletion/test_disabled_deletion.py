@@ -18,7 +18,9 @@ from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
 from kafka_reassign_rpc.core.broker_settings import AT_FIRST, KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Endpoint, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Endpoint
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.topic_facts import MarksFound
 from kafka_reassign_rpc.protocol.messages import DeleteTopicsRequest, DescribeConfigsRequest, MetadataRequest
 from kafka_reassign_rpc.support.turns import Pace

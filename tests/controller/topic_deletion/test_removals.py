@@ -23,9 +23,12 @@ from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError, TopicAlreadyExists
-from kafka_reassign_rpc.core.state.cluster import Broker, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster as Known
+from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.soft_state import SoftState
+from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.topic_facts import TopicsFound
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic as put_known_topic
 from kafka_reassign_rpc.core.writers.topic_writes import remove_topic

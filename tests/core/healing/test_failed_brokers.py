@@ -17,7 +17,9 @@ from kafka_reassign_rpc.core.healing.failed_brokers import (
 )
 from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS, HealingSettings, settings_of
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
-from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, Broker, Cluster, Endpoint, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 
 HALF_AN_HOUR = 30 * 60_000

@@ -10,7 +10,8 @@ from kafka_reassign_rpc.core.leadership.broker_changes import (
     with_higher_leader_epoch,
 )
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.core.build import TOPIC, cluster, made, moving, not_moving, view
 
 UNCLEAN = {"unclean.leader.election.enable": "true"}

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
 from kafka_reassign_rpc.core.round.round_view import TopicDeletionStarted
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER
+from kafka_reassign_rpc.core.state.partition import NO_LEADER
 from tests.core.build import TOPIC, made, moving, not_moving, view
 
 

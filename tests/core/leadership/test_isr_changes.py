@@ -19,7 +19,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition, check_sender
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite
-from kafka_reassign_rpc.core.state.cluster import Partition
+from kafka_reassign_rpc.core.state.partition import Partition
 from tests.core.build import TOPIC, TOPIC_ID, cluster, made, moving, not_moving, view
 
 

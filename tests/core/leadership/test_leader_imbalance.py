@@ -1,7 +1,11 @@
 """Which preferred leaders are elected automatically (Kafka's auto.leader.rebalance)."""
 
 from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 HERE = (Endpoint("PLAINTEXT", "PLAINTEXT", "h", 1),)
 

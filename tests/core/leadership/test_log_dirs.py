@@ -11,7 +11,8 @@ from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_part
 from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import NOTHING, makes_room, weight
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 from tests.core.build import TOPIC, broker, cluster, made, moving, not_moving, view

@@ -13,7 +13,8 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.reassignment.alter import Decision, alter
 from kafka_reassign_rpc.core.reassignment_algebra import completed
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, PartitionChange, RoundView, TopicDeletionStarted
-from kafka_reassign_rpc.core.state.cluster import BATCH, NO_LEADER, REQUEST, RPC, MoveRecord, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.partition import BATCH, NO_LEADER, REQUEST, RPC, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.core.build import TOPIC, made, moving, not_moving, sets, view
 
 UNCLEAN = {"unclean.leader.election.enable": "true"}

@@ -5,7 +5,7 @@ import pytest
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import Partition
+from kafka_reassign_rpc.core.state.partition import Partition
 from tests.core.build import TOPIC, not_moving, view
 
 SERVER = 1000

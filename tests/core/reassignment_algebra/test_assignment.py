@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.reassignment_algebra import Reassigned, cancel, pending_deletion_after, reassign
-from kafka_reassign_rpc.core.state.cluster import MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
 from tests.core.build import moving, not_moving
 
 replica_lists = st.lists(st.integers(0, 9), min_size=1, max_size=6, unique=True).map(tuple)

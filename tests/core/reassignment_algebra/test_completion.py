@@ -7,7 +7,7 @@ from kafka_reassign_rpc.core.leadership.broker_changes import adapt
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
 from kafka_reassign_rpc.core.reassignment_algebra import completed, is_complete
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER
+from kafka_reassign_rpc.core.state.partition import NO_LEADER
 from kafka_reassign_rpc.core.writers.facts import ShutdownAsked
 from tests.core.build import TOPIC, cluster, learn, made, moving, not_moving, sets, view
 

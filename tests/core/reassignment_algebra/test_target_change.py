@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.reassignment_algebra import (
 )
 from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment
 from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, partition_of
-from kafka_reassign_rpc.core.state.cluster import Partition
+from kafka_reassign_rpc.core.state.partition import Partition
 from tests.core.build import TOPIC, cluster, made, moving, not_moving, sets, view
 
 Replicas = tuple[int, ...]

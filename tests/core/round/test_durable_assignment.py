@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment, with_known_completion
-from kafka_reassign_rpc.core.state.cluster import MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
 from tests.core.build import moving, not_moving
 
 KNOWN = replace(not_moving(3, 1), pending_deletion=(2,))

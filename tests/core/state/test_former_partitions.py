@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.round.changed_by_others import UNKNOWN_CHANGES
 from kafka_reassign_rpc.core.state import former_partitions
-from kafka_reassign_rpc.core.state.cluster import Partition, Topic
 from kafka_reassign_rpc.core.state.former_partitions import FormerPartitions
+from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.writers.reload import mark_put_back
 from tests.core.build import TOPIC, made, not_moving, view
 

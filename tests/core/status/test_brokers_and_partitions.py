@@ -4,8 +4,8 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.departure import MOST_NAMED
 from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
+from kafka_reassign_rpc.core.state.partition import NO_LEADER
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.status import brokers, departures, partitions
 from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus, Disk, FailedLogDir, Throttle

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
     HealingStatus,
     LogDirFailure,
 )
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.documents import StatusProblem
 from kafka_reassign_rpc.core.status.problems import lost_brokers
 from kafka_reassign_rpc.core.status.summary import status_of

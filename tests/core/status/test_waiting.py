@@ -8,8 +8,10 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import REPAIRS, sending
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, InFlightCaps
-from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP
 from kafka_reassign_rpc.core.status.waiting import WaitingReasons
 from tests.status_page.views import at_rest, cluster_of, move, run, term_of

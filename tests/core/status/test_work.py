@@ -14,9 +14,11 @@ from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.reassignment_settings import ENABLED
-from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import HEAL, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.documents import Status, Work
 from kafka_reassign_rpc.core.status.moves import MoveFilter
 from kafka_reassign_rpc.core.status.summary import status_of

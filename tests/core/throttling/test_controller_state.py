@@ -1,6 +1,7 @@
 """What the controller tells of brokers: leased rates and controlled shutdowns."""
 
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster
+from kafka_reassign_rpc.core.state.broker import Broker
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.throttle_leases import Lease
 from kafka_reassign_rpc.core.throttling.controller_state import MOST_BROKERS, BrokerState, broker_states
 from kafka_reassign_rpc.core.writers.facts import ShutdownAsked

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.controller.duties.cordon_watch import new_on_cordoned
 from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import Partition
+from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.topics.missing_replicas import replace_missing
 from kafka_reassign_rpc.core.writers.replay import PartitionTransition, ReplayedChanges
 from tests.core.build import TOPIC, broker, made, not_moving, view

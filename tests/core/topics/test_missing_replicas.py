@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, PartitionChange, RoundView
-from kafka_reassign_rpc.core.state.cluster import HEAL, NO_LEADER, RPC, Partition
+from kafka_reassign_rpc.core.state.partition import HEAL, NO_LEADER, RPC, Partition
 from kafka_reassign_rpc.core.topics.missing_replicas import replace_missing
 from kafka_reassign_rpc.core.topics.topic_changes import replicas_to_delete
 from tests.core.build import TOPIC, broker, made, moving, not_moving, view

@@ -29,7 +29,8 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicCreated,
     TopicDeletionStarted,
 )
-from kafka_reassign_rpc.core.state.cluster import Partition, Topic
+from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.topics import topic_changes
 from kafka_reassign_rpc.support.slices import finished
 from tests.core import build

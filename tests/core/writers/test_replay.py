@@ -15,7 +15,10 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeleted,
     TopicDeletionStarted,
 )
-from kafka_reassign_rpc.core.state.cluster import LAST_ZXID, Cluster, MoveRecord, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
+from kafka_reassign_rpc.core.state.topic import LAST_ZXID
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import replay, topic_writes
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered, ConfigsFound, ShutdownAsked, SizesReported
 from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over

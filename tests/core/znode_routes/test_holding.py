@@ -5,8 +5,10 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps, ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import QUEUE, Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import QUEUE
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.znode_routes import holding, lease_rates, queue_admission
 from kafka_reassign_rpc.core.znode_routes.holding import Selection
 from tests.core.build import TOPIC, cluster, not_moving

@@ -23,8 +23,10 @@ from kafka_reassign_rpc.core.reassignment_settings import (
     caps_in_force,
 )
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
-from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, RPC, Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.window_now import judge
 from kafka_reassign_rpc.core.writers import topic_writes
 from kafka_reassign_rpc.core.writers.facts import SizesReported

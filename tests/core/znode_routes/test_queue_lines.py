@@ -11,8 +11,9 @@ from kafka_reassign_rpc.core.reassignment_settings import (
     ReassignmentSettings,
 )
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import QUEUE, TopicPartition
+from kafka_reassign_rpc.core.state.partition import QUEUE
 from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePart, WaitingMove
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from tests.core.build import TOPIC, cluster, not_moving
 from tests.core.znode_routes.queue_rounds import (

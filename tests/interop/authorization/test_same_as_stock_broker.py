@@ -50,7 +50,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourceType,
 )
 from kafka_reassign_rpc.core.acls.acl_cache import Entries
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore

@@ -1,0 +1,36 @@
+"""A registered broker, and where it is reached."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+"""Indexes are the numbers on the wire (org.apache.kafka.common.security.auth.SecurityProtocol)."""
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    listener: str
+    security_protocol: str
+    host: str
+    port: int
+
+
+def endpoint_for(endpoints: Sequence[Endpoint], listener: str | None, security_protocol: str = "") -> Endpoint:
+    """The endpoint for clients of a listener: that of the same name, else of the same security protocol, else the
+    first. Servers and brokers may name their listeners differently.
+    """
+    same = (one for one in endpoints if one.listener == listener)
+    alike = (one for one in endpoints if one.security_protocol == security_protocol)
+    return next(same, next(alike, endpoints[0]))
+
+
+class Broker(msgspec.Struct, frozen=True):
+    """`epoch` is the czxid of `/brokers/ids/$id`: a bounce changes it."""
+
+    id: int
+    epoch: int
+    endpoints: tuple[Endpoint, ...]
+    rack: str | None = None
+
+    def endpoint(self, listener: str | None = None, security_protocol: str = "") -> Endpoint:
+        return endpoint_for(self.endpoints, listener, security_protocol)

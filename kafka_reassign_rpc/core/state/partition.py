@@ -1,0 +1,133 @@
+"""A partition, and its move in flight."""
+
+import msgspec
+
+from kafka_reassign_rpc.core.state.requesters import Requester
+from kafka_reassign_rpc.core.state.throttle_leases import Lease
+
+NO_LEADER = -1
+"""No live in-sync replica can lead."""
+LEADER_UNKNOWN = -3
+"""To whoever only looks: nobody tells leader and ISR. (-2 is Kafka's LeaderDuringDelete.)"""
+
+
+RPC, BATCH, QUEUE, REQUEST, HEAL = "rpc", "batch", "queue", "request", "heal"
+"""How a move's target came: by AlterPartitionReassignments, by one of KIP-236's znodes (`/admin/reassign_partitions`,
+`/admin/reassign_partitions_queue`, `/admin/reassignment_requests`), or by self-healing.
+"""
+
+ROUTES = (RPC, BATCH, QUEUE, REQUEST, HEAL)
+
+
+class MoveRecord(msgspec.Struct, frozen=True, gc=False):
+    """A move in flight, as `/admin/reassignments/$topic/$partition` records it (KIP-236).
+
+    original    the replicas before the first target, in order: a cancel restores exactly these
+    id          the record's czxid; -1 until the record is durable
+    started     the record's ctime, ms since the epoch; -1 until the record is durable
+    route       how the current target came (`RPC`, `BATCH`, …)
+    reason      the words of the sender of the current target
+    throttle    bytes/s of the move's throttle lease, -1 if it has none (`core.state.throttle_leases`)
+    retained    adding replicas of a former target that the leader or the ISR still needed
+                (`core.reassignment_algebra`): they leave with the original ones, a cancel removes them
+    legacy      a request znode with `"legacy":true` gave the current target: the move counts as an entry of
+                `/admin/reassign_partitions` although it has none
+    by          who asked for the current target; None is the controller itself, or a version that did not record it
+    lifts       its lease replaces a stricter standing rate
+    """
+
+    target: tuple[int, ...]
+    original: tuple[int, ...]
+    id: int = -1
+    started: int = -1
+    route: str = RPC
+    reason: str = ""
+    throttle: int = -1
+    retained: tuple[int, ...] = ()
+    legacy: bool = False
+    by: Requester | None = None
+    lifts: bool = False
+
+
+class Partition(msgspec.Struct, frozen=True, gc=False):
+    """One partition: its assignment, leader, ISR, and its move if it has one.
+
+    replicas            during a move: the target, then the replicas to be removed
+    pending_deletion    replicas that have left the assignment and may still have a log. The topic znode lists them as
+                        removing until each broker has confirmed its StopReplica (or died), so that the next controller
+                        deletes them too. List and Metadata do not show them.
+    partition_epoch     the zkVersion of the state znode, -1 before that exists. A decided ISR change has the next one
+                        before it is durable
+    created             the czxid of the state znode, -1 before that exists
+    offline             replicas whose log dir has failed, by their brokers' answers to LeaderAndIsr (Kafka's
+                        replicasOnOfflineDirs), or has the log of an earlier topic while other replicas are in sync.
+                        Soft state: no znode has it, and each controller asks again
+    """
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    pending_deletion: tuple[int, ...] = ()
+    leader: int = NO_LEADER
+    isr: tuple[int, ...] = ()
+    leader_epoch: int = 0
+    partition_epoch: int = -1
+    controller_epoch: int = 0
+    leader_recovery_state: int = 0
+    move: MoveRecord | None = None
+    offline: tuple[int, ...] = ()
+    created: int = -1
+
+    @property
+    def is_described(self) -> bool:
+        """Whether leader and ISR are known: a controller knows them always."""
+        return self.leader != LEADER_UNKNOWN
+
+    @property
+    def is_moving(self) -> bool:
+        return bool(self.adding or self.removing)
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """At rest these are the replicas."""
+        removing = self.removing
+        return tuple([r for r in self.replicas if r not in removing]) if removing else self.replicas
+
+    @property
+    def origin(self) -> tuple[int, ...]:
+        """The replicas from before the move, in their present order: KIP-455's R - AR, without the retained ones."""
+        if self.move is None or not self.move.retained:
+            return self.sources
+        retained = self.retained
+        return tuple([r for r in self.sources if r not in retained])
+
+    @property
+    def original(self) -> tuple[int, ...]:
+        """The replicas from before the move, in their original order; at rest the replicas.
+
+        Moves of stock controllers have no record, so only `origin` is known.
+        """
+        origin = self.origin
+        recorded = origin if self.move is None else self.move.original
+        if recorded != origin and set(recorded) != set(origin):  # a stale record: the topic znode is the truth
+            return origin
+        return recorded
+
+    @property
+    def retained(self) -> tuple[int, ...]:
+        """Removing replicas that a former target had added."""
+        if self.move is None or not self.move.retained:
+            return ()
+        return tuple([r for r in self.removing if r in self.move.retained and r not in self.move.original])
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """KIP-455's R - AR."""
+        return tuple([r for r in self.replicas if r not in self.adding]) if self.adding else self.replicas
+
+    @property
+    def lease(self) -> Lease | None:
+        """None also if the move copies nothing."""
+        if self.move is None or self.move.throttle <= 0 or not self.adding:
+            return None
+        return Lease(self.move.throttle, self.sources, self.adding, self.move.lifts)

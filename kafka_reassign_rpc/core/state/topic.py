@@ -1,0 +1,42 @@
+"""A topic with its partitions."""
+
+from itertools import count
+from uuid import UUID
+
+import msgspec
+
+from kafka_reassign_rpc.core.state.partition import Partition
+
+REVISIONS = count(1)
+"""Source of `Topic.revision`, for the whole process."""
+
+
+LAST_ZXID = 2**63 - 1
+
+
+class Topic(msgspec.Struct):
+    name: str
+    id: UUID | None
+    partitions: dict[int, Partition]
+    version: int = -1
+    """The zkVersion of the topic znode."""
+    extra: dict[str, msgspec.Raw] = {}
+    """Unknown fields of the topic znode: every rewrite preserves them."""
+    missing: dict[int, int] = {}
+    """How many replicas a partition lacks (`core.topics.missing_replicas`)."""
+    unreadable: frozenset[int] = frozenset()
+    """Partitions with an unreadable state znode: their assignment stays, commands do not find them."""
+    revision: int = msgspec.field(default_factory=lambda: next(REVISIONS))
+    """Changes with every change of a partition, and is unique: a reader may cache results under it."""
+    deleting: bool = False
+    """True once its deletion is durable: no command finds the topic any more."""
+    created: int = -1
+    """The topic znode's czxid distinguishes this topic from others of its name, also without ids.
+
+    Topics that one transaction has created share it.
+    """
+    id_since: int = LAST_ZXID
+    """A zxid since which the topic has had its id, at the latest."""
+    stateless_since: int = -1
+    """The zxid of the write that has named its partitions without a state, where none of them has ever had one, so that
+    there is no log of them; -1: one of them may have had a state."""
