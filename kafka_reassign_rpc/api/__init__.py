@@ -2,17 +2,16 @@
 
 a<key>_<name>.py        handler of one API: `handle`, `fail`, and `API`, its key, versions and ACLs
 api_definition.py       `Api`, how a handler module declares itself; `RequestContext`, from where a request came
-registry.py             the table of all APIs, built from the handler modules
+registry.py             the table of all APIs
 dispatch.py             from a decoded request to its handler and back
-ports.py                `Node`, `ControllerPort` and others: what handlers call, and the values they exchange;
-                        `required_controller`: NOT_CONTROLLER elsewhere
+ports.py                `Node`, `ControllerPort` and others: what handlers call
 config_ports.py         the ports of configs, settings, quotas and ACLs
 access.py               what the caller of a request may do
 door.py                 whether a node without an authorizer does what needs a right
 acl_messages.py         filters of ACLs as requests have them
 brokers_authorizer.py   requests that only the brokers' authorizer can decide on
 broker_policies.py      requests that only the brokers' policies can decide on
-mutation_quota.py       controller mutation quotas in requests (KIP-599)
+mutation_quota.py       controller mutation quotas (KIP-599)
 answer_fields.py        values of fields that many answers have in common
 partition_refusals.py   requests about partitions, on a node that leads none
 coordinator_refusals.py requests to coordinators, on a node that is none
@@ -22,9 +21,9 @@ partition_metadata.py   a partition as Metadata and DescribeTopicPartitions show
 large_requests.py       how large requests and answers do not hold up others
 config_entries.py       configs as DescribeConfigs and CreateTopics show them
 config_changes.py       what AlterConfigs and IncrementalAlterConfigs do
-cluster_defaults.py     changes of the cluster-wide broker configs, which all live brokers must accept
+cluster_defaults.py     changes of the cluster-wide broker configs
 
-Handlers know no ZooKeeper, no controller loop and no fleet. To add an API key, add a handler module. Where an API has
-an error for the whole request, other nodes than the controller answer NOT_CONTROLLER, and nodes without an authorizer
-answer requests about ACLs with SECURITY_DISABLED, or CLUSTER_AUTHORIZATION_FAILED if the brokers have one.
+Handlers know no ZooKeeper, no controller loop and no fleet. Where an API has an error for the whole request, other
+nodes than the controller answer NOT_CONTROLLER, and nodes without an authorizer answer requests about ACLs with
+SECURITY_DISABLED, or CLUSTER_AUTHORIZATION_FAILED if the brokers have one.
 """

@@ -1,8 +1,5 @@
-"""Produce (key 0), versions 0-11: this node leads no partition, so it stores no record.
-
-Each partition gets NOT_LEADER_OR_FOLLOWER, which sends the producer back to Metadata, after the checks of rights and
-topics; INVALID_REQUIRED_ACKS, and INVALID_TOPIC_EXCEPTION for internal topics, come before it. With acks=0 the
-connection closes, since its producer reads no answer; without partitions it goes on.
+"""Produce, see `partition_refusals`. With acks=0 the connection closes, since its producer reads no answer; without
+partitions it goes on.
 
 Difference: of records only the attributes of first batches are read, so that invalid ones get no other error. The
 answer does not name the leader (KIP-951).
@@ -76,7 +73,7 @@ def handle(node: Node, request: ProduceRequest, ctx: RequestContext) -> Work[Ans
 
 
 def _is_transactional(records: bytes | None) -> bool:
-    """Whether the first batch says that it is part of a transaction (RequestUtils.hasTransactionalRecords)."""
+    """Whether the first batch says so (RequestUtils.hasTransactionalRecords)."""
     if records is None or len(records) <= _ATTRIBUTES or records[_MAGIC] != 2:
         return False
     return bool(records[_ATTRIBUTES] & _TRANSACTIONAL)

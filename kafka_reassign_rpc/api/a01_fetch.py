@@ -1,7 +1,4 @@
-"""Fetch (key 1), versions 0-17: this node has no records.
-
-Each partition gets NOT_LEADER_OR_FOLLOWER at once, which sends the consumer back to Metadata, after the checks of
-rights and topics. The node opens no session: a request that goes on with one gets FETCH_SESSION_ID_NOT_FOUND.
+"""Fetch, see `partition_refusals`. Each partition gets its error at once, and the node opens no session.
 
 Difference: the answer does not name the leader (KIP-951). A standby knows no ids of topics.
 """

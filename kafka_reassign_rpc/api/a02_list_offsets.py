@@ -1,9 +1,4 @@
-"""ListOffsets (key 2), versions 0-9: this node has no records.
-
-Each partition gets NOT_LEADER_OR_FOLLOWER, which sends the client back to Metadata, after TOPIC_AUTHORIZATION_FAILED,
-INVALID_REQUEST for a partition named twice (from version 1 on), UNSUPPORTED_VERSION for a place that the version does
-not know, and UNKNOWN_TOPIC_OR_PARTITION, in Kafka's order.
-"""
+"""ListOffsets, see `partition_refusals`."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -67,7 +62,7 @@ _TWICE, _UNKNOWN_PLACE, _NOT_LEADER = InvalidRequest(), UnsupportedVersion(), No
 
 
 def _twice(request: ListOffsetsRequest, version: int) -> Steps[set[tuple[str, int]]]:
-    """The partitions that the request names more than once, which version 0 allows."""
+    """Version 0 allows it."""
     counts: Counter[tuple[str, int]] = Counter()
     for topic in request.topics if version else ():
         yield

@@ -1,5 +1,4 @@
-"""Metadata (key 3), versions 0-13: brokers, controller, topics and partitions, as KafkaApis.handleTopicMetadataRequest
-of a ZooKeeper-mode broker answers.
+"""Metadata, as KafkaApis.handleTopicMetadataRequest of a ZooKeeper-mode broker answers.
 
 An empty list means all topics in version 0, null in later ones. Version 0 leaves out dead brokers. A topic that the
 caller may not DESCRIBE is refused if the request names it, and left out if it asks for all. A node that cannot learn
@@ -101,7 +100,6 @@ def _with_topics(node: Node, request: MetadataRequest, ctx: RequestContext) -> W
 
 
 def _visible(known: Mapping[str, Topic], access: Access) -> Steps[list[Topic]]:
-    """All topics that the caller may see now."""
     visible = list(filter(is_visible, known.values()))
     if access.unlimited:
         return visible
@@ -118,7 +116,7 @@ def _may_describe(access: Access, name: str, *, told: bool = True) -> bool:
 
 
 def _asked(wanted: Sequence[MetadataRequest.MetadataRequestTopic], version: int) -> Steps[_Asked]:
-    """Raises InvalidRequest if what the request names makes no sense."""
+    """Raises InvalidRequest."""
     names: dict[str, None] = {}
     ids: dict[UUID, None] = {}
     nameless = False
@@ -172,7 +170,7 @@ def _answer(
 
 
 def _resolver(node: Node, known: Mapping[str, Topic]) -> Callable[[UUID], str | None]:
-    """Finds the name of a topic by its id. A node that had to fetch its topics knows only the ids among them."""
+    """A node that had to fetch its topics knows only the ids among them."""
     if node.topics_now() is not None:
         return node.topic_name
     by_id = {topic.id: name for name, topic in known.items()}
@@ -237,7 +235,7 @@ def _topic(
 
 
 def _partition(version: int, view: PartitionMetadata) -> tuple[object, ...]:
-    """The fields of a partition in the order of that version: much cheaper than an object for each."""
+    """In the order of that version: much cheaper than an object for each."""
     if version >= 7:
         return view
     error, index, leader, _, replicas, isr, offline = view

@@ -1,7 +1,5 @@
-"""ControlledShutdown (key 7), versions 0-3: a broker asks the controller to move its leaderships before it stops.
-
-The answer has the partitions that the broker still leads; with none it may stop. Versions before 2 carry no broker
-epoch, so none is checked. `core.leadership.broker_changes` decides.
+"""ControlledShutdown: a broker asks the controller to move its leaderships before it stops. The answer has the
+partitions that it still leads; with none it may stop. Versions before 2 carry no broker epoch, so none is checked.
 """
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext

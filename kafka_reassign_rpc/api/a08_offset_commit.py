@@ -1,5 +1,4 @@
-"""OffsetCommit (key 8), versions 0-9: this node coordinates no group, so it stores no offset. Each partition gets
-NOT_COORDINATOR, which sends the client to FindCoordinator, after the checks of rights and topics.
+"""OffsetCommit, see `coordinator_refusals`.
 
 Difference: in version 0 a broker stores offsets in ZooKeeper; this node does not.
 """

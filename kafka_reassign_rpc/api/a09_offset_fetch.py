@@ -1,5 +1,4 @@
-"""OffsetFetch (key 9), versions 0-9: this node coordinates no group. Each group gets NOT_COORDINATOR, which sends the
-client to FindCoordinator, or GROUP_AUTHORIZATION_FAILED; in versions 0 and 1 each partition gets it.
+"""OffsetFetch, see `coordinator_refusals`. In versions 0 and 1 each partition gets the error.
 
 Difference: in version 0 a broker reads offsets from ZooKeeper; this node does not. A broker of 3.9 that is not the
 coordinator answers version 1 without partitions, as if the group had no offset.

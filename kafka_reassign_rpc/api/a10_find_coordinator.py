@@ -1,8 +1,6 @@
-"""FindCoordinator (key 10), versions 0-6: the broker that coordinates a group or a transaction.
-
-That is the leader of the key's partition of `__consumer_offsets` or `__transaction_state` (KafkaApis.getCoordinator,
-GroupMetadataManager.partitionFor); the server itself coordinates nothing. Share groups, from version 6 on, have no
-coordinator; any other type of key is INVALID_REQUEST.
+"""FindCoordinator: the broker that coordinates a group or a transaction. That is the leader of the key's partition of
+`__consumer_offsets` or `__transaction_state` (KafkaApis.getCoordinator, GroupMetadataManager.partitionFor). Share
+groups have no coordinator.
 
 Difference: a broker would create a missing topic; this API answers COORDINATOR_NOT_AVAILABLE, and clients try again,
 also with other brokers.
@@ -88,7 +86,7 @@ def _denial(request: FindCoordinatorRequest, access: Access) -> Callable[[str], 
 
 
 def partition_for(key: str, partitions: int) -> int:
-    """The partition of a group or a transactional id: Java's String.hashCode, then Kafka's Utils.abs."""
+    """Java's String.hashCode, then Kafka's Utils.abs."""
     units = key.encode("utf-16-be", "surrogatepass")
     hashed = 0
     for at in range(0, len(units), 2):
@@ -105,9 +103,7 @@ def _message(
     error: KafkaError,
     denial: Callable[[str], KafkaError | None] = lambda _key: None,
 ) -> Steps[Answer]:
-    """Keys that no broker coordinates get `error`; `denial` gives the error of those that the caller may not ask
-    for.
-    """
+    """Keys that no broker coordinates get `error`, those that the caller may not ask for what `denial` gives."""
 
     def fields(key: str) -> dict[str, Any]:
         denied = denial(key)

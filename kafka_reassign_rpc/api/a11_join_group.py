@@ -1,6 +1,4 @@
-"""JoinGroup (key 11), versions 0-9: this node coordinates no group. NOT_COORDINATOR, since members join at their
-coordinator; INVALID_GROUP_ID without a group.
-"""
+"""JoinGroup, see `coordinator_refusals`."""
 
 from typing import NoReturn
 

@@ -1,9 +1,10 @@
-"""Heartbeat (key 12), versions 0-4: this node coordinates no group. The answers are those of JoinGroup."""
+"""Heartbeat, see `coordinator_refusals`."""
 
 from typing import NoReturn
 
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.coordinator_refusals import refuse_member, whole
+from kafka_reassign_rpc.api.coordinator_refusals import refuse_member
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.protocol.messages import HeartbeatRequest, HeartbeatResponse
 
@@ -20,5 +21,5 @@ API = Api(
     group=ApiGroup.CLIENT,
     acl=(Acl(AclOperation.READ, AclResource.GROUP),),
     handle=handle,
-    fail=whole(HeartbeatResponse),
+    fail=error_alone(HeartbeatResponse),
 )

@@ -1,11 +1,10 @@
-"""SyncGroup (key 14), versions 0-5: this node coordinates no group. The answers are those of JoinGroup, but first
-INCONSISTENT_GROUP_PROTOCOL without a protocol from version 5 on.
-"""
+"""SyncGroup, see `coordinator_refusals`."""
 
 from typing import NoReturn
 
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.coordinator_refusals import refuse_member, whole
+from kafka_reassign_rpc.api.coordinator_refusals import refuse_member
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InconsistentGroupProtocol
 from kafka_reassign_rpc.protocol.messages import SyncGroupRequest, SyncGroupResponse
@@ -25,5 +24,5 @@ API = Api(
     group=ApiGroup.CLIENT,
     acl=(Acl(AclOperation.READ, AclResource.GROUP),),
     handle=handle,
-    fail=whole(SyncGroupResponse),
+    fail=error_alone(SyncGroupResponse),
 )

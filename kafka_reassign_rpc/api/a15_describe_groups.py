@@ -1,6 +1,4 @@
-"""DescribeGroups (key 15), versions 0-5: this node coordinates no group. Each group gets NOT_COORDINATOR, which sends
-the client back to FindCoordinator, or GROUP_AUTHORIZATION_FAILED.
-"""
+"""DescribeGroups, see `coordinator_refusals`."""
 
 from collections.abc import Callable
 

@@ -1,6 +1,4 @@
-"""ListGroups (key 16), versions 0-5: this node coordinates no group. The list is empty: clients ask every node and
-merge the answers.
-"""
+"""ListGroups: the list is empty. Clients ask every node and merge the answers."""
 
 from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext

@@ -1,6 +1,5 @@
-"""SaslHandshake (key 17), versions 0-1, outside of authentication: ILLEGAL_SASL_STATE and no mechanisms. The connection
-stays open, as on Kafka's PLAINTEXT listeners, and on SASL listeners for a client that is authenticated and may not
-begin again (see `security.sasl`).
+"""SaslHandshake outside of authentication: ILLEGAL_SASL_STATE and no mechanisms. The connection stays open, as on
+Kafka's PLAINTEXT listeners, and on SASL listeners for a client that is authenticated (see `security.sasl`).
 """
 
 from typing import NoReturn

@@ -1,10 +1,8 @@
-"""ApiVersions (key 18), versions 0-4: the APIs that this node announces.
+"""ApiVersions: the APIs that this node announces.
 
 A server announces no more than the brokers do for what clients may send to any node (see `core.announced_versions`),
-but answers all versions that it knows: a client may have learnt them earlier. From version 3 on the client's software
-name and version must look like names, or the answer is INVALID_REQUEST. The protocol package answers a version above 4,
-which cannot be decoded, in version 0 with UNSUPPORTED_VERSION and the versions of this API, so that the client can ask
-again (KIP-511). The header of the answer never has tagged fields.
+but answers all versions that it knows: a client may have learnt them earlier. A version above 4, which cannot be
+decoded, is answered by the protocol package (KIP-511).
 """
 
 import re

@@ -1,11 +1,9 @@
-"""CreateTopics (key 19), versions 0-7: create topics, with counts or with an assignment.
+"""CreateTopics, with counts or with an assignment.
 
 The order of checks is that of ZkAdminManager.createTopics, then come the controller's, then configs and policies. The
 brokers' counts and policies may be unknown a moment after the start of a server: then the request waits for its
 timeout, at most 5 s, before a topic with counts of -1 fails with REQUEST_TIMED_OUT, and any topic if brokers refuse to
-answer. From version 6 a topic beyond the client's controller mutation quota gets THROTTLING_QUOTA_EXCEEDED; before, it
-is created, and the client asked to wait. A topic that is created but not in time also gets REQUEST_TIMED_OUT: the
-timeout is 0 or less, or a partition has no leader at its end (at most 5 s).
+answer. A topic that is created but not in time also gets REQUEST_TIMED_OUT (see `ControllerPort.create_topics`).
 """
 
 from collections import Counter
@@ -205,8 +203,8 @@ def _new_topic(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
 
 
 def _checked(node: Node, topic: NewTopic, brokers: LiveBrokers) -> NewTopic:
-    """The topic with its configs as they are stored, or with a `refusal` (wrong configs, or a policy that only brokers
-    can apply) that the controller reports if nothing else is wrong with it.
+    """With its configs as they are stored, or with a `refusal` (wrong configs, or a policy that only brokers can apply)
+    that the controller reports if nothing else is wrong with the topic.
     """
     try:
         configs = validate_topic_configs(topic.configs, brokers)

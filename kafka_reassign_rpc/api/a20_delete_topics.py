@@ -1,11 +1,9 @@
-"""DeleteTopics (key 20), versions 0-6: delete topics, by name or (from version 6) by id.
+"""DeleteTopics, by name or (from version 6) by id.
 
-With `delete.topic.enable=false` all topics are refused first and without a message: TOPIC_DELETION_DISABLED,
-INVALID_REQUEST before version 3. While the brokers' setting is unknown, a moment after the start of a server, the
-request waits for its timeout, at most 5 s; then it fails with REQUEST_TIMED_OUT and nothing is deleted. The answer
-comes once the deletion is durable, from when on nobody sees the topic; the replicas are deleted later. With a timeout
-of 0 or less the topic is deleted too, but gets REQUEST_TIMED_OUT. From version 5 a topic beyond the client's controller
-mutation quota gets THROTTLING_QUOTA_EXCEEDED; before, it is deleted, and the client asked to wait.
+With `delete.topic.enable=false` all topics are refused first and without a message. While the brokers' setting is
+unknown, a moment after the start of a server, the request waits for its timeout, at most 5 s; then it fails with
+REQUEST_TIMED_OUT and nothing is deleted. The answer comes once the deletion is durable, from when on nobody sees the
+topic; the replicas are deleted later.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -86,7 +84,7 @@ def _answer(version: int, outcomes: Iterable[Outcome], size: int, *, throttle_ms
 
 
 def _all(request: DeleteTopicsRequest, version: int, error: KafkaError) -> Steps[Answer]:
-    """The same error for each topic, as often as the request names it."""
+    """As often as the request names a topic."""
     return _answer(version, ((*one, error) for one in _named(request, version)), _size(request, version))
 
 

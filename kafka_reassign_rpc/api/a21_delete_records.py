@@ -1,7 +1,4 @@
-"""DeleteRecords (key 21), versions 0-2: this node has no records. Each partition gets NOT_LEADER_OR_FOLLOWER, which
-sends the client back to Metadata, after the checks of rights and topics, and INVALID_TOPIC_EXCEPTION for internal
-topics.
-"""
+"""DeleteRecords, see `partition_refusals`."""
 
 from kafka_reassign_rpc.api.api_definition import (
     PARTITION_NUMBERS,

@@ -1,4 +1,4 @@
-"""InitProducerId (key 22), versions 0-5: an id for an idempotent producer.
+"""InitProducerId: an id for an idempotent producer.
 
 The controller gives ids from its own block: librdkafka sends this request to the broker that it is connected to, and
 never tries another one. Any other node answers COORDINATOR_LOAD_IN_PROGRESS. A transactional producer gets
@@ -48,7 +48,7 @@ def handle(node: Node, request: InitProducerIdRequest, ctx: RequestContext) -> W
 
 
 def _check_producer(request: InitProducerIdRequest, version: int) -> None:
-    """Raises InvalidRequest if the request has only one of a producer's id and its epoch."""
+    """Refuses a request with only one of the two."""
     if version >= _FIRST_WITH_PRODUCER and (request.producer_id == _NONE) != (request.producer_epoch == _NONE):
         raise InvalidRequest
 

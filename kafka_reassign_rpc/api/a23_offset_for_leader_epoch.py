@@ -1,6 +1,4 @@
-"""OffsetForLeaderEpoch (key 23), versions 0-4: this node has no records. Each partition gets NOT_LEADER_OR_FOLLOWER,
-which sends the client back to Metadata, after the checks of rights (either one is enough) and topics.
-"""
+"""OffsetForLeaderEpoch, see `partition_refusals`. Either right is enough."""
 
 from kafka_reassign_rpc.api.api_definition import (
     PARTITION_NUMBERS,

@@ -1,8 +1,6 @@
-"""AddPartitionsToTxn (key 24), versions 0-5: this node coordinates no transaction.
-
-Each partition of a transaction gets NOT_COORDINATOR, which sends the producer to FindCoordinator. If one fails the
-checks of rights and topics, all others get OPERATION_NOT_ATTEMPTED, as in Kafka. Up to version 3 a producer asks for
-its own transaction; from version 4 on brokers ask for many.
+"""AddPartitionsToTxn, see `coordinator_refusals`. If a partition of a transaction fails the checks of rights and
+topics, all others get OPERATION_NOT_ATTEMPTED, as in Kafka. Up to version 3 a producer asks for its own transaction;
+from version 4 on brokers ask for many.
 """
 
 from collections.abc import Iterator, Sequence
@@ -80,7 +78,6 @@ def _result(transaction: Any, version: int, errors: TopicErrors) -> InParts:
 
 
 def _errors(topics: Sequence[Any], rights: TopicRights, transactional_id: str) -> Steps[TopicErrors]:
-    """The errors of the partitions of a transaction: one that may not be part of it spares all others."""
     for topic in topics:
         yield
         for partition in topic.partitions:

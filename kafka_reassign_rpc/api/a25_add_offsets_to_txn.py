@@ -1,11 +1,10 @@
-"""AddOffsetsToTxn (key 25), versions 0-4: this node coordinates no transaction. NOT_COORDINATOR, since producers ask
-the coordinator of their transactional id; INVALID_REQUEST without one.
-"""
+"""AddOffsetsToTxn, see `coordinator_refusals`."""
 
 from typing import NoReturn
 
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.coordinator_refusals import check_group, check_transaction, transaction_error, whole
+from kafka_reassign_rpc.api.coordinator_refusals import check_group, check_transaction, transaction_error
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.protocol.messages import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 
@@ -27,5 +26,5 @@ API = Api(
         Acl(AclOperation.READ, AclResource.GROUP),
     ),
     handle=handle,
-    fail=whole(AddOffsetsToTxnResponse),
+    fail=error_alone(AddOffsetsToTxnResponse),
 )

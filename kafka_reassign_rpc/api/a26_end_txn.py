@@ -1,9 +1,10 @@
-"""EndTxn (key 26), versions 0-4: this node coordinates no transaction. The answers are those of AddOffsetsToTxn."""
+"""EndTxn, see `coordinator_refusals`."""
 
 from typing import NoReturn
 
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.coordinator_refusals import check_transaction, transaction_error, whole
+from kafka_reassign_rpc.api.coordinator_refusals import check_transaction, transaction_error
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.protocol.messages import EndTxnRequest, EndTxnResponse
 
@@ -21,5 +22,5 @@ API = Api(
     group=ApiGroup.CLIENT,
     acl=(Acl(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID),),
     handle=handle,
-    fail=whole(EndTxnResponse),
+    fail=error_alone(EndTxnResponse),
 )

@@ -1,5 +1,5 @@
-"""WriteTxnMarkers (key 27), versions 0-1: this node has no records. Each partition gets UNKNOWN_TOPIC_OR_PARTITION, as
-from a broker without a replica of it (ReplicaManager.getMagic): a coordinator then asks Metadata for the leader.
+"""WriteTxnMarkers: this node has no records. Each partition gets UNKNOWN_TOPIC_OR_PARTITION, as from a broker without a
+replica of it (ReplicaManager.getMagic): a coordinator then asks Metadata for the leader.
 """
 
 from collections.abc import Iterator

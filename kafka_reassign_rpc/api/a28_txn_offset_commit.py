@@ -1,7 +1,4 @@
-"""TxnOffsetCommit (key 28), versions 0-4: this node coordinates no group, so it stores no offset. Each partition gets
-NOT_COORDINATOR, which sends the producer to FindCoordinator, or INVALID_GROUP_ID without a group, after the checks of
-rights and topics.
-"""
+"""TxnOffsetCommit, see `coordinator_refusals`."""
 
 from kafka_reassign_rpc.api.api_definition import (
     PARTITION_NUMBERS,

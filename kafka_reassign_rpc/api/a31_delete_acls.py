@@ -1,5 +1,5 @@
-"""DeleteAcls (key 31), versions 0-3: delete all ACLs that match filters, as AclApis.handleDeleteAcls and
-AclAuthorizer.deleteAcls. An ACL that matches several filters stands with the first of them.
+"""DeleteAcls, as AclApis.handleDeleteAcls and AclAuthorizer.deleteAcls. An ACL that matches several filters stands with
+the first of them.
 
 Difference: a filter with a code that stands for no value at all is INVALID_REQUEST for the whole request; a broker
 closes the connection.

@@ -1,4 +1,4 @@
-"""ListReassignments (vendor key 32240), version 0: the identities of the moves in flight (KIP-240).
+"""ListReassignments (KIP-240): the identities of the moves in flight.
 
 Null topics ask for all moves. If a partition does not exist, the answer has UNKNOWN_TOPIC_OR_PARTITION and a message
 that names it, and still lists the others. It leaves out a move until its record is durable, since it has no identity.
@@ -45,7 +45,6 @@ def handle(node: Node, request: ListReassignmentsRequest, _ctx: RequestContext) 
 def _unknown(
     asked: Iterable[tuple[str, Sequence[int]]], known: Mapping[str, Collection[int]]
 ) -> Steps[KafkaError | None]:
-    """The error for partitions that do not exist, which names the first of them."""
     first: list[str] = []
     count = 0
     for name, index in ((name, index) for name, indexes in asked for index in indexes):

@@ -1,16 +1,13 @@
-"""DescribeReassignments (vendor key 32241), version 0: moves by their identity (KIP-240).
+"""DescribeReassignments (KIP-240): moves by their identity.
 
 Null topics ask for all moves. The answer leaves out, without an error, what is not the current move of its partition. A
 topic or partition that is named again adds to what is asked for; the order is that of the first mention. The throttles
 are those of topic and broker configs for the leader and for each replica of the target, 2^63-1 bytes/s without one.
+Progress is that of the last sample (see core.reassignment.progress). Topic and partition are tagged fields: the
+proposal leaves both to the client's memory.
 
-Tagged fields name topic and partition (the proposal leaves both to the client's memory), and give progress as of the
-last sample (see core.reassignment.progress), route, reason, and a move of the same partition that waits in the queue.
-The answer to an empty list says why reassignments are disabled (KIP-236), and on request has the figures of the last
-hour and day, the server's version and the state of brokers.
-
-Clients can watch ten thousand moves once a second: a topic's descriptions are cached until one of its partitions, a
-throttle or the sample changes, a single one until its own values change. Topics with such a waiting move are not.
+Clients can watch ten thousand moves once a second, since descriptions are cached: a topic's, unless another move of one
+of its partitions waits, and each by itself.
 """
 
 import struct
@@ -185,7 +182,7 @@ def _known(figure: int | None) -> int:
 
 
 class CacheKey(NamedTuple):
-    """The values of a topic's descriptions: its revision, the number of the last sample, its throttles."""
+    """The values that a topic's descriptions are made from; `samples` is the number of the last sample."""
 
     revision: int
     samples: int
@@ -215,9 +212,7 @@ NOTHING = Described(0, b"")
 
 
 class DescriptionFragments:
-    """A cache of encoded descriptions, of moves and of topics. An entry is valid while the values that it was made from
-    are unchanged.
-    """
+    """Of moves and of topics. An entry is valid while the values that it was made from are unchanged."""
 
     def __init__(self) -> None:
         self._moves: dict[
@@ -226,7 +221,6 @@ class DescriptionFragments:
         self._topics: dict[str, tuple[CacheKey, Described]] = {}
 
     def of_topic(self, topic: str, cache_key: CacheKey) -> Described | None:
-        """The descriptions of all moves of the topic, if they were made from these values."""
         kept = self._topics.get(topic)
         return None if kept is None or kept[0] != cache_key else kept[1]
 
@@ -252,7 +246,7 @@ class DescriptionFragments:
         return entry[3]
 
     def throttles(self, topic: str, now: TopicThrottles) -> TopicThrottles:
-        """The throttles with which the topic's descriptions were made, if they equal `now`; else `now`."""
+        """Those with which the topic's descriptions were made, if they equal `now`; else `now`."""
         known = self._moves.get(topic)
         return known[0] if known is not None and known[0].is_same(now) else now
 

@@ -1,9 +1,8 @@
-"""DescribeReassignmentEvents (vendor key 32242), version 0: the events that this server has recorded.
+"""DescribeReassignmentEvents: the events that this server has recorded.
 
 The answer has at most `MAX_BYTES` of events as JSON, from a number on, and the number to go on with. If the log no
-longer has the wanted event, it begins with the oldest one and names it. Since refusals are deleted before decisions, it
-also names the number from which on none is deleted. Every server answers with its own events and its id; if no events
-are asked for, also with the running servers. POLICY_VIOLATION if the server keeps no event log.
+longer has the wanted event, it begins with the oldest one. Every server answers with its own events and its id; if no
+events are asked for, also with the running servers.
 """
 
 from collections.abc import Sequence

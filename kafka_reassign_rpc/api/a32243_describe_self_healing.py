@@ -1,4 +1,4 @@
-"""DescribeSelfHealing (vendor key 32243), version 0: failed brokers and the state of self-healing (KIP-46)."""
+"""DescribeSelfHealing (KIP-46): failed brokers and the state of self-healing."""
 
 from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext

@@ -1,4 +1,4 @@
-"""HealBroker (vendor key 32244), version 0: move the replicas of a failed broker to other brokers now (KIP-46).
+"""HealBroker (KIP-46): move the replicas of a failed broker to other brokers now.
 
 The repair does not wait for `failure.interval.ms`, but the brakes hold. Its moves join the queue; the answer shows them
 once they are durable. With DryRun nothing is changed. INVALID_REQUEST if the broker is registered or holds no replica,

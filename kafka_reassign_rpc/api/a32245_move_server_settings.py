@@ -1,8 +1,7 @@
-"""MoveServerSettings (vendor key 32245), version 0: move the settings of servers out of the brokers' default configs.
+"""MoveServerSettings out of the brokers' default configs into `/admin/reassignment_settings`, in one transaction.
 
-One transaction writes them into `/admin/reassignment_settings` and takes them out of the defaults. A setting that is
-there already keeps its value, which holds anyway. Every server answers, with INVALID_CONFIG if either znode cannot be
-read, and with an empty answer if there is nothing to move.
+A setting that is there already keeps its value, which holds anyway. Every server answers, with INVALID_CONFIG if either
+znode cannot be read, and with an empty answer if there is nothing to move.
 """
 
 from kafka_reassign_rpc.api.answer_fields import error_alone

@@ -1,4 +1,4 @@
-"""DescribeStatus (vendor key 32246), version 0: a document of the status page, over the Kafka protocol.
+"""DescribeStatus: a document of the status page.
 
 Any server answers `status` and `history`; `moves`, `brokers`, `partitions` and `departure` only the controller. The
 documents are complete, whatever the page shows, since the caller may describe the cluster. INVALID_REQUEST for an

@@ -1,9 +1,9 @@
-"""AlterReassignmentThrottles (vendor key 32247), version 0: another throttle lease for moves, in flight and waiting:
-all moves, those of topics, or those of partitions.
+"""AlterReassignmentThrottles: another throttle lease for moves, in flight and waiting: all moves, or those of topics or
+partitions.
 
 A move keeps its target, id, requester and place in the queue. A move without a lease gets one, and 0 ends each. A lease
-that lifts stricter rates goes on to do so until it ends. The answer counts the moves once their new leases are durable.
-Moves of repairs follow `self.healing.throttle` and are passed over.
+that lifts stricter rates goes on to do so until it ends. The answer comes once the new leases are durable. Moves of
+repairs follow `self.healing.throttle` and are passed over.
 """
 
 from collections.abc import Collection, Sequence

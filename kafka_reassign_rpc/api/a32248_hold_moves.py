@@ -1,8 +1,8 @@
-"""HoldMoves (vendor key 32248), version 0: hold moves of the queue, or release them.
+"""HoldMoves: hold moves of the queue, or release them.
 
 The request means the moves that all its lists name: topics, brokers among the old or new replicas, and reasons. A held
 move keeps its place and does not start before it is released; then it starts only from the replicas from which it led
-when it was held. Moves in flight go on; the answer says how many. It comes once the hold is durable.
+when it was held. The answer comes once the hold is durable.
 """
 
 from collections.abc import Sequence

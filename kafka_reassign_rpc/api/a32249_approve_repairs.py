@@ -1,6 +1,5 @@
-"""ApproveRepairs (vendor key 32249), version 0: let repairs of the named brokers, or all, start that wait for approval
-(`self.healing.approval`). The answer comes once that is durable. POLICY_VIOLATION with the reason if repairs are held
-back: then nothing is approved.
+"""ApproveRepairs: let repairs of the named brokers, or all, start that wait for approval (`self.healing.approval`). The
+answer comes once that is durable. POLICY_VIOLATION with the reason if repairs are held back: then nothing is approved.
 """
 
 from kafka_reassign_rpc.api.answer_fields import error_alone

@@ -1,8 +1,8 @@
-"""DescribeConfigs (key 32), versions 0-4: configs of topics, of this broker, of the cluster.
+"""DescribeConfigs of topics, of this broker, of the cluster.
 
 Null or empty keys ask for all configs. Only settings of servers have documentation here. Only the broker itself answers
-for its own configs; those of a server include its settings. Any node answers for the cluster-wide ones. Broker loggers
-are an empty list, since this is no Java process.
+for its own configs; those of a server include its settings. Broker loggers are an empty list, since this is no Java
+process.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

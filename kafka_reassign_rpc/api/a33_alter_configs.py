@@ -1,7 +1,4 @@
-"""AlterConfigs (key 33), versions 0-2: replace all configs of a resource (the older API). A config that the request
-does not name goes back to its default. Any node changes topics and the cluster default; only the broker itself changes
-its own configs.
-"""
+"""AlterConfigs, the older API. Only the broker itself changes its own configs."""
 
 from collections.abc import Sequence
 

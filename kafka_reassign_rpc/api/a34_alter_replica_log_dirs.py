@@ -1,5 +1,5 @@
-"""AlterReplicaLogDirs (key 34), versions 0-2: move replicas of this node to other log dirs. A replica that this node
-does not hold yet gets REPLICA_NOT_AVAILABLE, and is created in that dir later.
+"""AlterReplicaLogDirs: move replicas of this node to other log dirs. A replica that this node does not hold yet gets
+REPLICA_NOT_AVAILABLE, and is created in that dir later.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,5 +1,4 @@
-"""DescribeLogDirs (key 35), versions 0-4: the log dirs of this node and the replicas in them. A failed dir has its
-error and no replicas.
+"""DescribeLogDirs of this node. A failed dir has its error and no replicas.
 
 Difference: a node without log dirs shows one named `none`: Java's AdminClient takes an answer without any dir for
 CLUSTER_AUTHORIZATION_FAILED.

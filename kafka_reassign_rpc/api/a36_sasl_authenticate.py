@@ -1,6 +1,4 @@
-"""SaslAuthenticate (key 36), versions 0-2, outside of authentication: ILLEGAL_SASL_STATE. The connection stays open, as
-on Kafka's PLAINTEXT listeners, and on SASL listeners for a client that is authenticated already (see `security.sasl`).
-"""
+"""SaslAuthenticate outside of authentication: ILLEGAL_SASL_STATE. The connection stays open, as for SaslHandshake."""
 
 from typing import NoReturn
 

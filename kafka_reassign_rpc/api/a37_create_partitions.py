@@ -1,9 +1,5 @@
-"""CreatePartitions (key 37), versions 0-3: add partitions to topics.
-
-INVALID_REQUEST for a topic that is named twice; REASSIGNMENT_IN_PROGRESS while a partition of the topic moves (as in
-ZooKeeper mode, not in KRaft). The controller makes all other checks. From version 3 a topic beyond the client's
-controller mutation quota gets THROTTLING_QUOTA_EXCEEDED; before, it grows, and the client is asked to wait.
-REQUEST_TIMED_OUT for a topic that grows but not in time, as in CreateTopics: each of its partitions needs a leader.
+"""CreatePartitions. REASSIGNMENT_IN_PROGRESS while a partition of the topic moves (as in ZooKeeper
+mode, not in KRaft).
 """
 
 from collections import Counter
@@ -59,9 +55,7 @@ def handle(node: Node, request: CreatePartitionsRequest, ctx: RequestContext) ->
 def _accepted(
     request: CreatePartitionsRequest, outcomes: dict[str, KafkaError | None], access: Access
 ) -> Steps[dict[str, NewPartitions]]:
-    """The topics that the controller is asked to extend. The errors of those that the caller may not ALTER go into
-    `outcomes`.
-    """
+    """The errors of topics that the caller may not ALTER go into `outcomes`."""
     accepted = {}
     for topic in request.topics:
         if topic.name not in outcomes and not access.may(AclOperation.ALTER, AclResource.TOPIC, topic.name):

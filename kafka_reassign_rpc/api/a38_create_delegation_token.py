@@ -1,7 +1,4 @@
-"""CreateDelegationToken (key 38), versions 0-3: this node makes no delegation tokens. It answers
-DELEGATION_TOKEN_AUTH_DISABLED, as a broker without `delegation.token.secret.key`, and before that
-DELEGATION_TOKEN_REQUEST_NOT_ALLOWED to a client that has not authenticated. Brokers with that key make tokens.
-"""
+"""CreateDelegationToken: always refused, see `delegation_tokens`. Brokers with a secret key make tokens."""
 
 from kafka_reassign_rpc.api.delegation_tokens import token_api
 from kafka_reassign_rpc.protocol.messages import CreateDelegationTokenResponse

@@ -1,4 +1,4 @@
-"""RenewDelegationToken (key 39), versions 0-2: this node makes no delegation tokens (see CreateDelegationToken)."""
+"""RenewDelegationToken: always refused, see `delegation_tokens`."""
 
 from kafka_reassign_rpc.api.delegation_tokens import token_api
 from kafka_reassign_rpc.protocol.messages import RenewDelegationTokenResponse

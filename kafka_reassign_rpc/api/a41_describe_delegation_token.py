@@ -1,4 +1,4 @@
-"""DescribeDelegationToken (key 41), versions 0-3: this node makes no delegation tokens (see CreateDelegationToken)."""
+"""DescribeDelegationToken: always refused, see `delegation_tokens`."""
 
 from kafka_reassign_rpc.api.delegation_tokens import token_api
 from kafka_reassign_rpc.protocol.messages import DescribeDelegationTokenResponse

@@ -1,6 +1,4 @@
-"""DeleteGroups (key 42), versions 0-2: this node coordinates no group. Each group, once, gets NOT_COORDINATOR, which
-sends the client to FindCoordinator, or GROUP_AUTHORIZATION_FAILED.
-"""
+"""DeleteGroups, see `coordinator_refusals`. Each group is answered once."""
 
 from collections.abc import Callable
 

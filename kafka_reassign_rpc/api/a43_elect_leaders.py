@@ -1,4 +1,4 @@
-"""ElectLeaders (key 43), versions 0-2: preferred and unclean elections.
+"""ElectLeaders: preferred and unclean elections.
 
 Null partitions mean all; the answer then leaves out partitions with ELECTION_NOT_NEEDED. On a node that is not the
 controller each named partition gets NOT_CONTROLLER. The answer comes when this node shows the elected leaders, whatever
@@ -71,7 +71,7 @@ def _wanted(asked: Sequence[ElectLeadersRequest.TopicPartitions]) -> Steps[list[
 
 
 def _by_topic(results: Iterable[ItemResult], *, everything: bool) -> Steps[dict[str, list[ItemResult]]]:
-    """If all partitions were asked for, leaves out those that needed no election."""
+    """`everything`: leaves out those that needed no election."""
     topics: dict[str, list[ItemResult]] = {}
     for result in results:
         if not (everything and isinstance(result[2], ElectionNotNeeded)):

@@ -1,6 +1,5 @@
-"""IncrementalAlterConfigs (key 44), versions 0-1: set, delete, append to and subtract from configs (KIP-339). Any node
-changes topics and the cluster default; only the broker itself changes its own configs. A resource that is named twice
-is refused both times. This API does not change broker loggers.
+"""IncrementalAlterConfigs (KIP-339). Only the broker itself changes its own configs; this API does not change broker
+loggers.
 """
 
 from collections.abc import Sequence

@@ -1,20 +1,9 @@
-"""AlterPartitionReassignments (key 45), versions 0-1: start, change and cancel moves (KIP-455, KIP-860).
+"""AlterPartitionReassignments: start, change and cancel moves (KIP-455, KIP-860). docs/apis.md has its tagged fields.
 
 NOT_CONTROLLER stands at the top level, without results; otherwise each requested partition has exactly one result with
-its own error. A partition that is named twice counts once, with its last target, as in Kafka. Null replicas cancel the
-move. A target that the caps on moves in flight do not let start yet is accepted, and queued.
-
-Tagged fields of a partition:
-
-860     the expected current replicas (nullable list of int32), a compare-and-set
-
-Tagged fields of the request:
-
-2361    the throttle lease of the moves in bytes/s (0: none, -1: as it is)
-2364    the lease replaces a stricter rate (INVALID_REQUEST without a lease)
-2362    the reason, in words; INVALID_REQUEST if it is longer than `REASON_LENGTH`
-236     the targets join the queue, even while reassignments are disabled or brokers dead
-2363    with 236: the cap of these moves on the moves in flight of each of their brokers
+its own error. A partition that is named twice counts once, with its last target, as in Kafka. A target that the caps on
+moves in flight do not let start yet is accepted, and queued. With `Queue` targets join the queue even while
+reassignments are disabled or brokers dead.
 
 The results of ten thousand partitions are packed in a few ms, without message objects.
 """
@@ -101,7 +90,7 @@ def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: Request
 
 
 def _wanted(topics: Sequence[_AskedTopic]) -> Steps[dict[str, Targets]]:
-    """The targets of each partition. The last one counts."""
+    """The last target of a partition counts."""
     wanted: dict[str, Targets] = {}
     for topic in topics:
         targets = wanted.setdefault(topic.name, {})
@@ -122,7 +111,7 @@ def _as_asked(wanted: Mapping[str, Targets]) -> Steps[list[tuple[str, list[Targe
 
 
 def _encoded(head: bytes, wanted: Mapping[str, Targets], results: Iterable[ItemResult]) -> Steps[list[bytes]]:
-    """The body of the answer, in pieces: the results by topic, in the order of the request."""
+    """The results by topic, in the order of the request."""
     answers: dict[str, list[bytes]] = {name: [] for name, targets in wanted.items() if targets}
     for name, index, error in results:
         answers[name].append(_result(index, error))
@@ -144,7 +133,7 @@ def _ids(asked: list[int] | None) -> tuple[int, ...] | None:
 
 
 def _result(index: int, error: KafkaError | None) -> bytes:
-    """A ReassignablePartitionResponse. An answer has thousands of them; most differ only in the partition."""
+    """A ReassignablePartitionResponse."""
     if error is None:
         return _TAKEN.pack(index, 0, 0, 0)
     return _REFUSED.pack(index, error.code) + compact_string(error.message) + _NO_TAGS

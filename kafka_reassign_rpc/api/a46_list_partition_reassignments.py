@@ -1,20 +1,10 @@
-"""ListPartitionReassignments (key 46), version 0: the partitions that move (KIP-455).
+"""ListPartitionReassignments (KIP-455): the partitions that move. docs/apis.md has its tagged fields.
 
-Null topics ask for all. An error other than NOT_CONTROLLER names the requested partitions again, without replicas, as
-in Kafka. A partition whose move waits in the queue is listed too, with its current replicas and with the adding and
-removing replicas that the move will have; not while another move of it is in flight, as a client expects one move of a
-partition (DescribeReassignments shows both).
+A partition whose move waits in the queue is listed too, not while another move of it is in flight, as a client expects
+one move of a partition (DescribeReassignments shows both).
 
-Tagged fields of a partition:
-
-240    the identity of its move (KIP-240), once its record is durable
-241    "waiting" if the move waits in the queue
-242    the route of the move, if it is not RPC
-243    its reason
-244    by whom and since when it is held
-
-The encoded bytes of a topic are cached until one of its partitions changes, those of a partition until it changes
-itself: ten thousand partitions take 1 ms if nothing has changed, a few ms if much has.
+Encoded bytes are cached, by topic and by partition: ten thousand partitions take 1 ms if nothing has changed, a few ms
+if much has.
 """
 
 import struct
@@ -112,26 +102,21 @@ def _encoded(parts: Mapping[str, bytes]) -> Encoded:
 
 
 class ListFragments:
-    """A cache of encoded partitions and topics. An entry is valid while the values that it was made from are
-    unchanged.
-    """
+    """An entry is valid while the values that it was made from are unchanged."""
 
     def __init__(self) -> None:
         self._partitions: dict[str, dict[int, tuple[Partition, WaitingMove | None, bytes]]] = {}
         self._topics: dict[str, tuple[int, bytes]] = {}
 
     def of_topic(self, name: str, revision: int) -> bytes | None:
-        """The bytes of all moving partitions of the topic, if this revision of it has been encoded."""
         kept = self._topics.get(name)
         return None if kept is None or kept[0] != revision else kept[1]
 
     def encode(self, name: str, listed: Listed, revision: int | None = None, *, complete: bool = False) -> Steps[bytes]:
-        """An OngoingTopicReassignment.
+        """An OngoingTopicReassignment. Several may be under way at once: each stores only complete entries.
 
         complete   `listed` is all that moves in the topic: entries of its other partitions are dropped
         revision   the topic's revision, if only it decides the answer: no move of the topic waits
-
-        Several may be under way at once: each stores only complete entries.
         """
         known = self._partitions.setdefault(name, {})
         parts = [compact_string(name), uvarint(len(listed) + 1)]
@@ -189,7 +174,7 @@ def encode_partition(index: int, partition: Partition, waiting: WaitingMove | No
 
 
 def _tags(first: bytes, of: MoveRecord | WaitingMove) -> bytes:
-    """The tagged fields: `first` (one or none), then the route and the reason if they are not the default."""
+    """Route and reason only if they are not the default."""
     tags = [first] if first else []
     if of.route != RPC:
         tags.append(_ROUTE + sized(compact_string(of.route)))

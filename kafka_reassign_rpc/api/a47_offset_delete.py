@@ -1,9 +1,8 @@
-"""OffsetDelete (key 47), version 0: this node coordinates no group. The group gets NOT_COORDINATOR, which sends the
-client to FindCoordinator, or INVALID_GROUP_ID; this replaces the errors of topics, as in Kafka.
-"""
+"""OffsetDelete, see `coordinator_refusals`. The group's error replaces those of topics, as in Kafka."""
 
 from typing import NoReturn
 
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import (
     PARTITION_NUMBERS,
     Acl,
@@ -13,7 +12,7 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     RequestContext,
 )
-from kafka_reassign_rpc.api.coordinator_refusals import check_group, group_error, whole
+from kafka_reassign_rpc.api.coordinator_refusals import check_group, group_error
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.protocol.messages import OffsetDeleteRequest, OffsetDeleteResponse
 
@@ -31,6 +30,6 @@ API = Api(
     group=ApiGroup.CLIENT,
     acl=(Acl(AclOperation.DELETE, AclResource.GROUP),),
     handle=handle,
-    fail=whole(OffsetDeleteResponse),
+    fail=error_alone(OffsetDeleteResponse),
     max_elements=PARTITION_NUMBERS,
 )

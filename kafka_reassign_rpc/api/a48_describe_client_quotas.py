@@ -1,6 +1,5 @@
-"""DescribeClientQuotas (key 48), versions 0-1: the quotas of users, clients and IPs (KIP-546), as
-ZkAdminManager.describeClientQuotas. A quota in ZooKeeper that is no number is left out. CLUSTER_AUTHORIZATION_FAILED if
-the brokers have an authorizer.
+"""DescribeClientQuotas (KIP-546), as ZkAdminManager.describeClientQuotas. A quota in ZooKeeper that is no number is
+left out.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,4 @@
-"""AlterClientQuotas (key 49), versions 0-1: set and remove quotas of users, clients and IPs (KIP-546), as
-ZkAdminManager.alterClientQuotas, which any broker carries out. CLUSTER_AUTHORIZATION_FAILED if the brokers have an
-authorizer.
+"""AlterClientQuotas (KIP-546), as ZkAdminManager.alterClientQuotas, which any broker carries out.
 
 Difference: an entity that is named twice is refused both times; Kafka changes it twice and gives one result. An IP is
 an IPv4 address: no name is resolved.

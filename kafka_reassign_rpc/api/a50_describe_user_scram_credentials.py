@@ -1,7 +1,4 @@
-"""DescribeUserScramCredentials (key 50), version 0: mechanisms and iterations of users' SCRAM credentials (KIP-554), as
-ZkAdminManager.describeUserScramCredentials. A user whose credential cannot be read gets UNKNOWN_SERVER_ERROR.
-CLUSTER_AUTHORIZATION_FAILED if the brokers have an authorizer.
-"""
+"""DescribeUserScramCredentials (KIP-554), as ZkAdminManager.describeUserScramCredentials."""
 
 from collections.abc import Mapping
 

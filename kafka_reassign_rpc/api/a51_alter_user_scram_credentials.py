@@ -1,6 +1,5 @@
-"""AlterUserScramCredentials (key 51), version 0: set and delete SCRAM credentials of users (KIP-554), as
-ZkAdminManager.alterUserScramCredentials: either all credentials of a user change or none. Only the controller does it.
-CLUSTER_AUTHORIZATION_FAILED if the brokers have an authorizer.
+"""AlterUserScramCredentials (KIP-554), as ZkAdminManager.alterUserScramCredentials: either all credentials of a user
+change or none.
 """
 
 from collections.abc import Sequence

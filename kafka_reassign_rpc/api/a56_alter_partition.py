@@ -1,5 +1,5 @@
-"""AlterPartition (key 56), versions 0-3: a leader asks for new ISRs. Each partition gets its state after the change, or
-an error from which the leader knows what to do next.
+"""AlterPartition: a leader asks for new ISRs. Each partition gets its state after the change, or an error from which
+the leader knows what to do next.
 """
 
 from collections.abc import Sequence
@@ -96,7 +96,7 @@ def _change(topic: _Changed, partition: _Changed.PartitionData, version: int) ->
 
 
 def _partition(version: int, index: int, outcome: Partition | KafkaError) -> tuple[object, ...]:
-    """The fields of a PartitionData in order: much cheaper than an object for each."""
+    """In order: much cheaper than an object for each."""
     if isinstance(outcome, KafkaError):
         fields: tuple[object, ...] = (index, outcome.code, 0, 0, ())
         recovery, epoch = 0, 0

@@ -1,6 +1,5 @@
-"""UpdateFeatures (key 57), versions 0-1: finalize features of the cluster (KIP-584), which `kafka-features.sh` sends.
-In ZooKeeper mode no broker supports a feature and none is finalized, so each update is refused with the text of Kafka's
-controller (KafkaController.validateFeatureUpdate).
+"""UpdateFeatures (KIP-584), which `kafka-features.sh` sends. In ZooKeeper mode no broker supports a feature and none is
+finalized, so each update is refused with the text of Kafka's controller (KafkaController.validateFeatureUpdate).
 """
 
 from kafka_reassign_rpc.api.answer_fields import error_alone

@@ -1,12 +1,9 @@
-"""Envelope (key 58), version 0: a broker forwards what a client has asked it (KIP-590).
+"""Envelope (KIP-590): a broker from 3.4 on that was restarted for the migration to KRaft forwards, with the client's
+principal and address, what clients send to the controller, and the topics that it creates for them.
 
-This is how a broker from 3.4 on that was restarted for the migration to KRaft forwards, with the client's principal and
-address, what clients send to the controller, and the topics that it creates for them. The request in the envelope is
-carried out with the client's rights. Only a broker may send one: on another listener the connection closes, and
-without CLUSTER_ACTION, or from a server that is not the controller, the envelope has the error. It also has
-PRINCIPAL_DESERIALIZATION_FAILURE; INVALID_REQUEST for the client's address, and for APIs that brokers do not forward,
-such as another envelope; UNSUPPORTED_VERSION for a request that cannot be decoded, and for vendor APIs, which no
-broker can read.
+The request in the envelope is carried out with the client's rights. Only a broker may send one: on another listener the
+connection closes. UNSUPPORTED_VERSION for a request that cannot be decoded, and for vendor APIs, which no broker can
+read.
 
 Difference: Kafka takes envelopes only if the controller's own broker migrates; here always, since a broker may forward
 before it has said that it migrates. Source: KafkaApis.handleEnvelope, EnvelopeUtils, RequestChannel.buildResponseSend;
@@ -117,7 +114,7 @@ def _host(request: EnvelopeRequest) -> str:
 
 
 def _envelope(header: RequestHeader, reply: Body) -> list[bytes]:
-    """The body of the answer, in pieces: the header and the body of the answer to the client, and no error."""
+    """The header and the body of the answer to the client, and no error, in pieces."""
     key, version, correlation_id = header.api_key, header.api_version, header.correlation_id
     if isinstance(reply, bytes | list):
         pieces = [reply] if isinstance(reply, bytes) else reply

@@ -1,6 +1,4 @@
-"""DescribeCluster (key 60), versions 0-2: cluster id, controller, brokers. Endpoint type 2 (KRaft controllers) gets
-MISMATCHED_ENDPOINT_TYPE, any other but 1 (brokers) UNSUPPORTED_ENDPOINT_TYPE. ZooKeeper mode has no fenced brokers.
-"""
+"""DescribeCluster: cluster id, controller, brokers. ZooKeeper mode has no fenced brokers."""
 
 from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext

@@ -1,6 +1,5 @@
-"""DescribeProducers (key 61), version 0: this node has no records. Each partition gets NOT_LEADER_OR_FOLLOWER, which
-sends the client back to Metadata, after INVALID_TOPIC_EXCEPTION for a name that no topic can have, and the checks of
-rights and topics.
+"""DescribeProducers, see `partition_refusals`. The first error is INVALID_TOPIC_EXCEPTION, for a name that no topic can
+have.
 """
 
 from typing import Any

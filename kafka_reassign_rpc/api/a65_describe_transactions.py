@@ -1,6 +1,4 @@
-"""DescribeTransactions (key 65), version 0: this node coordinates no transaction. Each transactional id gets
-NOT_COORDINATOR, which sends the client to FindCoordinator, or TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
-"""
+"""DescribeTransactions, see `coordinator_refusals`."""
 
 from collections.abc import Callable
 

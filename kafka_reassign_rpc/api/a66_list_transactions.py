@@ -1,6 +1,4 @@
-"""ListTransactions (key 66), versions 0-1: this node coordinates no transaction. The list is empty: clients ask every
-node and merge the answers. Filters that name no state of transactions are reported, each once.
-"""
+"""ListTransactions: the list is empty. Clients ask every node and merge the answers."""
 
 from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext

@@ -1,6 +1,4 @@
-"""AllocateProducerIds (key 67), version 0: a broker asks for a block of producer ids, which is durable before it gets
-it.
-"""
+"""AllocateProducerIds: a broker asks for a block of producer ids, which is durable before it gets it."""
 
 from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext

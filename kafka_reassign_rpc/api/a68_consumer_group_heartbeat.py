@@ -1,11 +1,11 @@
-"""ConsumerGroupHeartbeat (key 68), version 0: UNSUPPORTED_VERSION, as from every broker in ZooKeeper mode, since groups
-of KIP-848 need KRaft.
+"""ConsumerGroupHeartbeat: UNSUPPORTED_VERSION, as from every broker in ZooKeeper mode, since groups of KIP-848 need
+KRaft.
 """
 
 from typing import NoReturn
 
+from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.coordinator_refusals import whole
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import UnsupportedVersion
 from kafka_reassign_rpc.protocol.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -23,5 +23,5 @@ API = Api(
     group=ApiGroup.CLIENT,
     acl=(),
     handle=handle,
-    fail=whole(ConsumerGroupHeartbeatResponse),
+    fail=error_alone(ConsumerGroupHeartbeatResponse, error_message=None),
 )

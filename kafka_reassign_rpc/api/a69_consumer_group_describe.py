@@ -1,6 +1,4 @@
-"""ConsumerGroupDescribe (key 69), version 0: UNSUPPORTED_VERSION for each group, as from every broker in ZooKeeper
-mode, since groups of KIP-848 need KRaft.
-"""
+"""ConsumerGroupDescribe: UNSUPPORTED_VERSION for each group, as for ConsumerGroupHeartbeat."""
 
 from typing import NoReturn
 

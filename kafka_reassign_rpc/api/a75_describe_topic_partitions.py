@@ -1,9 +1,8 @@
-"""DescribeTopicPartitions (key 75), version 0: topics and partitions, page by page (KIP-966).
+"""DescribeTopicPartitions (KIP-966): topics in the order of their names, page by page.
 
-Topics come in order of their names. The answer ends after `response_partition_limit` partitions (1 to 2,000) with a
-cursor to go on from. A cursor skips the topics before its own. An unknown topic gets UNKNOWN_TOPIC_OR_PARTITION if the
-request names it, and is left out if only the cursor does. Eligible leader replicas belong to KRaft: the lists are
-empty. The schema also allows null, but the 3.9 Java client fails on it.
+An unknown topic gets UNKNOWN_TOPIC_OR_PARTITION if the request names it, and is left out if only the cursor does.
+Eligible leader replicas belong to KRaft: the lists are empty. The schema also allows null, but the 3.9 Java client
+fails on it.
 
 It is not advertised, since ZooKeeper-mode brokers do not have this API: stock tools that see it print other columns
 (`Elr:` instead of `Elr: N/A`). Source: DescribeTopicPartitionsRequestHandler and KRaftMetadataCache of Kafka 3.9.

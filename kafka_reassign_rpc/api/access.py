@@ -1,6 +1,5 @@
-"""What the caller of a request may do. The dispatcher makes an `Access` for each request, and asks it what every
-request of an API needs on the cluster (`Acl.only_for` is empty). A handler asks about the topics, groups and other
-resources that a request names, and knows no authorizer.
+"""What the caller of a request may do. The dispatcher asks what every request of an API needs on the cluster
+(`Acl.only_for` is empty); a handler asks about the resources that a request names, and knows no authorizer.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,11 +18,9 @@ Denied = tuple[AclOperation, ResourceType, str]
 
 
 class Access:
-    """What a principal may do from a host.
-
-    authorizer  None allows everything
+    """authorizer  None allows everything
     why_denied  what a refusal on the cluster says besides, or ""
-    unlimited   whether everything is allowed, so that nobody need ask for each of many resources
+    unlimited   everything is allowed, so that nobody need ask for each of many resources
     denied      the first refusals that the caller learns of
     refusals    how many they are in all
     """
@@ -63,9 +60,8 @@ class Access:
         return False
 
     def check_cluster(self, operation: AclOperation, request: str = "") -> None:
-        """Raises ClusterAuthorizationFailed if the caller may not do this to the cluster.
-
-        `request` is the name of its API, if Kafka's text names the request (AuthHelper.authorizeClusterOperation).
+        """Raises ClusterAuthorizationFailed. `request` is the name of its API, if Kafka's text names the request
+        (AuthHelper.authorizeClusterOperation).
         """
         authorizer = self._authorizer
         if authorizer is None or authorizer.authorize(
@@ -88,7 +84,7 @@ class Access:
         return self._authorizer.authorized_operations(self._principal, self._host, resource_type, name)
 
     def cluster_operations(self) -> frozenset[AclOperation]:
-        """All that the caller may do to the cluster; nothing if he may not describe it (AuthHelper, KafkaApis)."""
+        """None if the caller may not describe the cluster (AuthHelper, KafkaApis)."""
         if not self.may_on_cluster(AclOperation.DESCRIBE):
             return frozenset()
         return self.operations(ResourceType.CLUSTER, CLUSTER_NAME)

@@ -18,12 +18,12 @@ ZERO_UUID = UUID(int=0)
 _UNTOLD = (ClusterAuthorizationFailed, RequestTimedOut, ThrottlingQuotaExceeded, TopicAuthorizationFailed)
 
 
-def error_alone(response: type[Any]) -> ErrorAnswer:
-    """Answers of this class that hold an error, and the defaults of their schema."""
+def error_alone(response: type[Any], **fields: Any) -> ErrorAnswer:
+    """Answers that hold an error, these fields, and the defaults of their schema."""
 
     def fail(_request: object, version: int, error: KafkaError) -> Any:
         text = {"error_message": error.message} if "error_message" in response.fields else {}
-        return response(version=version, throttle_time_ms=0, error_code=error.code, **text)
+        return response(version=version, error_code=error.code, **(text | fields))
 
     return fail
 
@@ -33,8 +33,8 @@ def code_of(error: KafkaError | None) -> int:
 
 
 def message_of(error: KafkaError | None) -> str | None:
-    """None if there is no error, or it says no more than the code of one of `_UNTOLD` (Kafka's `new ApiError(error,
-    null)`, and ApiError.fromThrowable).
+    """None also if the error says no more than the code of one of `_UNTOLD` (Kafka's `new ApiError(error, null)`, and
+    ApiError.fromThrowable).
     """
     if error is None or (isinstance(error, _UNTOLD) and error.message == error.default_message):
         return None

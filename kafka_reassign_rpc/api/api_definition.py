@@ -1,4 +1,4 @@
-"""`Api`: how a handler module declares the API key that it serves. `api.registry` collects these declarations."""
+"""`Api`: how a handler module declares the API key that it serves."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -18,8 +18,8 @@ from kafka_reassign_rpc.support.turns import Work
 
 
 class Peer(NamedTuple):
-    """The client at the other end of a connection, the listener that it came in by, and who it is. `mechanism` is the
-    SASL mechanism with which it authenticated, or "".
+    """The client at the other end of a connection. `mechanism` is the SASL mechanism with which it authenticated, or
+    "".
     """
 
     host: str
@@ -29,7 +29,7 @@ class Peer(NamedTuple):
 
 
 class RequestContext(msgspec.Struct, frozen=True, gc=False):
-    """The header of a request, the client and listener that it came from (see `Peer`), and what that client may do."""
+    """The header of a request, the client that it came from (see `Peer`), and what that client may do."""
 
     api_key: int
     api_version: int
@@ -45,7 +45,6 @@ class RequestContext(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def requester(self) -> Requester:
-        """Who asks, for events."""
         return requesters.client(self.principal, self.client_id, self.client_host, self.listener, self.mechanism)
 
 
@@ -55,9 +54,7 @@ cannot be decoded, NotController."""
 
 
 class Encoded(msgspec.Struct, frozen=True, gc=False):
-    """An answer whose body the handler has encoded itself (everything after the response header): its bytes, or their
-    pieces.
-    """
+    """An answer whose body (everything after the response header) the handler has encoded itself, or its pieces."""
 
     body: bytes | list[bytes]
 
@@ -95,11 +92,11 @@ AclResource = acl_binding.ResourceType
 
 
 class Acl(NamedTuple):
-    """A permission that a request needs: `operation` on the cluster, or on each topic, group or transactional id that
-    the request names. The dispatcher asks for those on the cluster that every request needs, the handler for others.
+    """`operation` on the cluster, or on each topic, group or transactional id that the request names. The dispatcher
+    asks for those on the cluster that every request needs, the handler for others.
 
     only_for        for which requests or fields, if not for all
-    names_request   whether the error's text names the request (AuthHelper.authorizeClusterOperation)
+    names_request   the error's text names the request (AuthHelper.authorizeClusterOperation)
     """
 
     operation: AclOperation
@@ -109,16 +106,12 @@ class Acl(NamedTuple):
 
 
 class Api(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """One API key as nodes serve it.
-
-    key, name       as in Kafka's ApiKeys; the module that declares it is called `a<key>_<name>`
-    min_version     lowest and highest version served: a part of `protocol.versions.SUPPORTED`
-    max_version
+    """key, name       as in Kafka's ApiKeys; the module that declares it is called `a<key>_<name>`
     acl             the permissions that its requests need, as in Kafka
     fail            makes the answer when `handle` has raised a KafkaError
-    max_elements    the most array elements of a request, at all depths together (`protocol.bounded_decoder` says how it
-                    counts): more than honest clients send. A request with more is not decoded. The answer is
-                    INVALID_REQUEST if the version has an error for the whole request; else the connection closes
+    max_elements    the most array elements of a request, as `protocol.bounded_decoder` counts them: more than honest
+                    clients send. One with more is not decoded. The answer is INVALID_REQUEST if the version has an
+                    error for the whole request; else the connection closes
     advertised      False: served, but not shown in ApiVersions
     to_controller   clients send it to the controller alone (ControllerNodeProvider of Java's KafkaAdminClient): the
                     versions of brokers do not matter

@@ -1,8 +1,8 @@
-"""What brokers must say before something is done for clients: their policies (KIP-108, KIP-133), which are Java classes
-that check what clients want to create or to change, and whether they migrate to KRaft.
+"""What brokers must say before something is done for clients: their policies (KIP-108, KIP-133), and whether they
+migrate to KRaft.
 
-This product cannot run the classes. A node whose configuration names a policy refuses what the policy would have to
-check: POLICY_VIOLATION. Source: ZkAdminManager.validateTopicCreatePolicy (CreateTopics; not CreatePartitions) and
+Policies are Java classes, which this product cannot run: a node whose configuration names one refuses what it would
+have to check. Source: ZkAdminManager.validateTopicCreatePolicy (CreateTopics; not CreatePartitions) and
 validateConfigPolicy (configs of topics and of brokers).
 """
 
@@ -14,14 +14,12 @@ from kafka_reassign_rpc.core.kafka_errors import PolicyViolation, RequestTimedOu
 
 
 def check_create_topic(node: Node) -> None:
-    """Raises PolicyViolation if a policy would have to check a new topic."""
+    """Raises PolicyViolation."""
     _check(node, CREATE_TOPIC_POLICY, "new topics")
 
 
 async def check_alter_config(node: Node) -> None:
-    """Raises PolicyViolation if a policy would have to check a change of configs, and RequestTimedOut if the brokers
-    refuse to say.
-    """
+    """Raises PolicyViolation, and RequestTimedOut if the brokers refuse to say."""
     check_known(await node.unknown_settings([ALTER_CONFIG_POLICY]))
     _check(node, ALTER_CONFIG_POLICY, "changes of configs")
 

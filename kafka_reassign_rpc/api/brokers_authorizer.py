@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, Kaf
 
 
 def check_no_authorizer(node: Node) -> None:
-    """Raises ClusterAuthorizationFailed if only the brokers have an authorizer, and while that is unknown."""
+    """Raises ClusterAuthorizationFailed."""
     if node.acls is not None:
         return
     authorizer = node.authorizer()
@@ -25,9 +25,7 @@ def check_no_authorizer(node: Node) -> None:
 
 
 def acls_of(node: Node, text: str) -> AclPort:
-    """Without an authorizer it raises the error of every request about ACLs: as a broker without one (`text`), unless
-    the brokers have one.
-    """
+    """Without an authorizer it raises SecurityDisabled as a broker does (`text`), unless the brokers have one."""
     if node.acls is not None:
         return node.acls
     authorizer = node.authorizer()

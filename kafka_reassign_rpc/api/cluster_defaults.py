@@ -32,9 +32,7 @@ class _Changed(Exception):
 async def alter_cluster_defaults(
     node: Node, change: ConfigChange, named: Collection[str], by: Requester, *, validate_only: bool
 ) -> None:
-    """Changes the cluster-wide configs, of which the request names `named`; with `validate_only` only checks the
-    change. Raises KafkaError.
-    """
+    """`named`: the configs that the request names. Raises KafkaError."""
     for _ in range(RACES):
         standing = dict(await node.configs.read(BROKERS, DEFAULT))
         wanted, asked = wanted_defaults(standing, change, named)
@@ -74,7 +72,7 @@ def wanted_defaults(
 
 
 def _check_settings(wanted: Mapping[str, str], standing: Mapping[str, str], own_id: int) -> None:
-    """The defaults get no setting of servers, nor what looks like one. Raises InvalidRequest."""
+    """The defaults get no setting of servers, nor what looks like one."""
     try:
         refuse_mistyped(wanted.keys() - standing.keys())
         refuse_in_defaults(wanted, standing, own_id)

@@ -1,4 +1,4 @@
-"""Changing configs: what AlterConfigs and IncrementalAlterConfigs have in common. Checks and messages follow
+"""What AlterConfigs and IncrementalAlterConfigs have in common. Checks and messages follow
 ConfigAdminManager.preprocess and ZkAdminManager of Kafka 3.9 in ZooKeeper mode: INVALID_REQUEST for a value that its
 definition refuses, INVALID_CONFIG for an unknown topic config. The functions before `apply_change` are pure.
 """
@@ -86,7 +86,7 @@ class ConfigResource(NamedTuple):
 
 
 def duplicates(resources: Sequence[ConfigResource]) -> Steps[set[ConfigResource]]:
-    """The resources that a request names more than once, of which none is changed."""
+    """None of these is changed."""
     once: set[ConfigResource] = set()
     twice: set[ConfigResource] = set()
     for resource in resources:
@@ -105,7 +105,7 @@ def check_ops(ops: Sequence[AlterConfigOp]) -> None:
 
 
 def check_broker_name(node_id: int, name: str) -> None:
-    """Only the broker itself answers for its configs; raises InvalidRequest for any other name."""
+    """Only the broker itself answers for its configs; raises InvalidRequest."""
     try:
         number = int(name)
     except ValueError:
@@ -117,7 +117,7 @@ def check_broker_name(node_id: int, name: str) -> None:
 
 
 def incremental(ops: Sequence[AlterConfigOp], definitions: Mapping[str, ConfigDefinition]) -> ConfigChange:
-    """The change that a list of operations makes (ConfigAdminManager.prepareIncrementalConfigs)."""
+    """ConfigAdminManager.prepareIncrementalConfigs."""
 
     def change(current: Mapping[str, str]) -> dict[str, str]:
         wanted = dict(current)
@@ -129,7 +129,7 @@ def incremental(ops: Sequence[AlterConfigOp], definitions: Mapping[str, ConfigDe
 
 
 def replacing(configs: Mapping[str, str]) -> ConfigChange:
-    """The change that AlterConfigs makes: configs that it does not name are deleted."""
+    """Configs that AlterConfigs does not name are deleted."""
     return lambda _current: dict(configs)
 
 
@@ -161,9 +161,7 @@ def _items(text: str) -> list[str]:
 
 
 def config_denial(resource: ConfigResource, operation: AclOperation, access: Access) -> KafkaError | None:
-    """The error of a resource to whose configs the caller may not do this; None if he may, and for a type of resources
-    that has no configs here.
-    """
+    """None also for a type of resources that has no configs here."""
     if resource.type == ConfigResourceType.TOPIC:
         may = access.may(operation, AclResource.TOPIC, resource.name)
         return None if may else TopicAuthorizationFailed()
@@ -175,7 +173,6 @@ def config_denial(resource: ConfigResource, operation: AclOperation, access: Acc
 class WantedConfigs(NamedTuple):
     """What a request wants of one resource.
 
-    change     makes it from the resource's configs
     named      the configs that the request names
     replaces   the request repeats what must stay (AlterConfigs); otherwise what it does not name stays
                (IncrementalAlterConfigs)
@@ -191,9 +188,8 @@ class WantedConfigs(NamedTuple):
 
 
 def cordon_of_broker(broker: str, wanted: WantedConfigs) -> WantedConfigs:
-    """Kafka's `cordoned.log.dirs` of a broker, as a change of the setting that all servers share.
-
-    Kafka's rules for the value: `*` is all log dirs, an empty one is none. Raises InvalidRequest.
+    """Kafka's `cordoned.log.dirs` of a broker, as a change of the setting that all servers share. As in Kafka, `*` is
+    all log dirs, an empty value is none. Raises InvalidRequest.
     """
     number = parse_brokers(broker)
     if number is None or len(number) != 1:
@@ -223,7 +219,7 @@ async def apply_change(
     *,
     validate_only: bool,
 ) -> None:
-    """Changes a resource's configs; with `validate_only` only checks the change. Raises KafkaError."""
+    """Raises KafkaError."""
     if resource.type == ConfigResourceType.TOPIC:
         if not resource.name:
             raise InvalidRequest("Default topic resources are not allowed.")
@@ -286,9 +282,7 @@ def definitions_for(resource: ConfigResource) -> Mapping[str, ConfigDefinition]:
 
 
 def as_kafka_error(error: Exception, resource: object) -> KafkaError:
-    """The error of one resource. An exception that is not a KafkaError is a defect or ZooKeeper's: it is logged, and
-    the other resources go on.
-    """
+    """An exception that is not a KafkaError is a defect or ZooKeeper's: it is logged, and the other resources go on."""
     if isinstance(error, KafkaError):
         return error.as_answer()
     log.error(
@@ -329,8 +323,7 @@ def alter_resources(
     wanted: Callable[[ConfigResource, Sequence[Config_co]], WantedConfigs],
     ctx: RequestContext,
 ) -> Work[Answer]:
-    """Answers `request` with a `response`: one result per resource. A resource that is named twice is refused both
-    times.
+    """One result per resource. A resource that is named twice is refused both times.
 
     `wanted` makes the change from a resource's configs, or raises KafkaError. As in Kafka, a change of a broker's
     configs is checked before the caller's right to it.
@@ -371,7 +364,6 @@ def _resources(request: AlterRequest[Config_co]) -> Steps[list[ConfigResource]]:
 
 
 def refuse_all(request: AlterRequest[object], response: type[Response], version: int, error: KafkaError) -> Handled:
-    """The answer in which every resource has failed with `error`."""
     resources = yield from _resources(request)
     return (yield from _answer(response, version, resources, [error] * len(resources)))
 

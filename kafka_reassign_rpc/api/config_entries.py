@@ -1,6 +1,6 @@
-"""Configs as DescribeConfigs and CreateTopics show them: the effective value, its source and its synonyms. The rules
-are those of Kafka 3.9's ConfigHelper, the strongest first: the topic's own value, the dynamic configs of this broker,
-the dynamic defaults of the cluster, the static configuration of this broker, the default.
+"""Configs as DescribeConfigs and CreateTopics show them: the effective value, its source and its synonyms, by the rules
+of Kafka 3.9's ConfigHelper, the strongest first: the topic's own value, the dynamic configs of this broker, the dynamic
+defaults of the cluster, the static configuration of this broker, the default.
 """
 
 from collections.abc import Collection, Iterable
@@ -60,9 +60,7 @@ class ConfigEntry(NamedTuple):
 
 
 def topic_entries(configs: Configs, layers: ConfigLayers, keys: Collection[str] | None = None) -> list[ConfigEntry]:
-    """All of a topic's configs, or those in `keys`. `configs` are those that the topic sets itself; `layers` are a
-    broker's.
-    """
+    """`configs` are those that the topic sets itself; `layers` are a broker's."""
     broker = layers.effective()
     names = sorted(TOPIC_CONFIGS.keys() | configs.keys())
     return [_topic_entry(name, configs, broker, layers) for name in names if keys is None or name in keys]
@@ -126,7 +124,7 @@ def setting_entries(layers: ConfigLayers, keys: Collection[str] | None = None) -
 
 
 def cluster_entries(defaults: Configs, keys: Collection[str] | None = None) -> list[ConfigEntry]:
-    """The dynamic configs of the whole cluster that are set, without defaults."""
+    """Those that are set, without defaults."""
     return [
         _broker_entry(
             name,
@@ -160,9 +158,7 @@ def _value(definition: ConfigDefinition | None, text: str | None) -> str | None:
 
 
 def _synonyms(name: str, own: Configs, defaults: Configs, static: Configs) -> tuple[Synonym, ...]:
-    """The places where a broker config is set, the strongest first, beginning with the first place that has this very
-    name.
-    """
+    """The places where a broker config is set, from the first that has this very name on."""
     names = broker_synonyms(name)
     definition = broker_definition(name)
     sensitive = definition is None or definition.sensitive

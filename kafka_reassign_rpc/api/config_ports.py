@@ -1,4 +1,4 @@
-"""The ports through which handlers read and change configs, settings, quotas and ACLs, as `ports` has the others."""
+"""The ports of configs, settings, quotas and ACLs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -22,7 +22,7 @@ ConfigChange = Callable[[Mapping[str, str]], Mapping[str, str]]
 
 
 class DefaultsChange(msgspec.Struct, frozen=True):
-    """The cluster-wide broker configs (BROKER "") before and after a change, without what brokers leave out of them."""
+    """The cluster-wide broker configs (BROKER "") without what brokers leave out of them."""
 
     before: Mapping[str, str]
     after: Mapping[str, str]
@@ -35,21 +35,21 @@ class DefaultsChange(msgspec.Struct, frozen=True):
 
 
 class ConfigPort(Protocol):
-    """Dynamic configs of topics and brokers, as `/config/<entity type>/<name>` holds them. `core.state.config_entities`
-    has the entity types and the name of the cluster-wide configs.
+    """Dynamic configs of topics and brokers, as `/config/<entity type>/<name>` holds them (names:
+    `core.state.config_entities`).
     """
 
     async def get(self, entity_type: str, name: str) -> Mapping[str, str]:
-        """The configs of the entity that hold; empty if it sets none. Raises InvalidConfig if those of a topic cannot
-        be read. A broker without readable configs has none.
+        """Those that hold. Raises InvalidConfig if those of a topic cannot be read. A broker without readable configs
+        has none.
         """
 
     async def read(self, entity_type: str, name: str) -> Mapping[str, str]:
-        """The same, to judge a change of them. Raises InvalidConfig if they cannot be read."""
+        """To judge a change of them. Raises InvalidConfig if they cannot be read."""
 
     async def alter(self, entity_type: str, name: str, change: ConfigChange, by: Requester) -> None:
-        """Reads, changes, writes (compare-and-set) and announces the change; writes nothing if nothing changes. Passes
-        on what `change` raises. Raises InvalidConfig if the configs cannot be read: they are not overwritten.
+        """Writes with compare-and-set, and announces the change; writes nothing if nothing changes. Passes on what
+        `change` raises. Raises InvalidConfig if the configs cannot be read: they are not overwritten.
         """
 
 
@@ -57,38 +57,32 @@ class SettingsPort(Protocol):
     """The settings that the servers of this product share. `ConfigPort` has them among the configs of the own node."""
 
     async def move(self, by: Requester) -> MovedSettings:
-        """Moves settings from the brokers' defaults to where they belong. Raises InvalidConfig if either cannot be
-        read, BrokerNotAvailable while ZooKeeper does not answer.
+        """From the brokers' defaults. Raises InvalidConfig if either cannot be read, BrokerNotAvailable while ZooKeeper
+        does not answer.
         """
 
 
 class QuotaPort(Protocol):
-    """Configs of users, clients and IPs: quotas and SCRAM credentials."""
+    """Configs of users, clients and IPs: quotas and SCRAM credentials. `alter` is as in `ConfigPort`."""
 
-    async def get(self, entity: QuotaEntity) -> Mapping[str, str]:
-        """Empty if the entity sets none."""
+    async def get(self, entity: QuotaEntity) -> Mapping[str, str]: ...
 
     async def get_all(
         self, shape: tuple[str, ...], exact: Mapping[str, str | None]
     ) -> Mapping[QuotaEntity, Mapping[str, str]]:
-        """The configs of the entities with these types, and with the names that `exact` gives for some of the types."""
+        """Of the entities with these types, and with the names that `exact` gives for some of the types."""
 
-    async def alter(self, entity: QuotaEntity, change: ConfigChange, by: Requester) -> None:
-        """Reads, changes, writes (compare-and-set) and announces the change. Passes on what `change` raises."""
+    async def alter(self, entity: QuotaEntity, change: ConfigChange, by: Requester) -> None: ...
 
 
 class AclPort(Protocol):
-    """The ACLs of the cluster. The methods raise BrokerNotAvailable while ZooKeeper does not answer, or before all ACLs
-    are loaded.
-    """
+    """The methods raise BrokerNotAvailable while ZooKeeper does not answer, or before all ACLs are loaded."""
 
     async def find(self, wanted: AclBindingFilter) -> Mapping[ResourcePattern, Sequence[AccessControlEntry]]:
-        """Returns the ACLs that match, by pattern."""
+        """By pattern."""
 
     async def create(self, acls: Sequence[AclBinding], ctx: RequestContext) -> Sequence[KafkaError | None]:
         """Returns the outcome of each."""
 
     async def delete(self, filters: Sequence[AclBindingFilter], ctx: RequestContext) -> Sequence[Sequence[DeletedAcl]]:
-        """Deletes all ACLs that match, each under the first filter that it matches. With an error the ACL still
-        stands.
-        """
+        """Each ACL under the first filter that it matches. With an error it still stands."""

@@ -1,12 +1,12 @@
-"""Requests to the coordinator of a group or of a transaction, on a node that coordinates none. The errors come in the
-order of KafkaApis, GroupCoordinator and TransactionCoordinator: what the caller may not do, ids that nobody has, then
+"""Requests to the coordinator of a group or of a transaction, on a node that coordinates none. The order of errors is
+that of KafkaApis, GroupCoordinator and TransactionCoordinator: what the caller may not do, ids that nobody has, then
 NOT_COORDINATOR, which sends clients to FindCoordinator.
 """
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from kafka_reassign_rpc.api.access import Access
-from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, ErrorAnswer
+from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource
 from kafka_reassign_rpc.core.kafka_errors import (
     GroupAuthorizationFailed,
     InvalidGroupId,
@@ -15,7 +15,6 @@ from kafka_reassign_rpc.core.kafka_errors import (
     NotCoordinator,
     TransactionalIdAuthorizationFailed,
 )
-from kafka_reassign_rpc.protocol.messages import ApiMessage
 
 
 def check_group(access: Access, operation: AclOperation, group: str) -> None:
@@ -34,21 +33,9 @@ def group_error(group: str) -> KafkaError:
 
 
 def transaction_error(transactional_id: str) -> KafkaError:
-    """TransactionCoordinator's error."""
     return NotCoordinator() if transactional_id else InvalidRequest()
 
 
 def refuse_member(access: Access, group: str) -> NoReturn:
-    """Raises why this node does not do what members of a group ask."""
     check_group(access, AclOperation.READ, group)
     raise group_error(group)
-
-
-def whole(answer: Any) -> ErrorAnswer:
-    """Makes answers that hold only an error."""
-
-    def fail(_request: ApiMessage, version: int, error: KafkaError) -> ApiMessage:
-        message: ApiMessage = answer(version=version, error_code=error.code)
-        return message
-
-    return fail

@@ -1,5 +1,3 @@
-"""From a decoded request to its handler and back. `Dispatcher` makes a `Node` a service for the server package."""
-
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import isawaitable
@@ -38,12 +36,10 @@ _READY = (Encoded, ApiMessage, NoAnswer)
 
 
 class Dispatcher:
-    """Answers requests with a node's APIs (`server.request_service.Service`).
+    """A KafkaError from a handler becomes the error answer of its API. Any other exception is a defect: the dispatcher
+    logs it, counts it in `failures` and answers UNKNOWN_SERVER_ERROR. The connection stays open.
 
-    A KafkaError from a handler becomes the error answer of its API. Any other exception is a defect: the dispatcher
-    logs it with its traceback, counts it in `failures` and answers UNKNOWN_SERVER_ERROR. The connection stays open.
-
-    authorizer  decides what callers may do; None allows everything, if the door is open
+    authorizer  None allows everything, if the door is open
     door        asked if there is no authorizer; None is always open
     on_denied   called once for each request of which something was denied to its caller
     """
@@ -74,7 +70,7 @@ class Dispatcher:
     def refusal(self, header: RequestHeader, error: RemoteProtocolError) -> ApiMessage | None:
         """Answers a request that was not decoded; None if the connection must close.
 
-        Only a request with too many elements has an answer, in versions with an error for the whole request.
+        Only one with too many elements has an answer, in versions with an error for the whole request.
         """
         key, version = header.api_key, header.api_version
         if not isinstance(error, TooManyElements) or not _has_top_level_error(RESPONSES[key], version):
@@ -94,7 +90,7 @@ class Dispatcher:
         return _small(self._apis[header.api_key].fail(request.body, header.api_version, IllegalSaslState(text)))
 
     def handle(self, request: DecodedRequest, peer: Peer, *, forwarded: bool = False) -> Reply | Awaitable[Reply]:
-        """`forwarded`: it came in an envelope, and NotController is raised: it is for the broker that has sent it."""
+        """`forwarded`: it came in an envelope, and NotController is raised, for the broker that has sent it."""
         if self._door is not None and self._apis[request.header.api_key].acl and not self._door.is_open:
             return self._once_the_door_is_known(self._door, request, peer, forwarded)
         authorizer = self._authorizer
@@ -108,7 +104,6 @@ class Dispatcher:
         return await body if isawaitable(body) else body
 
     def _forward(self, frame: bytes, peer: Peer) -> Work[tuple[RequestHeader, Reply]]:
-        """See `api_definition.Forward`."""
         try:
             request = yield from decode_request_in_slices(frame, self.served, self.max_elements)
         except TooManyElements as error:
@@ -167,8 +162,8 @@ class Dispatcher:
 
 
 def _on_cluster(api: Api) -> tuple[tuple[AclOperation, str], ...]:
-    """What every request of the API needs on the cluster: the operations, each with the name of the request if the
-    error's text has it. Otherwise the answer is CLUSTER_AUTHORIZATION_FAILED.
+    """The operations that every request needs on the cluster, each with the name of the request if the error's text has
+    it.
     """
     return tuple(
         (acl.operation, api.name if acl.names_request else "")

@@ -1,5 +1,5 @@
-"""Whether a node that has no authorizer of its own does for its callers what needs a right. If the brokers have an
-authorizer, it would do for anybody what they refuse: so it asks them first.
+"""If the brokers have an authorizer, a node without one would do for anybody what they refuse: so
+it asks them first.
 """
 
 from typing import Protocol
@@ -15,8 +15,7 @@ class Door(Protocol):
     """`known` waits, for some seconds at most, until it is known whether the door is open."""
 
     @property
-    def is_open(self) -> bool:
-        """Whether callers may do what a broker without an authorizer does for anybody."""
+    def is_open(self) -> bool: ...
 
     @property
     def why_closed(self) -> str:

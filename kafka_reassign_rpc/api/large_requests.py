@@ -1,5 +1,5 @@
-"""How handlers keep large requests and answers from holding up the event loop: work on many items is a generator that
-yields after each of them, and returns its result (`support.turns`).
+"""Large requests and answers must not hold up the event loop: work on many items is a generator that yields after each
+(`support.turns`).
 """
 
 import asyncio
@@ -51,11 +51,11 @@ def answer_with(
     items: int = 0,
     others: Mapping[str, LargeArray] = NO_OTHERS,
 ) -> Steps[Answer]:
-    """`answer` with these elements in its field `array`: as a message if they are few, else encoded.
+    """As a message if the elements are few, else encoded.
 
-    elements    see `InParts`: they are made one by one, of values that nothing changes meanwhile
+    elements    see `InParts`: made one by one, of values that nothing changes meanwhile
     items       how many items they have in all, if they have arrays of their own
-    others      other fields that may have many elements, by their names
+    others      other fields that may have many elements
     """
     if max(size, items) + sum([other.size for other in others.values()]) <= SMALL:
         setattr(answer, array, [whole(element) for element in elements])
@@ -82,7 +82,7 @@ def replicas(brokers: Sequence[int]) -> tuple[int, ...]:
 
 
 def existing(node: Node, asked: Iterable[tuple[str, Sequence[int]]]) -> Steps[dict[str, set[int]]]:
-    """The existing partitions among those asked for: by topic, each once. The node must know its topics."""
+    """Those among the partitions asked for. The node must know its topics."""
     known = node.topics_now() or {}
     found: dict[str, set[int]] = {}
     for name, indexes in asked:
@@ -97,7 +97,7 @@ def existing(node: Node, asked: Iterable[tuple[str, Sequence[int]]]) -> Steps[di
 
 
 def in_pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in pieces that are not too small to be sent each by itself."""
+    """In pieces that are not too small to be sent each by itself."""
     some: list[bytes] = []
     size = 0
     for part in parts:
@@ -110,7 +110,7 @@ def in_pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 async def map_bounded(call: Callable[[U], Coroutine[Any, Any, T]], items: Sequence[U]) -> list[T]:
-    """The results of `call` for all items, in order. At most `CONCURRENT_CALLS` run at the same time."""
+    """The results in order. At most `CONCURRENT_CALLS` run at the same time."""
     results: dict[int, T] = {}
     pace = Pace()
     rest = iter(enumerate(items))

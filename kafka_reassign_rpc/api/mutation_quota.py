@@ -1,5 +1,5 @@
-"""Controller mutation quotas in CreateTopics, CreatePartitions and DeleteTopics (KIP-599). A quota counts partitions:
-the controller records those of each topic with which nothing else is wrong.
+"""Controller mutation quotas (KIP-599) count partitions: the controller records those of each topic with which nothing
+else is wrong.
 """
 
 from kafka_reassign_rpc.api.api_definition import RequestContext
@@ -8,8 +8,6 @@ from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota
 
 
 def mutation_quota(node: Node, ctx: RequestContext, strict_since: int) -> MutationQuota:
-    """From the version `strict_since` on, the API refuses what is beyond the quota; before, the client is asked to
-    wait.
-    """
+    """Before the version `strict_since`, what is beyond the quota is done, and the client is asked to wait."""
     user = ctx.principal.partition(":")[2]
     return node.mutation_quotas.of_request(user, ctx.client_id or "", strict=ctx.api_version >= strict_since)

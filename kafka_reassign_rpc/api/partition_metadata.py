@@ -12,7 +12,7 @@ REPLICA_NOT_AVAILABLE = 9
 
 
 class PartitionMetadata(NamedTuple):
-    """The fields of Metadata's newest version for one partition, in their order."""
+    """The fields of Metadata's newest version, in their order."""
 
     error: int
     partition: int
@@ -26,9 +26,8 @@ class PartitionMetadata(NamedTuple):
 def partition_metadata(
     index: int, partition: Partition, alive: Collection[int], *, hide_dead: bool
 ) -> PartitionMetadata:
-    """The partition for a client that can reach the brokers `alive`.
-
-    `hide_dead`, for Metadata version 0, leaves unreachable replicas out and sets REPLICA_NOT_AVAILABLE.
+    """For a client that can reach the brokers `alive`. `hide_dead` (Metadata version 0) leaves unreachable replicas out
+    and sets REPLICA_NOT_AVAILABLE.
     """
     replicas: Sequence[int] = partition.replicas
     isr: Sequence[int] = partition.isr

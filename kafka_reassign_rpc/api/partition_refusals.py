@@ -1,7 +1,7 @@
 """Requests about records and offsets of partitions, on a node that leads none: each partition gets an error. The order
 is that of KafkaApis: what the caller may not touch (TOPIC_AUTHORIZATION_FAILED and the like), what does not exist
-(UNKNOWN_TOPIC_OR_PARTITION), what this node is not. So a client learns the same as from a broker that is not the
-leader, or not the coordinator.
+(UNKNOWN_TOPIC_OR_PARTITION), what this node is not: NOT_LEADER_OR_FOLLOWER, which sends clients back to Metadata. So a
+client learns the same as from a broker that is not the leader, or not the coordinator.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,12 +39,10 @@ class Layout(NamedTuple):
 
 
 class PartitionRefusals(msgspec.Struct, frozen=True):
-    """How the answers to one API refuse partitions.
+    """How the answers to one API, of the class `answer`, refuse partitions.
 
-    answer  its class
-    asked   the layout of its requests
-    told    the layout of its answers
-    fields  what the fields of each refused partition hold, beside its number and its error; others have their default
+    asked, told  the layout of its requests and of its answers
+    fields       of each refused partition, beside its number and its error; others have their default
     """
 
     answer: Any
@@ -53,14 +51,14 @@ class PartitionRefusals(msgspec.Struct, frozen=True):
     fields: Mapping[str, Any] = {}
 
     def refuse(self, request: Any, version: int, errors: TopicErrors, **others: Any) -> Steps[Answer]:
-        """The answer with an error for each partition of the request. `others` are the fields of the whole answer."""
+        """`others` are the fields of the whole answer."""
         topics = getattr(request, self.asked.topics)
         answer = self.answer(version=version, **others)
         elements = self.topics(topics, version, errors)
         return answer_with(answer, self.told.topics, elements, len(topics), self.items(topics))
 
     def fail(self, request: Any, version: int, error: KafkaError) -> Steps[Answer]:
-        """Each partition has that error (Kafka's getErrorResponse)."""
+        """Kafka's getErrorResponse."""
         return self.refuse(request, version, same(error))
 
     def items(self, topics: Sequence[Any]) -> int:
@@ -97,8 +95,8 @@ def same(error: KafkaError) -> TopicErrors:
 
 
 class TopicRights(NamedTuple):
-    """What KafkaApis checks before it asks whether this node is the right one: whether the caller `may` touch a topic,
-    and whether it is among those `known`, which are all of the cluster, or those asked for.
+    """What KafkaApis checks before it asks whether this node is the right one. `known` are all topics of the cluster,
+    or those asked for.
     """
 
     may: Callable[[str], bool]
@@ -129,12 +127,12 @@ def topic_right(access: Access, operation: AclOperation) -> Callable[[str], bool
 
 
 def anything(_topic: str) -> bool:
-    """Every topic: the caller is a broker."""
+    """The caller is a broker."""
     return True
 
 
 def named_topics(node: Node, topics: Sequence[Any], name: str = "name") -> Work[KnownTopics]:
-    """The existing topics that these structures name in their field `name`."""
+    """Those that exist."""
     known = node.topics_now()
     if known is None:
         known = yield from waited(node.topics({getattr(topic, name) for topic in topics}))

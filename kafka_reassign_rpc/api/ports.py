@@ -1,9 +1,7 @@
 """The ports through which API handlers reach the server process or a simulated broker.
 
-A handler turns a message into plain values, calls a `Node` (or one of its ports), and turns the result into a message.
 A port method raises `KafkaError` if the whole request fails (NOT_CONTROLLER, a stale broker epoch), and returns
-`KafkaError` values for single items. Any other exception is a defect: the dispatcher logs it, and the client gets
-UNKNOWN_SERVER_ERROR in the shape of the API that it called.
+`KafkaError` values for single items. Any other exception is a defect.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -53,7 +51,7 @@ TargetItem = tuple[int, tuple[int, ...] | None, tuple[int, ...] | None]
 
 
 class AlterReassignments(msgspec.Struct, frozen=True):
-    """Each partition occurs once: the handler has merged duplicates."""
+    """Each partition occurs once."""
 
     topics: Sequence[tuple[str, Sequence[TargetItem]]]
     allow_replication_factor_change: bool = True
@@ -89,7 +87,7 @@ class NewTopic(msgspec.Struct, frozen=True):
 
 
 class CreatedTopic(msgspec.Struct, frozen=True):
-    """A topic that was created, or that would be: with validate_only `id` is the zero UUID."""
+    """With validate_only `id` is the zero UUID."""
 
     id: UUID
     num_partitions: int
@@ -97,7 +95,7 @@ class CreatedTopic(msgspec.Struct, frozen=True):
 
 
 class NewPartitions(msgspec.Struct, frozen=True):
-    """A topic to grow to `count` partitions. `assignments` has one replica list per *new* partition, or is None."""
+    """`count` is the new one. `assignments` has one replica list per *new* partition, or is None."""
 
     topic: str
     count: int
@@ -115,13 +113,12 @@ class AlterPartition(msgspec.Struct, frozen=True):
 
 
 class ControllerPort(Protocol):
-    """The controller, as handlers call it. While it is not active every async method raises NotController."""
+    """While it is not active every async method raises NotController."""
 
-    def is_active(self) -> bool:
-        """Whether this process is the controller and may answer as one."""
+    def is_active(self) -> bool: ...
 
     async def alter_reassignments(self, request: AlterReassignments, ctx: RequestContext) -> Sequence[ItemResult]:
-        """Returns one result per partition, once all changes are durable."""
+        """One result per partition, once all changes are durable."""
 
     def list_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
@@ -132,7 +129,7 @@ class ControllerPort(Protocol):
         """
 
     async def reassignments_disabled(self) -> KafkaError | None:
-        """Why reassignments are disabled, or None. Takes account of every earlier write."""
+        """Why, or None. Takes account of every earlier write."""
 
     def waiting_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
@@ -159,27 +156,22 @@ class ControllerPort(Protocol):
         """
 
     async def approve_repairs(self, brokers: Collection[int] | None, ctx: RequestContext) -> ApprovalOutcome:
-        """Lets the repairs of these brokers (None for all) start that wait for approval. Returns once that is durable.
-
-        Raises PolicyViolation if repairs are held back.
-        """
+        """Of these brokers (None for all); durable when it returns. Raises PolicyViolation if repairs are held back."""
 
     async def hold_moves(
         self, selection: Selection, ctx: RequestContext, *, hold: bool, reason: str = ""
     ) -> HoldOutcome:
-        """Holds the selected moves of the queue, or releases them. Returns once that is durable."""
+        """Of the queue, or releases them; durable when it returns."""
 
-    def throttles(self, topic: str) -> TopicThrottles:
-        """From topic and broker configs."""
+    def throttles(self, topic: str) -> TopicThrottles: ...
 
     def progress(self, topic: str, partition: int) -> MoveProgress | None:
         """None before the first sample of the move in flight. The same object until it changes."""
 
     def history(self) -> Sequence[PastFigures]:
-        """Figures of all moves, by span, while this process was the controller."""
+        """Of all moves, by span, while this process was the controller."""
 
-    def state(self) -> ControllerState:
-        """The version of this process, and what it knows of brokers."""
+    def state(self) -> ControllerState: ...
 
     def samples(self) -> int:
         """Every sample has another number."""
@@ -213,26 +205,24 @@ class ControllerPort(Protocol):
         timeout_ms: int,
         ctx: RequestContext,
     ) -> Mapping[str, KafkaError | None]:
-        """The result has every name. RequestTimedOut as in `create_topics`."""
+        """As `create_topics`."""
 
     async def elect_leaders(
         self, partitions: Sequence[TopicPartition] | None, *, unclean: bool, ctx: RequestContext
     ) -> Sequence[ItemResult]:
-        """Runs preferred or unclean elections of `partitions`, None for all. ELECTION_NOT_NEEDED is an error like
-        others.
-        """
+        """Of `partitions`, None for all. ELECTION_NOT_NEEDED is an error like others."""
 
     async def alter_partition(self, request: AlterPartition) -> Sequence[Partition | KafkaError]:
         """For each of `request.changes`, in order: the partition after the change, or the error."""
 
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> Sequence[TopicPartition]:
-        """Moves leadership off a broker. Returns the partitions that the broker still leads."""
+        """Returns the partitions that the broker still leads."""
 
     async def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> tuple[int, int]:
         """(first id, number of ids)."""
 
     async def producer_id(self) -> int:
-        """An id for an idempotent producer, which no other producer has or had."""
+        """For an idempotent producer: no other producer has or had it."""
 
 
 # ---------------------------------------------------------------------------------------------------- log dirs
@@ -272,10 +262,8 @@ class LogDirsPort(Protocol):
 
 
 class StatusPort(Protocol):
-    """What the status page of this server shows."""
-
     async def document(self, name: str, query: str) -> tuple[int, bytes]:
-        """The document /api/v1/`name` with these parameters, in full: HTTP's status code, and JSON."""
+        """/api/v1/`name` with these parameters, in full: HTTP's status code, and JSON."""
 
 
 # ---------------------------------------------------------------------------------------------------- events
@@ -285,7 +273,7 @@ class RecordedEvents(NamedTuple):
     """Events as JSON objects.
 
     next_seq      the number of the next event to ask for
-    oldest_seq    the number of the oldest event in the log
+    oldest_seq    of the oldest event in the log
     complete_seq  from this number on the log has every event; -1 if it has all from the oldest on
     """
 
@@ -308,8 +296,7 @@ class Node(Protocol):
         """The broker id by which clients know this node."""
 
     @property
-    def cluster_id(self) -> str:
-        """The id in /cluster/id."""
+    def cluster_id(self) -> str: ...
 
     @property
     def apis(self) -> Mapping[int, Api]: ...
@@ -318,25 +305,23 @@ class Node(Protocol):
         """What ApiVersions shows, in the order of the keys: a part of the versions that this node serves."""
 
     def controller_id(self) -> int:
-        """-1 while no controller is known."""
+        """-1 while none is known."""
 
     def is_privileged(self, listener: str) -> bool:
         """Whether brokers come by this listener: there they may forward what clients have asked them."""
 
     def nodes(self, listener: str) -> Sequence[NodeEndpoint]:
-        """Every node that a client of this listener may connect to, this one included."""
+        """Those that a client of this listener may connect to, this one included."""
 
     def topics_now(self) -> Mapping[str, Topic] | None:
-        """All topics, on a node that has them in memory (a controller, a broker); None on any other node.
-
-        Topics whose deletion has begun (`deleting`) may be among them; handlers do not show those.
+        """All topics, on a node that has them in memory (a controller, a broker); None on any other node. Those whose
+        deletion has begun (`deleting`) may be among them; handlers do not show those.
         """
 
     async def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
-        """The existing topics among `names` (None for all). To be called if `topics_now()` is None."""
+        """Those that exist among `names` (None for all). To be called if `topics_now()` is None."""
 
-    def topic_name(self, topic_id: UUID) -> str | None:
-        """None if this node knows no topic with that id."""
+    def topic_name(self, topic_id: UUID) -> str | None: ...
 
     @property
     def configs(self) -> ConfigPort: ...
@@ -366,7 +351,7 @@ class Node(Protocol):
         """None on a node without an authorizer."""
 
     def authorizer(self) -> str | None:
-        """The class of the authorizer that the brokers have; "" if they have none, None while that is unknown."""
+        """The class that the brokers have; "" if they have none, None while that is unknown."""
 
     @property
     def static_configs(self) -> Mapping[str, str]:
@@ -381,8 +366,8 @@ class Node(Protocol):
         """The broker configs that give the configs of topics which do not set them. Waits only for ZooKeeper."""
 
     async def unknown_settings(self, names: Collection[str], timeout_ms: int = LONGEST_WAIT_MS) -> Collection[str]:
-        """Those of these static configs that this node must learn from brokers and does not know after it has waited
-        for `timeout_ms`, and `LONGEST_WAIT_MS` at most.
+        """Those that this node must learn from brokers and does not know after `timeout_ms`, and `LONGEST_WAIT_MS` at
+        most.
         """
 
     @property
@@ -394,24 +379,22 @@ class Node(Protocol):
         """None on a node that holds no replicas."""
 
     async def events(self, first: int, max_bytes: int) -> RecordedEvents | None:
-        """The events that this node has recorded, from event `first` on; None if it keeps no event log.
+        """From event `first` on; None if this node keeps no event log.
 
         At least one event if there is one, and no more than `max_bytes` beyond the first. With `first` below 0: no
         events, only the numbers.
         """
 
     async def servers(self, listener: str) -> Sequence[NodeEndpoint]:
-        """The running servers of this product in the cluster, as clients of this listener reach them."""
+        """The running servers of this product, as clients of this listener reach them."""
 
 
 def active_controller(node: Node) -> ControllerPort | None:
-    """None on a node that is not the controller."""
     controller = node.controller
     return controller if controller is not None and controller.is_active() else None
 
 
 def required_controller(node: Node) -> ControllerPort:
-    """Raises NotController."""
     controller = active_controller(node)
     if controller is None:
         raise NotController

@@ -1,6 +1,4 @@
-"""The table of the APIs that a node serves, built from the modules of this package named `a<key>_<name>.py`, each of
-which declares one `API`.
-"""
+"""The APIs that a node serves: each module of this package named `a<key>_<name>.py` declares one `API`."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -19,7 +17,6 @@ def table(apis: Iterable[Api]) -> dict[int, Api]:
 
 
 def advertised(apis: Mapping[int, Api]) -> Versions:
-    """Without those that are not shown in ApiVersions."""
     return {key: (api.min_version, api.max_version) for key, api in apis.items() if api.advertised}
 
 

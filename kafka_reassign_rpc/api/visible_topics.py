@@ -1,5 +1,3 @@
-"""The topics that clients may see, and how a handler gets them."""
-
 from collections.abc import Collection, Mapping
 
 from kafka_reassign_rpc.api.ports import Node
@@ -11,11 +9,10 @@ INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, "__share_group
 
 
 def is_visible(topic: Topic | None) -> bool:
-    """It exists and no deletion of it has begun."""
     return topic is not None and not topic.deleting
 
 
 def known_topics(node: Node, names: Collection[str] | None) -> Work[Mapping[str, Topic]]:
-    """The topics of these names, or all: those that the node knows, else it fetches them."""
+    """Those that the node knows, else it fetches them."""
     known = node.topics_now()
     return known if known is not None else (yield from waited(node.topics(names)))

@@ -1,17 +1,17 @@
 """Channels to brokers, for LeaderAndIsr, StopReplica and UpdateMetadata (Kafka's ControllerChannelManager).
 
-channel_manager    one channel for each registered broker; which brokers have to learn of a change
-broker_channel     the ordered connection to one broker, with its retries (Kafka's RequestSendThread)
-pending_requests   what one broker still has to learn, and in which order
-pending_leader_and_isr  the order of what it has to learn of its replicas
-missed_changes     what brokers that return have to stop and forget
-leaders_first      followers that wait until their leader has learned of a leader epoch
-request_builders   what the three requests say, and StopReplica as a message
-packed_requests    LeaderAndIsr and UpdateMetadata packed straight into bytes
+channel_manager         one channel for each registered broker; which brokers have to learn of a change
+broker_channel          the ordered connection to one broker, with its retries
+pending_requests        what one broker still has to learn, and in which order
+pending_leader_and_isr  the same of its replicas
+missed_changes          what brokers that return have to stop and forget
+leaders_first           followers that wait until their leader has learned of a leader epoch
+request_builders        what the three requests say
+packed_requests         LeaderAndIsr and UpdateMetadata packed straight into bytes
 leader_and_isr_answers  which replicas of a broker are in a failed log dir
-replica_answers    what a broker has answered for them, and the replacement of logs of earlier topics
-broker_reports     what brokers report to the controller
-judge_defaults     what a broker says to cluster-wide configs
+replica_answers         the replacement of logs of earlier topics
+broker_reports          what brokers report to the controller
+judge_defaults          what a broker says to cluster-wide configs
 """
 
 from kafka_reassign_rpc.controller_channel.channel_manager import ChannelManager

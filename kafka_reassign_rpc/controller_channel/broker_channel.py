@@ -3,9 +3,9 @@ until the broker confirms it or is no longer registered.
 
 When a broker refuses a whole LeaderAndIsr, nobody knows which part it has carried out. If its ZooKeeper session expires
 meanwhile, it keeps followers with the new leader epoch but no log, or a log that nobody fills, and refuses every later
-request with that epoch (ReplicaManager.becomeLeaderOrFollower: "Log for partition … is not available"). Behind a stock
-controller they stand still until their leader epoch rises for another reason. This controller raises the leader epochs
-of all that was in the request, after a pause: the broker then restarts these replicas.
+request with that epoch (ReplicaManager.becomeLeaderOrFollower: "Log for partition … is not available"). Under a stock
+controller they stand still until their leader epoch rises. This one raises the leader epochs of all that was in the
+request, after a pause: the broker then restarts these replicas.
 """
 
 import asyncio
@@ -106,10 +106,8 @@ class OtherChannels(Protocol):
 
 
 class BrokerChannel:
-    """Sends one broker its pending requests, from the first `wake` on; one channel for each registration.
-
-    turn        held while a part of a request is built: all channels share it, so that requests to many brokers do not
-                add up to one long pause
+    """Sends one broker its pending requests, from the first `wake` on; one channel for each registration. All channels
+    share `turn`, so that the building of requests to many brokers does not add up to one long pause.
     """
 
     def __init__(
@@ -271,7 +269,6 @@ class BrokerChannel:
                 return request_builders.stop_replica(self._sender, self.broker, stops, version)
 
     def _refused(self, request: _Part, error: int) -> bool:
-        """Raises BrokerRefuses if this server lacks the right."""
         if error == ClusterAuthorizationFailed.code:
             self._lacks_rights()
         self._links.forget(self.broker.id, RIGHTS, VERSIONS)
@@ -308,7 +305,7 @@ class BrokerChannel:
         self._reports.leader_and_isr_refused(self.broker, partitions)
 
     def _lacks_rights(self) -> None:
-        """The channel repeats all that it sends: somebody may grant the right."""
+        """Somebody may grant the right."""
         text = f"broker {self.broker.id} {NO_RIGHTS}"
         self._links.warn(self.broker.id, RIGHTS, text)
         raise BrokerRefuses(text, NO_RIGHTS)
@@ -351,7 +348,7 @@ class BrokerChannel:
         )
 
     def _retry_later(self, request: StopReplica, failed: Mapping[TopicPartition, int]) -> None:
-        """A fenced stop is older than what the broker knows, and is not repeated."""
+        """A fenced stop is older than what the broker knows."""
         if not failed:
             self._retry.reset()
             return
@@ -371,7 +368,7 @@ class BrokerChannel:
 
 
 def _metadata_in_parts(cluster: Cluster) -> Iterator[UpdateMetadata]:
-    """There is at least one part, since each also carries the live brokers."""
+    """At least one part, since each also carries the live brokers."""
     part: dict[str, Collection[int]] = {}
     size, is_first = 0, True
     for name, indexes in request_builders.all_partitions(cluster):

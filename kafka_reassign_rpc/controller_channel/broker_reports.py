@@ -1,5 +1,3 @@
-"""What brokers report to the controller in their answers."""
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 from uuid import UUID
@@ -10,11 +8,9 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 class LogDirAnswer(NamedTuple):
-    """Whether a replica's log dir has failed, as its broker answered LeaderAndIsr.
-
-    topic_id    that the broker meant, if topics have ids
-    in_sync     the log dir works but has the log of an earlier topic: the replica counts as offline only while this
-                broker has an in-sync one
+    """topic_id  the one that the broker meant, if topics have ids
+    in_sync   the log dir works but has the log of an earlier topic: the replica counts as offline only while this
+              broker has an in-sync one
     """
 
     name: TopicPartition
@@ -27,11 +23,10 @@ class BrokerReports(Protocol):
     def stopped(self, broker: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
         """The broker has confirmed these stops, or is away, and nobody waits for it."""
 
-    def knows_newer_controller(self) -> None:
-        """Is called each time that a broker says so."""
+    def knows_newer_controller(self) -> None: ...
 
     def log_dirs_answered(self, broker: Broker, answers: Sequence[LogDirAnswer], *, is_complete: bool = False) -> None:
         """`is_complete`: the log dirs of all other replicas work."""
 
     def leader_and_isr_refused(self, broker: Broker, partitions: Mapping[str, Collection[int]] | None) -> None:
-        """`partitions`: None for all of the broker's own. Their leader epochs have to rise."""
+        """Their leader epochs have to rise. `partitions`: None for all of the broker's own."""

@@ -1,5 +1,3 @@
-"""The channels of one controller to all brokers. It decides which brokers have to learn of a change."""
-
 import asyncio
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -25,7 +23,7 @@ from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 
 
 class ChannelManager:
-    """One channel per registered broker. The methods mark what is out of date on a broker; `flush` sends it."""
+    """The methods mark what is out of date on a broker; `flush` sends it."""
 
     def __init__(
         self,
@@ -46,8 +44,9 @@ class ChannelManager:
         self._turn = Turn()
 
     def set_brokers(self, wanted: Mapping[int, Broker]) -> list[int]:
-        """Connects to these brokers and to no others. Returns the ids that were not connected before: they learn
-        everything, and with `returned` what they have missed. The others learn the new live brokers."""
+        """Returns the ids that were not connected before: they learn everything, and with `returned` what they have
+        missed.
+        """
         for broker_id, channel in list(self._channels.items()):
             if wanted.get(broker_id) != channel.broker:
                 del self._channels[broker_id]
@@ -72,10 +71,8 @@ class ChannelManager:
             channel.pending.everything()
 
     def partition_changed(self, topic: str, index: int, before: Partition | None, after: Partition) -> None:
-        """Marks LeaderAndIsr for the partition's replicas, and StopReplica for those that are pending deletion.
-
-        A replica that was pending deletion before may have stopped, been added and been removed again in one round. A
-        partition that somebody else has created has no state until this controller writes the first one.
+        """A replica that was pending deletion before may have stopped, been added and been removed again in one round.
+        A partition that somebody else has created has no state until this controller writes the first one.
         """
         known = None if before is None or before.partition_epoch < 0 else before
         has_new_epoch = known is None or known.leader_epoch != after.leader_epoch
@@ -120,7 +117,8 @@ class ChannelManager:
         self, broker_id: int, partitions: Mapping[str, Iterable[int]] | None
     ) -> Generator[None, None, None]:
         """Marks LeaderAndIsr for the followers of these partitions (None: of all) where the broker leads them. If it
-        has now accepted a topic id that another broker refused, that one is out of sync."""
+        has now accepted a topic id that another broker refused, that one is out of sync.
+        """
         channel = self._channels.get(broker_id)
         if channel is None:
             return
@@ -147,7 +145,6 @@ class ChannelManager:
         self.flush()
 
     def _accepted_by(self, replica: HostedReplica, broker_id: int) -> int | None:
-        """Returns another broker whose in-sync replica is of the topic's present id."""
         waiting = self._leaders_first.waiting(*replica.name)
         for other in in_sync_elsewhere(replica, broker_id, self._cluster()):
             channel = self._channels.get(other)
@@ -159,7 +156,7 @@ class ChannelManager:
         return self._accepted_by(replica, broker_id) is not None
 
     def leader_and_isr(self, broker_id: int, topic: str, index: int) -> None:
-        """The replica stays new only if it was pending as new."""
+        """The replica stays new if it was."""
         channel = self._channels.get(broker_id)
         if channel is not None:
             channel.pending.leader_and_isr(topic, index, is_new=False)
@@ -185,7 +182,7 @@ class ChannelManager:
                     await channel.stops_answered()
 
     def stop_and_delete(self, broker_id: int, topic: str, index: int, value: Partition) -> None:
-        """If the broker is not registered, nobody waits for it: `flush` reports the replica as stopped."""
+        """Nobody waits for a broker that is not registered: `flush` reports the replica as stopped."""
         known = self._cluster().topics.get(topic)
         stop = StopReplicaState(value.leader_epoch, delete=True, created=-1 if known is None else known.created)
         if broker_id in self._cluster().brokers:
@@ -200,7 +197,6 @@ class ChannelManager:
             channel.pending.topic_deleted(topic.name, topic.partitions)
 
     def topic_vanished(self, name: str) -> None:
-        """Without a deletion."""
         self._leaders_first.forget_topic(name)
         for channel in self._channels.values():
             channel.pending.topic_vanished(name)

@@ -1,8 +1,6 @@
-"""Asks a broker what it says to cluster-wide configs: IncrementalAlterConfigs with validateOnly changes nothing.
-
-A broker judges all of them together, as they would be after the change, with its start-up settings, its own configs,
-threads and class path. What it accepts and yet cannot live with shows in its answers to DescribeConfigs
-(`core.configs.broker_config_rules.later_trouble`).
+"""What a broker says to cluster-wide configs, by IncrementalAlterConfigs with validateOnly. It judges all of them
+together, as after the change, with its start-up settings, own configs, threads and class path. What it accepts and yet
+cannot live with shows in its answers to DescribeConfigs (`core.configs.broker_config_rules.later_trouble`).
 """
 
 from collections.abc import Collection, Mapping
@@ -26,7 +24,7 @@ class NoAnswer(ConnectionError): ...
 
 
 class Refusal(NamedTuple):
-    """standing   whether the broker also refuses what stands already
+    """standing   the broker also refuses what stands already
     culprits   configs without which it takes the rest, if a single one is to blame
     """
 
@@ -36,9 +34,8 @@ class Refusal(NamedTuple):
 
 
 async def judge(client: RpcClient, broker: int, change: DefaultsChange) -> Refusal | None:
-    """Returns why the broker refuses the change, or None if it accepts it and would start with it.
-
-    Raises ConfigsRefused, NoAnswer, and what `RpcClient.call` raises.
+    """None if the broker accepts the change and would start with it. Raises ConfigsRefused, NoAnswer, and what
+    `RpcClient.call` raises.
     """
     error = await _validated(client, change.steps)
     if error is None:
@@ -57,7 +54,6 @@ async def judge(client: RpcClient, broker: int, change: DefaultsChange) -> Refus
 
 
 async def judge_standing(client: RpcClient, broker: int, standing: Mapping[str, str]) -> Refusal | None:
-    """The same for the configs that stand already."""
     error = await _validated(client, {})
     if error is None:
         return await _later(client, broker, DefaultsChange({}, standing), tried=standing)

@@ -1,8 +1,4 @@
-"""Which replicas of a broker are in a failed log dir, or have the log of another topic, by its LeaderAndIsr answer.
-
-The answer to a complete request has an entry for each replica of the broker: too many to decode in one turn of the
-event loop. So `refusals` reads the bytes, and yields after each item.
-"""
+"""Which replicas of a broker are in a failed log dir, or have the log of another topic, by its LeaderAndIsr answer."""
 
 import struct
 from collections.abc import Callable, Generator, Iterator
@@ -14,6 +10,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.protocol.decoder_writer import skip_tags, varint
 from kafka_reassign_rpc.protocol.frame_errors import Truncated
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrResponse
 
@@ -27,14 +24,14 @@ _ENTRY = struct.Struct(">ihB")
 
 
 class HostedReplica(NamedTuple):
-    """`topic_id` is the one that the broker means, if topics have ids."""
+    """`topic_id`: the one that the broker means, if topics have ids."""
 
     name: TopicPartition
     topic_id: UUID | None
 
 
 def errors(answer: LeaderAndIsrResponse, cluster: Cluster) -> Iterator[tuple[HostedReplica, int]]:
-    """Yields the replicas that the broker hosts or should host, with error 0 or one of `REFUSALS`."""
+    """Of replicas that the broker hosts or should host: 0 or one of `REFUSALS`."""
     codes = (0, *REFUSALS)
     for topic in answer.topics or ():
         name = None if topic.topic_id is None else cluster.topic_names.get(topic.topic_id)
@@ -45,7 +42,9 @@ def errors(answer: LeaderAndIsrResponse, cluster: Cluster) -> Iterator[tuple[Hos
 
 
 def refusals(body: bytes, cluster: Cluster) -> Generator[None, None, list[tuple[HostedReplica, int]]]:
-    """Raises Truncated if the body ends inside a field."""
+    """From the answer to a complete request. Its entries, one for each replica of the broker, are too many to decode in
+    one turn of the event loop. Raises a RemoteProtocolError.
+    """
     try:
         return (yield from _refusals(body, cluster))
     except (IndexError, ValueError, struct.error) as error:
@@ -63,11 +62,11 @@ def _refusals(body: bytes, cluster: Cluster) -> Generator[None, None, list[tuple
             index, code, tags = _ENTRY.unpack_from(body, at)
             at += _ENTRY.size
             if tags:
-                at = _after_tags(body, at, tags)
+                at = skip_tags(body, at - 1)
             if code in REFUSALS and name is not None:
                 found.append((HostedReplica(TopicPartition(name, index), topic_id), code))
             yield
-        at = _after_tags(body, at + 1, body[at])
+        at = skip_tags(body, at)
     return found
 
 
@@ -83,7 +82,7 @@ def may_be_replaced(
     a deletion mark: the log may be of that one.
 
     elected    the zxid of this controller's election
-    has_proof  whether another broker has accepted the topic's id for its in-sync replica
+    has_proof  another broker has accepted the topic's id for its in-sync replica
     """
     topic = cluster.topics.get(replica.name.topic)
     value = _hosted(replica, cluster)
@@ -104,9 +103,9 @@ def in_sync_elsewhere(replica: HostedReplica, broker: int, cluster: Cluster) -> 
 
 
 def cannot_be_in_sync(replica: HostedReplica, broker: int, cluster: Cluster) -> bool:
-    """Whether the replica counts as in sync though its broker has refused it and never had a record of this topic,
-    since it was registered before the partition was created. (After somebody has restored ZooKeeper, every registration
-    is newer than the restored partitions.)"""
+    """Whether the replica counts as in sync though its broker has refused it and was registered before the partition
+    was created. (After somebody has restored ZooKeeper, every registration is newer than the restored partitions.)
+    """
     value = _hosted(replica, cluster)
     registered = cluster.brokers.get(broker)
     return (
@@ -130,24 +129,5 @@ def _has_its_first_id(topic: Topic, value: Partition, elected: int) -> bool:
 
 
 def _count(body: bytes, at: int) -> tuple[int, int]:
-    length, at = _varint(body, at)
+    length, at = varint(body, at)
     return length - 1, at
-
-
-def _after_tags(body: bytes, at: int, tags: int) -> int:
-    for _ in range(tags):
-        _, at = _varint(body, at)
-        size, at = _varint(body, at)
-        at += size
-    return at
-
-
-def _varint(body: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = body[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7

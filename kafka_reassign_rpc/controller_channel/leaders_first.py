@@ -1,14 +1,13 @@
 """A leader learns of a new leader epoch before its followers do.
 
-A fetcher with an older epoch than its leader's gets FENCED_LEADER_EPOCH, rests, and goes on at once with its own
-LeaderAndIsr. One with a newer epoch, or a new replica whose leader does not know it yet, gets UNKNOWN_LEADER_EPOCH and
-backs off for replica.fetch.backoff.ms, a second by default (AbstractFetcherThread's processFetchRequest and
-onPartitionFenced in Kafka 3.9). Kafka's ZooKeeper controller sends to all replicas at once, and who is ahead of the
-leader loses that second.
+A fetcher with an older epoch than its leader's gets FENCED_LEADER_EPOCH, and goes on at once with its own LeaderAndIsr.
+One with a newer epoch, or a new replica whose leader does not know it yet, gets UNKNOWN_LEADER_EPOCH and backs off for
+replica.fetch.backoff.ms, a second by default (AbstractFetcherThread's processFetchRequest and onPartitionFenced in
+Kafka 3.9). Kafka's ZooKeeper controller sends to all replicas at once, and who is ahead of the leader loses that
+second.
 
-`LeadersFirst` holds followers back until the leader has answered; they could not fetch with the new epoch before. A
-broker that led, and has not learned of the end, never waits: until then it accepts records that the new leader does not
-have.
+A broker that led, and has not learned of the end, never waits: until then it accepts records that the new leader does
+not have.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

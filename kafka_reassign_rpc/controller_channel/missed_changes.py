@@ -1,7 +1,5 @@
-"""What a broker has missed while it was away, and does not learn from the state of the cluster.
-
-The requests after a registration do not name what is gone. A process that was frozen, or cut off from ZooKeeper, still
-has its memory:
+"""What a broker has missed while it was away. The requests after a registration do not name what is gone, and a process
+that was frozen, or cut off from ZooKeeper, still has its memory:
 
 * it goes on as the leader of a dropped replica. Producers with old metadata write to it: with acks=1 to a log that
   nobody reads, with acks=all until their time is over;
@@ -9,9 +7,9 @@ has its memory:
 
 A restarted process keeps the log of the dropped replica on disk.
 
-Kafka's controller leaves all three. Here a term remembers what it has dropped and deleted, and the returning broker
-stops and forgets it. What an earlier term has dropped stays: ZooKeeper may have been restored since. So does a log
-whose topic is not in ZooKeeper without a mark for deletion: what is put back may need it.
+Kafka's controller leaves all three. Here the returning broker stops and forgets what this term has dropped and deleted.
+What an earlier term has dropped stays: ZooKeeper may have been restored since. So does a log whose topic is not in
+ZooKeeper without a mark for deletion: what is put back may need it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -28,7 +26,7 @@ topics, those that were deleted first are forgotten."""
 
 
 class Dropped(NamedTuple):
-    """A replica that left the assignment of the topic with this `Topic.created`."""
+    """`created` is `Topic.created`."""
 
     created: int
     topic_deleted: bool = False
@@ -65,7 +63,6 @@ class MissedChanges:
                 del self._deleted[next(iter(self._deleted))]
 
     def returned(self, brokers: Mapping[int, PendingRequests]) -> Iterator[None]:
-        """Yields after each item."""
         for broker, pending in brokers.items():
             unconfirmed = self._away.pop(broker, None)
             dropped = self._dropped.pop(broker, {})
@@ -96,8 +93,9 @@ class MissedChanges:
             yield
 
     def _may_be_needed(self, name: TopicPartition, dropped: "Dropped") -> bool:
-        """Whether an operator may need this log: the partition has no leader, or others have removed or replaced it or
-        its topic in ZooKeeper. It then stays until a later return."""
+        """The partition has no leader, or others have removed or replaced it or its topic in ZooKeeper. The log stays
+        until a later return.
+        """
         if dropped.topic_deleted:
             return False
         topic = self._cluster().topics.get(name.topic)
@@ -105,10 +103,9 @@ class MissedChanges:
         return value is None or value.leader == NO_LEADER
 
     def _stop(self, broker: int, name: TopicPartition, created: int) -> StopReplicaState | None:
-        """Returns None if the broker has a replica there again or must not stop it.
-
-        A topic in deletion deletes the log by itself. If another topic has the name now and the broker has a replica of
-        it, the broker will report INCONSISTENT_TOPIC_ID.
+        """None if the broker has a replica there again or must not stop it. A topic in deletion deletes the log by
+        itself. If another topic has the name now and the broker has a replica of it, the broker will report
+        INCONSISTENT_TOPIC_ID.
         """
         cluster = self._cluster()
         deleted = StopReplicaState(DELETED_EPOCH, delete=True, created=created)

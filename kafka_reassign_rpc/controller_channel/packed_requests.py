@@ -1,10 +1,7 @@
 """LeaderAndIsr and UpdateMetadata packed straight into bytes, in the versions of brokers since 2.8.
 
 A move costs some twenty partition states over all brokers. One takes 30 us as a message object, and 2 us with a format
-compiled once for each shape. Tests compare these bytes with those of the schemas' messages.
-
-Layouts: schemas/LeaderAndIsrRequest.json and schemas/UpdateMetadataRequest.json. Lengths are varints of the length plus
-one; every structure ends with its tagged fields, here none.
+compiled once for each shape. Every structure ends with its tagged fields, here none.
 """
 
 import struct
@@ -46,8 +43,7 @@ def leader_and_isr(
     *,
     is_complete: bool = False,
 ) -> Packing[bytes | None]:
-    """Returns None if the broker has no replica of the partitions any more. `partitions`, `is_complete`: see
-    `hosted_partitions`."""
+    """None if the broker has no replica of the partitions any more. See `hosted_partitions`."""
     topics = bytearray()
     count = 0
     leaders: set[int] = set()
@@ -88,7 +84,7 @@ def update_metadata(
     deleted: Mapping[str, Iterable[int]],
     version: int,
 ) -> Packing[bytes]:
-    """Lists all live brokers: the broker replaces its set with them."""
+    """The broker replaces its set of live brokers with these."""
     live = cluster.brokers.keys() - cluster.soft.shutting_down
     states: dict[str, list[bytes]] = {}
     counts: dict[str, int] = {}
@@ -116,7 +112,6 @@ def update_metadata(
 
 
 def _head(sender: Sender, broker: Broker, *, is_kraft: bool) -> tuple[bytes, ...]:
-    """`is_kraft`: this version has the field isKRaftController."""
     return (
         _INT.pack(sender.id),
         b"\0" if is_kraft else b"",

@@ -1,7 +1,6 @@
-"""The partitions of which a broker still needs a LeaderAndIsr, in the order in which they go.
-
-Followers whose leader knows the new leader epoch go first: they replicate nothing until they know it too. So each
-partition stands still for about one request, however many change at once.
+"""The partitions of which a broker still needs a LeaderAndIsr. Followers whose leader knows the new leader epoch go
+first: they replicate nothing until they know it too. So each partition stands still for about one request, however many
+change at once.
 """
 
 from collections.abc import Iterable
@@ -38,7 +37,7 @@ class PendingLeaderAndIsr:
         indexes[index] = is_new or indexes.get(index, False)
 
     def hold(self, topic: str, index: int, *, is_new: bool) -> bool:
-        """Holds one back until `put`. Returns False if it must not wait."""
+        """Until `put`. Returns False if it must not wait."""
         if self._at_once and index in self._at_once.get(topic, ()):
             return False
         if self.drop(topic, index) or is_new:
@@ -46,7 +45,7 @@ class PendingLeaderAndIsr:
         return True
 
     def drop(self, topic: str, index: int) -> bool:
-        """Returns whether the replica is new; False if it was not pending."""
+        """Whether the replica is new; False if it was not pending."""
         self._not_at_once(topic, (index,))
         is_new = _drop(self._awaited, topic, index)
         is_new |= _drop(self._others, topic, index)

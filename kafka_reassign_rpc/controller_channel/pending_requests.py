@@ -1,16 +1,14 @@
 """What one broker still has to learn: the order, the size and the repetition of its requests.
 
-`PendingRequests` holds only names of partitions, and the channel builds the request from the cluster when the
-connection is free. So a burst of changes to one partition costs one entry, and a broker that was away learns the latest
-state. The first of these that applies goes next:
+`PendingRequests` holds only names of partitions, and the channel builds the request when the connection is free. So a
+burst of changes to one partition costs one entry. The first of these that applies goes next:
 
 1. After a registration: the metadata of all partitions, so that the broker does not deny that a topic exists
    (KafkaController.onBrokerStartup).
-2. The live brokers, if they changed: a follower must know its leader's address before it can fetch.
-3. StopReplica for a partition that may have been assigned to this broker again since: it must not undo the
-   LeaderAndIsr.
-4. LeaderAndIsr, UpdateMetadata, StopReplica for all others, one request of each in turn as in Kafka's
-   ControllerBrokerRequestBatch: many of one kind do not delay the others.
+2. The live brokers: a follower must know its leader's address before it can fetch.
+3. StopReplica for a partition that may be this broker's again since: it must not undo the LeaderAndIsr.
+4. LeaderAndIsr, UpdateMetadata, other StopReplica, one of each in turn as in Kafka's ControllerBrokerRequestBatch: many
+   of one kind do not delay the others.
 
 The first LeaderAndIsr after a registration has all replicas of the broker: after it the broker rewrites its file of
 high watermarks (ReplicaManager.becomeLeaderOrFollower), and would lose those of partitions that it left out.
@@ -39,10 +37,9 @@ DELETED_EPOCH = -2
 
 
 class StopReplicaState(NamedTuple):
-    """How a StopReplica stops one replica (Kafka's StopReplicaPartitionState).
-
-    `leader_epoch` fences an older stop; `delete` removes the log. `created` is `Topic.created`, since request and
-    answer only name the topic. `deleted` is the id of the topic in deletion, if it has one.
+    """Kafka's StopReplicaPartitionState. `leader_epoch` fences an older stop; `delete` removes the log. `created` is
+    `Topic.created`, since request and answer only name the topic. `deleted`: the id of the topic in deletion, if it has
+    one.
     """
 
     leader_epoch: int
@@ -52,7 +49,7 @@ class StopReplicaState(NamedTuple):
 
 
 def is_undone(cluster: Cluster, name: TopicPartition, stop: StopReplicaState) -> bool:
-    """Whether somebody removed the deletion mark, or put the topic back: its id shows that it is the same one."""
+    """Whether somebody removed the deletion mark, or put the same topic back."""
     topic = cluster.topics.get(name.topic)
     return topic is not None and not topic.deleting and stop.deleted is not None and topic.id == stop.deleted
 
@@ -60,8 +57,7 @@ def is_undone(cluster: Cluster, name: TopicPartition, stop: StopReplicaState) ->
 class LiveBrokers(NamedTuple): ...
 
 
-class AllMetadata(NamedTuple):
-    """In one or more requests."""
+class AllMetadata(NamedTuple): ...
 
 
 class LeaderAndIsr(NamedTuple):
@@ -85,7 +81,7 @@ BrokerRequest = LiveBrokers | AllMetadata | LeaderAndIsr | UpdateMetadata | Stop
 
 
 class PendingRequests:
-    """Begins as that of a broker that has just registered and has to learn everything."""
+    """It begins for a broker that has just registered."""
 
     def __init__(self) -> None:
         self._all_metadata = True
@@ -128,8 +124,9 @@ class PendingRequests:
     def leader_and_isr(
         self, topic: str, partition: int, *, is_new: bool, leader_knows: bool = False, at_once: bool = False
     ) -> None:
-        """`leader_knows`: it is a follower whose leader has learned the same. `at_once`: the broker led, and believes
-        that it leads until it gets this request; so this one cannot be held back."""
+        """`leader_knows`: a follower whose leader has learned the same. `at_once`: the broker led, and believes that it
+        leads until it gets this.
+        """
         if self._stops or self._refused_stops:
             name = TopicPartition(topic, partition)
             self._refused_stops.pop(name, None)
@@ -143,7 +140,7 @@ class PendingRequests:
         self._not_deleted(topic, partitions)
 
     def topic_vanished(self, topic: str) -> None:
-        """The topic is gone without a deletion. Its stops stay: each was decided before."""
+        """Without a deletion. The topic's stops stay: each was decided before."""
         self._metadata.pop(topic, None)
         self._leader_and_isr.drop_topic(topic)
 
@@ -158,7 +155,7 @@ class PendingRequests:
             self._deleted.setdefault(topic, set()).update(gone)
 
     def deleted(self) -> Mapping[str, int]:
-        """Returns topics with partitions that the broker has to forget, each with one more than the highest index."""
+        """What the broker has to forget: topics, each with one more than the highest index."""
         return {topic: max(indexes) + 1 for topic, indexes in self._deleted.items()}
 
     def _not_deleted(self, topic: str, partitions: Collection[int]) -> None:
@@ -200,16 +197,17 @@ class PendingRequests:
         return name in self._leader_and_isr
 
     def without_leader_and_isr(self, topic: str, indexes: Iterable[int]) -> Iterator[int]:
-        """Each partition is judged when its turn comes."""
+        """Each is judged when its turn comes."""
         return (index for index in indexes if (topic, index) not in self._leader_and_isr)
 
     def hold_leader_and_isr(self, topic: str, index: int, *, is_new: bool) -> bool:
-        """Holds it back until `leader_and_isr` marks it again; a complete request includes it all the same. Returns
-        False if it must go at once: the broker has yet to learn of an earlier epoch."""
+        """Until `leader_and_isr` marks it again; a complete request includes it all the same. Returns False if it must
+        go at once: the broker has yet to learn of an earlier epoch.
+        """
         return self._leader_and_isr.hold(topic, index, is_new=is_new)
 
     def take(self, limit: int | None = None) -> BrokerRequest | None:
-        """Returns None if the broker knows everything. `limit` replaces `PARTITIONS_PER_REQUEST`."""
+        """None if the broker knows everything. `limit` replaces `PARTITIONS_PER_REQUEST`."""
         limit = PARTITIONS_PER_REQUEST if limit is None else limit
         if self._all_metadata:
             self._all_metadata = self._brokers = False
@@ -246,7 +244,7 @@ class PendingRequests:
         return StopReplica(_take_map(self._stops, limit)) if self._stops else None
 
     def refused(self, request: BrokerRequest) -> None:
-        """If the request was complete, the next LeaderAndIsr has to be so. A replica that was new in it stays new."""
+        """After a complete request the next LeaderAndIsr has to be complete. A replica that was new in it stays new."""
         if isinstance(request, LeaderAndIsr):
             if request.is_complete:
                 self._knows_replicas = False

@@ -1,7 +1,5 @@
-"""What one broker has answered about its replicas: failed log dirs, logs of other topics.
-
-Each new answer checks two old ones, and forgets those whose replica or topic is gone: so there are never many more than
-the broker has replicas.
+"""What one broker has answered about its replicas: failed log dirs, logs of other topics. Each new answer checks two
+old ones, and forgets those whose replica or topic is gone: so there are never many more than the broker has replicas.
 """
 
 import logging
@@ -23,10 +21,10 @@ _Replicas = dict[TopicPartition, HostedReplica]
 
 
 class ReplicaAnswers:
-    """The answers during one registration of a broker.
+    """During one registration of a broker.
 
     elected             the zxid of this controller's election
-    accepted_elsewhere  whether another broker has accepted an in-sync replica of the same partition
+    accepted_elsewhere  another broker has accepted an in-sync replica of the same partition
     replace             deletes a replica's log by this stop, then starts the replica again
     """
 
@@ -53,10 +51,8 @@ class ReplicaAnswers:
         broker has accepted the topic's id."""
 
     def answered(self, found: Iterable[tuple[HostedReplica, int]], *, is_complete: bool) -> None:
-        """Reports failed log dirs, and those that work again; replaces logs of topics that are gone.
-
-        `is_complete`: the broker has answered for all of its replicas, and `found` lists only those that it refuses.
-        Source: KafkaController.processLeaderAndIsrResponseReceived.
+        """`is_complete`: `found` lists only those of the broker's replicas that it refuses. Source:
+        KafkaController.processLeaderAndIsrResponseReceived.
         """
         failed, refused, accepted = [], [], []
         for replica, code in found:
@@ -83,7 +79,7 @@ class ReplicaAnswers:
         return replica in (self._offline.get(replica.name), self._kept_logs.get(replica.name))
 
     def kept_of(self, partitions: Mapping[str, Iterable[int]] | None) -> list[HostedReplica]:
-        """Returns the refused replicas of these partitions (None: of all) whose logs stay."""
+        """Of these partitions (None: of all), the refused replicas whose logs stay."""
         if not self._kept_logs or partitions is None:
             return list(self._kept_logs.values())
         names = (TopicPartition(topic, index) for topic, indexes in partitions.items() for index in indexes)
@@ -91,15 +87,15 @@ class ReplicaAnswers:
 
     def refused_in_sync(self, replicas: Mapping[HostedReplica, int]) -> None:
         """Other brokers have accepted what this one has refused: its replicas count as on a failed log dir until their
-        logs are replaced. `replicas`: each with a broker whose in-sync replica is of the right topic."""
+        logs are replaced. `replicas`: each with a broker whose in-sync replica is of the right topic.
+        """
         for replica in replicas:
             self._remember(self._offline, replica)
         answers = [LogDirAnswer(*replica, is_offline=True, in_sync=other) for replica, other in replicas.items()]
         self._reports.log_dirs_answered(self._broker, answers)
 
     def reconsider(self, topic: str, index: int) -> None:
-        """The replica is out of sync now, or another broker has accepted one: an earlier topic's log may now be
-        replaced."""
+        """The replica is out of sync now, or another broker has accepted one."""
         replica = self._kept_logs.get(TopicPartition(topic, index))
         if replica is not None:
             self._replace_log(replica)

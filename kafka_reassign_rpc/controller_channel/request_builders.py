@@ -1,5 +1,6 @@
 """What the controller's requests say (Kafka's AbstractControllerBrokerRequestBatch), and StopReplica as a message.
-Pure. `packed_requests` makes the two others, which are large."""
+Pure.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -26,8 +27,7 @@ AT_ONCE = 500
 
 
 class Sender(NamedTuple):
-    """The controller, with one endpoint per listener at which brokers reach it. `elected` is the zxid of its
-    election."""
+    """The controller, with one endpoint per listener at which brokers reach it. `elected`: the zxid of its election."""
 
     id: int
     epoch: int
@@ -36,10 +36,9 @@ class Sender(NamedTuple):
 
 
 def live_nodes_of(cluster: Cluster, sender: Sender) -> Iterator[tuple[int, tuple[Endpoint, ...], str | None]]:
-    """Yields id, endpoints and rack of the nodes that brokers are to know: live brokers, and the controller.
-
-    The controller claims the rack of some broker: if it alone had none, brokers could not create topics such as those
-    of groups and transactions ("Not all brokers have rack information").
+    """Id, endpoints and rack of live brokers, and of the controller. It claims the rack of some broker: if it alone had
+    none, brokers could not create topics such as those of groups and transactions ("Not all brokers have rack
+    information").
     """
     for broker in cluster.brokers.values():
         yield broker.id, broker.endpoints, broker.rack
@@ -56,8 +55,9 @@ def all_partitions(cluster: Cluster) -> Iterator[tuple[str, Collection[int]]]:
 def visible_partitions(
     cluster: Cluster, partitions: Iterable[tuple[str, Iterable[int]]]
 ) -> Iterator[tuple[Topic, Iterator[list[tuple[int, Partition]]]]]:
-    """Yields each topic with the partitions that brokers may see, in slices of at most `AT_ONCE`, some of them empty.
-    Brokers see no topic in deletion, and no partition without a readable state."""
+    """Those that brokers may see, in slices of at most `AT_ONCE`, some of them empty: of no topic in deletion, and with
+    a readable state.
+    """
     for name, indexes in partitions:
         topic = cluster.topics.get(name)
         if topic is not None and not topic.deleting:
@@ -77,7 +77,7 @@ def _visible(topic: Topic, indexes: Sequence[int]) -> Iterator[list[tuple[int, P
 def forgotten_partitions(
     cluster: Cluster, deleted: Mapping[str, Iterable[int]]
 ) -> Iterator[tuple[str, Collection[int]]]:
-    """Yields those of the `deleted` partitions that do not exist again when the request goes."""
+    """Those that do not exist again when the request goes."""
     for name, indexes in deleted.items():
         known = visible_partitions(cluster, [(name, indexes)])
         shown = {index for _, slices in known for found in slices for index, _ in found}
@@ -87,12 +87,11 @@ def forgotten_partitions(
 def hosted_partitions(
     cluster: Cluster, broker: Broker, partitions: Mapping[str, Mapping[int, bool]], *, is_complete: bool
 ) -> Iterator[tuple[Topic, Iterator[list[tuple[int, Partition, bool]]]]]:
-    """Yields the partitions with a replica on `broker` like `visible_partitions`, and whether each replica is new
-    there.
+    """As `visible_partitions`, those with a replica on `broker`, and whether each replica is new there, as `partitions`
+    says. `is_complete` adds all others of the broker, as not new.
 
-    `partitions` says by topic and partition whether the replica is new. `is_complete` adds all others of the broker, as
-    not new. A broker creates the log of a new replica in any log directory, that of another one only while none is
-    offline, which may have the log (LogManager's isNew).
+    A broker creates the log of a new replica in any log directory, that of another one only while none is offline,
+    which may have the log (LogManager's isNew).
     """
     own, known = broker.id, partitions
 
@@ -110,10 +109,8 @@ def hosted_partitions(
 
 
 def _may_be_new(broker: Broker, value: Partition) -> bool:
-    """Whether the broker may not know the adding replica.
-
-    One in the ISR has data. So may one on a broker that registered after the move began: it may have copied some
-    before. (Kafka treats all replicas of a starting broker as old ones: onBrokerStartup.)
+    """One in the ISR has data. One on a broker that registered after the move began may have copied some before. (Kafka
+    treats all replicas of a starting broker as old ones: onBrokerStartup.)
     """
     return broker.id not in value.isr and value.move is not None and value.move.id > broker.epoch
 

@@ -1,11 +1,11 @@
 """The Kafka protocol without I/O: bytes become requests, answers become bytes.
 
-connection_state.py    the server's side of a connection: a byte stream to requests in order, answers in order to bytes
-client_connection.py   the client's side of a connection
+connection_state.py    the server's side of a connection
+client_connection.py   the client's side
 frame_buffer.py        a byte stream to frames
 frame_codec.py         one frame to one message and back, headers included
 bounded_decoder.py     decoders, generated from the schemas, that check every length before they allocate
-decoder_writer.py      the source of such a decoder: where each length and number of elements is refused
+decoder_writer.py      the source of such a decoder
 sliced_messages.py     large messages: encoding one element by element, and taking one apart
 log_dirs_reader.py     large DescribeLogDirs answers, read in slices
 principal_data.py      principals as brokers forward them

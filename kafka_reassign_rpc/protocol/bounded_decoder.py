@@ -1,20 +1,18 @@
 """Decoders that check every length, generated from a parsed schema: one function for each message and version.
 
 kafka-python's own decoders trust every length: they build an array of two thousand million elements until the memory is
-gone, silently cut a string that is longer than the frame, and copy the rest of the frame for each tagged field. These
-build the same objects in one pass, and check before they allocate, so that the size of a frame bounds memory and time:
+gone, cut a string that is longer than the frame, and copy the rest of the frame for each tagged field. These check
+before they allocate, so that the size of a frame bounds memory and time:
 
 - fields, strings, bytes and arrays (count * least size of an element) must fit into the bytes left;
-- all array elements of a message together are at most `room`, what a server is willing to build; `NUMBERS_PER_ELEMENT`
-  numbers of an array count as one element, and so do 16 bytes of tagged fields;
-- the text of a request has at most `LONGEST_TEXT`, as in Kafka, even in versions whose encoding allows more, and is
-  valid UTF-8;
-- a structure has at most `MOST_TAGS` tagged fields, each of which fills the size that it announces; unknown tags are
-  skipped, not kept;
+- all array elements of a message are at most `room`; `NUMBERS_PER_ELEMENT` numbers of an array count as one element,
+  and so do 16 bytes of tagged fields;
+- a request's text is UTF-8 of at most `LONGEST_TEXT`, as in Kafka, even where the encoding allows more;
+- at most `MOST_TAGS` tagged fields of a structure, each of which fills its size; unknown ones are not kept;
 - a variable-length integer has at most five bytes;
-- null is refused in versions that do not allow it, and so are lengths below -1, which mean nothing.
+- null only where the version allows it, and no other length below 0.
 
-Bytes behind a valid body are ignored, as in Kafka, since a newer peer may know more fields.
+Bytes behind a valid body are ignored, as in Kafka: a newer peer may know more fields.
 """
 
 from collections.abc import Callable, Generator
@@ -39,9 +37,7 @@ class SlicedDecoder(Protocol):
 
 
 def decoder(message: type[ApiMessage], version: int) -> Decoder:
-    """The checked decoder of `message` (an ApiMessage class) in `version`; each call generates a new one. It raises a
-    RemoteProtocolError for any mistake in the bytes.
-    """
+    """Each call generates a new function. It raises a RemoteProtocolError for any mistake in the bytes."""
     return _whole(message, version, sliced=False)
 
 
@@ -63,9 +59,7 @@ def _whole(message: type[ApiMessage], version: int, *, sliced: bool) -> Callable
 
 
 class Parts(NamedTuple):
-    """Decoders for a message of which only parts are built: `head` returns (message, count), with the fields before the
-    array; then call `element` `count` times. Bytes behind the array are not read.
-    """
+    """`head` returns (message, count), with the fields before the array; then call `element` `count` times."""
 
     head: Decoder
     element: Decoder
@@ -73,7 +67,7 @@ class Parts(NamedTuple):
 
 def parts(message: type[ApiMessage], version: int, array: str) -> Parts:
     """Decoders that give one element of the field `array` at a time, so that the caller can forget it. A null array has
-    none.
+    none; bytes behind the array are not read.
     """
     fields = message._struct.untagged_fields(version)
     at = next(index for index, field in enumerate(fields) if field.name == array)
@@ -92,7 +86,6 @@ def parts(message: type[ApiMessage], version: int, array: str) -> Parts:
 
 
 def _checked(writer: DecoderWriter, name: str) -> Callable[[bytes, int, int], Any]:
-    """The generated function, with errors that name the message."""
     return writer.function(name, partial(_named, name))
 
 

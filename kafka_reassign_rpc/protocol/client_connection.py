@@ -16,8 +16,8 @@ MIN_ANSWER_BYTES = 4
 class ClientConnection:
     """Numbers requests, and takes answers in their order.
 
-    Kafka answers in order: an answer to any request but the oldest open one is a fault of the server, `receive` raises,
-    and the connection is unusable.
+    An answer to any request but the oldest open one is a fault of the server: `receive` raises, and the connection is
+    unusable.
     """
 
     def __init__(self, client_id: str | None, *, max_frame_bytes: int = MAX_ANSWER_BYTES) -> None:
@@ -35,8 +35,8 @@ class ClientConnection:
     def send(
         self, request_class: type[ApiMessage], body: ApiMessage | bytes, version: int, *, raw: bool = False
     ) -> bytes:
-        """The bytes of a request. `body` is a message of that class, or an encoded one (encode_body). With `raw` the
-        answer's body comes as bytes.
+        """`body` is a message of that class, or an encoded one (encode_body). With `raw` the answer's body comes as
+        bytes.
         """
         if self._broken:
             raise LocalProtocolError("the connection is broken")
@@ -53,8 +53,7 @@ class ClientConnection:
         return data
 
     def receive(self, data: bytes) -> list[Any]:
-        """Takes in bytes as they arrive. Returns the bodies of the answers that they complete, in the order of the
-        requests.
+        """Returns the bodies of the answers that the bytes complete, in the order of the requests.
 
         Raises RemoteProtocolError; answers that the same bytes completed are lost with it.
         """

@@ -1,19 +1,16 @@
-"""The server's side of a connection, without I/O: bytes in, requests out; answers in, bytes out. This file has
-everything that changes the state; a call without a row in `STREAM` for the present state is a mistake of the caller.
+"""The server's side of a connection, without I/O. A call without a row in `STREAM` for the present state is a mistake
+of the caller.
 
-Kafka's protocol has no handshake of its own: the first bytes of a connection are the first request. A frame is a length
-of four bytes and that many bytes of request. The server answers requests in order, one answer each, and as in Kafka one
-at a time: `receive` queues whole frames, `next_frame` takes the first one out once the previous request has its answer,
-and `answer` makes the bytes that go back.
+As in Kafka, requests are answered in order, one at a time: `receive` queues whole frames, `next_frame` takes the first
+one out once the previous request has its answer.
 
-After most mistakes of the peer (a size out of bounds, an unknown API, a version that is not served, a body that does
-not parse) Kafka closes the connection without an answer, and so does the server: nobody knows where the next request
-begins. The one exception is ApiVersions in an unknown version: the server answers it in version 0 with error 35, from
-which a newer client learns what the server speaks. Requests before the mistake still get their answers; then `over`
-turns true, and the transport must be closed.
+After most mistakes of the peer (a size out of bounds, an unknown API or version, a body that does not parse) the server
+closes the connection without an answer, as Kafka does: nobody knows where the next request begins. Only ApiVersions in
+an unknown version is answered, in version 0 with error 35: from that a newer client learns what the server speaks.
+Requests before the mistake still get their answers; then `over` turns true.
 
-While a client authenticates, a frame may be a bare token (after SaslHandshake 0). Then frames have other bounds, and
-the next one is cut off only when the one before is answered, since its bounds depend on that (`one_by_one`).
+While a client authenticates, a frame may be a bare token (after SaslHandshake 0). The bounds of such a frame depend on
+the answer before, so it is cut off only then (`one_by_one`).
 """
 
 from collections import deque
@@ -53,8 +50,6 @@ MIN_REQUEST_BYTES = 8
 
 
 class Stream(IntEnum):
-    """Whether bytes are taken in, and whether a frame is in work."""
-
     OPEN = auto()
     OPEN_IN_WORK = auto()
     ENDED = auto()
@@ -70,8 +65,6 @@ MEANINGS: Mapping[Stream, str] = {
 
 
 class StreamEvent(IntEnum):
-    """A call, or a mistake of the peer."""
-
     NEXT_FRAME = auto()
     ANSWER = auto()
     END = auto()
@@ -81,8 +74,6 @@ class StreamEvent(IntEnum):
 
 
 class StreamRow(NamedTuple):
-    """In each of these states, the event leads to the state `after`."""
-
     states: tuple[Stream, ...]
     event: StreamEvent
     after: Stream
@@ -127,14 +118,12 @@ class Refusal(msgspec.Struct, frozen=True):
 
     @property
     def closes(self) -> bool:
-        """The refusal closes the connection without an answer."""
         return self.error.closes
 
 
 class Connection:
     """served            versions accepted, by API key
     max_elements      the most array elements of a request, by API key
-    max_frame_bytes   a larger frame is a fault
     fault             the peer's first mistake, or None
     """
 
@@ -161,17 +150,15 @@ class Connection:
 
     @property
     def ended(self) -> bool:
-        """The connection takes nothing more in."""
         return self.state >= Stream.ENDED
 
     @property
     def queued(self) -> int:
-        """Whole frames in the queue."""
         return len(self.queue)
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of requests that are not answered: incomplete, queued, and in work."""
+        """Of requests that are not answered: incomplete, queued, and in work."""
         return self.partial_bytes + self._queued_bytes + self._bytes_in_work
 
     @property
@@ -181,7 +168,7 @@ class Connection:
 
     @property
     def over(self) -> bool:
-        """The connection has ended and all answers are out: close the transport."""
+        """All answers are out: close the transport."""
         return self.state is Stream.ENDED and not self.queue
 
     @property
@@ -196,19 +183,16 @@ class Connection:
     # ------------------------------------------------------------------------------------------------ in
 
     def one_by_one(self, max_frame_bytes: int) -> None:
-        """Frames now have 0 to `max_frame_bytes` bytes, and each is cut off when the one before is answered: then call
-        `receive`, even without new bytes.
-        """
+        """Frames now have 0 to `max_frame_bytes` bytes. After each answer call `receive`, even without new bytes."""
         self._one_by_one = True
         self._frames.bound(0, max_frame_bytes, single=True)
 
     def requests(self) -> None:
-        """All frames are requests again."""
         self._one_by_one = False
         self._frames.bound(MIN_REQUEST_BYTES, self._max_frame_bytes, single=False)
 
     def receive(self, data: bytes) -> int:
-        """Takes in bytes as they arrive. Returns how many frames they complete; may set `fault`."""
+        """Returns how many frames the bytes complete; may set `fault`."""
         if self.state >= Stream.ENDED:
             return 0
         if self._one_by_one and (self._has_work or self.queue):
@@ -231,7 +215,7 @@ class Connection:
         return len(frames)
 
     def end(self) -> None:
-        """Takes nothing more in and drops half a frame. Queued frames still get their answers."""
+        """Takes nothing more in. Queued frames still get their answers."""
         self._end(StreamEvent.END)
 
     def abandon(self) -> None:
@@ -253,7 +237,7 @@ class Connection:
     def next_frame(self) -> bytes:
         """Takes the first queued frame into work. It needs one `answer` or `refuse`.
 
-        Raises LocalProtocolError while another request is in work, and if no frame is queued.
+        Raises LocalProtocolError while another is in work, and if none is queued.
         """
         after = AFTER[self.state].get(StreamEvent.NEXT_FRAME)
         if after is None:
@@ -267,7 +251,6 @@ class Connection:
         return frame
 
     def parse(self, frame: bytes) -> DecodedRequest | Refusal:
-        """Changes nothing."""
         try:
             return decode_request(frame, self._served, max_elements=self._max_elements)
         except RemoteProtocolError as error:
@@ -283,10 +266,8 @@ class Connection:
     # ------------------------------------------------------------------------------------------------ out
 
     def answer(self, request: DecodedRequest, body: Body) -> bytes:
-        """The bytes of the answer to the request in work. `body` is a message, or an encoded one (encode_body); for one
-        in pieces, only the bytes before the first piece are returned.
-
-        Raises LocalProtocolError, and leaves the request in work, if the message does not fit its schema.
+        """`body` is a message, or an encoded one (encode_body); of one in pieces, only the bytes before the first piece
+        are returned. If a message does not fit its schema, LocalProtocolError leaves the request in work.
         """
         after = self._after_work(StreamEvent.ANSWER)
         header = request.header
@@ -322,11 +303,7 @@ class Connection:
         self._bytes_in_work = 0
 
     def refuse(self, refusal: Refusal, body: ApiMessage | None = None) -> bytes:
-        """The bytes of the answer to a refused request in work, none if the refusal closes the connection.
-
-        A refused ApiVersions is answered in version 0 with error 35 and the versions of ApiVersions that are served.
-        With `body`, that is the answer, and the connection goes on.
-        """
+        """The bytes of the answer, none if the refusal closes the connection. With `body`, that is the answer."""
         if refusal.closes and body is None:
             self.close()
             if self.fault is None:
@@ -340,7 +317,6 @@ class Connection:
 
 
 def unsupported_api_versions(served: tuple[int, int], correlation_id: int) -> bytes:
-    """Error 35 in version 0, and the versions that are served."""
     low, high = served
     known = ApiVersionsResponse.ApiVersion(
         version=0, api_key=int(ApiKey.API_VERSIONS), min_version=low, max_version=high
@@ -350,6 +326,6 @@ def unsupported_api_versions(served: tuple[int, int], correlation_id: int) -> by
 
 
 def _refusal(error: RemoteProtocolError, frame: bytes) -> Refusal:
-    """A traceback would keep the frame, and all that was decoded of it, alive."""
+    """Without the traceback, which would keep the frame, and all that was decoded of it, alive."""
     error.__traceback__ = error.__context__ = None
     return Refusal(error, msgspec.structs.replace(peek_request_header(frame), client_id=peek_client_id(frame)))

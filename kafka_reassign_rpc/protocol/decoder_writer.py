@@ -1,5 +1,5 @@
-"""The source of a checked decoder, written from a parsed schema, and the functions that generated code calls.
-`bounded_decoder` says what is checked.
+"""The source of a checked decoder (`bounded_decoder`), written from a parsed schema, and the functions that generated
+code calls.
 """
 
 import struct
@@ -48,7 +48,7 @@ _ZERO_UUID = bytes(16)
 
 
 def least_size(field: Any, version: int, flexible: bool) -> int:
-    """The fewest bytes of a field in this version, which bound the count of an array of such fields."""
+    """The fewest bytes of a field, which bound the count of an array of such fields."""
     if isinstance(field, ArrayField):
         return 1 if flexible else 4
     if isinstance(field, StructField):
@@ -74,7 +74,7 @@ def _least_size_of_fields(field: StructField, version: int, flexible: bool) -> i
 
 
 def varint(data: bytes, pos: int) -> tuple[int, int]:
-    """(value, offset of its end); at most five bytes."""
+    """(value, offset of its end)."""
     value = 0
     for index in range(_VARINT_BYTES):
         byte = data[pos + index]
@@ -85,12 +85,11 @@ def varint(data: bytes, pos: int) -> tuple[int, int]:
 
 
 def skip_tags(data: bytes, pos: int) -> int:
-    """Skips unknown tagged fields; returns the offset of their end."""
     return read_tags(None, data, pos, {}, 0)
 
 
 def read_tags(obj: Any, data: bytes, pos: int, known: dict[int, tuple[str, Any, frozenset[str]]], room: int) -> int:
-    """Reads tagged fields into `obj`; returns the offset of their end."""
+    """Returns the offset of their end."""
     end = len(data)
     count, pos = varint(data, pos)
     if count * 2 > end - pos:
@@ -150,7 +149,7 @@ _HELPERS: dict[str, Any] = {
 
 
 class DecoderWriter:
-    """Writes the source of one decoder. Names in it are data, pos, end, room, and numbered locals."""
+    """Names in the source are data, pos, end, room, and numbered locals."""
 
     def __init__(self, message: type[ApiMessage], version: int, *, sliced: bool = False) -> None:
         self._message = message
@@ -180,7 +179,6 @@ class DecoderWriter:
         self._lines.append("    " * depth + text)
 
     def structure(self, field: StructField, cls: Any, into: str, depth: int) -> None:
-        """Reads a structure's fields into a new object of `cls`."""
         version = self._version
         self.start(cls, into, depth)
         self.fields(field.untagged_fields(version), into, depth)
@@ -203,7 +201,6 @@ class DecoderWriter:
             self.line(depth + 1, "pos += 1")
 
     def start(self, cls: Any, into: str, depth: int) -> None:
-        """Makes a new object of `cls`, without fields."""
         self.line(depth, f"{into} = new({self._constant('cls', cls)})")
         self.line(depth, f"{into}._version = {self._version}")
         self.line(depth, f"{into}.tags = {into}.unknown_tags = None")
@@ -227,7 +224,7 @@ class DecoderWriter:
         return writer.function(f"tag {field.name}")
 
     def _fixed(self, run: list[Any], into: str, depth: int) -> None:
-        """Reads neighbouring fields of fixed size with one `unpack`."""
+        """Neighbouring fields of fixed size, with one `unpack`."""
         if not run:
             return
         layout = struct.Struct(">" + "".join(field._type.fmt for field in run))
@@ -290,7 +287,7 @@ class DecoderWriter:
         *,
         nullable: bool,
     ) -> None:
-        """Reads a string or bytes: a length, then that many bytes. The compact length is one more, 0 for null."""
+        """The compact length is one more, 0 for null."""
         size = self._local("n")
         self._read_length(size, depth, inflexible)
         self.line(depth, f"if {size} >= 0:")
@@ -323,7 +320,7 @@ class DecoderWriter:
             self.line(depth + 1, f"raise bad_length({field.name!r}, {size}, 0)")
 
     def count(self, field: ArrayField, into: str, depth: int) -> None:
-        """Reads the count of an array (-1 for null) and checks it against the bytes left."""
+        """-1 for null."""
         element = field.array_of
         if isinstance(element, StructField):
             least = _least_size_of_fields(element, self._version, self._flexible)

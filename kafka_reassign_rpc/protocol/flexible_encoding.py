@@ -23,7 +23,7 @@ def compact_string(text: str) -> bytes:
 
 
 def sized(data: bytes) -> bytes:
-    """The value of a tagged field with its size, as it follows the field's number."""
+    """The value of a tagged field with its size."""
     return uvarint(len(data)) + data
 
 

@@ -1,13 +1,11 @@
-"""Cuts a stream of bytes into frames. The announcement of a frame allocates nothing. Each byte is copied at most twice,
-however the stream is split; a frame that arrives whole in one piece of input does not pass through the buffer.
+"""Cuts a stream of bytes into frames: four bytes of length, then that many bytes. The length alone allocates nothing.
+Each byte is copied at most twice, however the stream is split; a frame that arrives in one piece skips the buffer.
 """
 
 from kafka_reassign_rpc.protocol.frame_errors import BadFrameSize
 
 
 class FrameBuffer:
-    """A frame is four bytes of length, then that many bytes."""
-
     def __init__(self, least: int, most: int) -> None:
         self._least = least
         self._most = most
@@ -17,16 +15,15 @@ class FrameBuffer:
         self._single = False
 
     def __len__(self) -> int:
-        """Bytes of an incomplete frame."""
         return len(self._kept)
 
     def bound(self, least: int, most: int, *, single: bool) -> None:
-        """Sets the bounds of the frames that are not cut off yet. With `single`, `receive` cuts off at most one."""
+        """For the frames that are not cut off yet. With `single`, `receive` cuts off at most one."""
         self._least, self._most, self._single = least, most, single
         self._missing = 0
 
     def receive(self, data: bytes) -> tuple[list[bytes], BadFrameSize | None]:
-        """The frames that are complete now, without their lengths, and the error of the frame behind them."""
+        """Returns the frames that are complete now, without their lengths, and the error of the frame behind them."""
         source: bytes | bytearray = data
         if self._kept:
             self._kept += data
@@ -56,7 +53,7 @@ class FrameBuffer:
         return frames, None
 
     def whole(self, data: bytes) -> bytes | None:
-        """The frame, if these bytes are one frame and none are kept, as for most pieces of input."""
+        """Returns the frame, if these bytes are one frame and none are kept, as for most pieces of input."""
         size = len(data) - 4
         if self._kept or not self._least <= size <= self._most or int.from_bytes(data[:4], "big") != size:
             return None

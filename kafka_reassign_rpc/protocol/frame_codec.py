@@ -1,9 +1,9 @@
-"""One frame to one message, and one message to one frame. A frame here begins behind the four bytes of length; the
-encoders put these in front. Headers are read and written by hand, since they are the larger part of a small request.
+"""One frame to one message and back. A frame here begins behind the four bytes of length; the encoders put these in
+front. Headers are read and written by hand, since they are the larger part of a small request.
 
     Request header  v0: key, version, correlation id. Only ControlledShutdown 0.
                     v1: also the client id, a nullable string with a two-byte length.
-                    v2: also tagged fields. All flexible versions; the client id keeps its two-byte length.
+                    v2: also tagged fields. All flexible versions.
     Answer header   v0: correlation id.
                     v1: also tagged fields. All flexible versions but those of ApiVersions, whose reader does not yet
                     know which versions the server speaks.
@@ -87,7 +87,7 @@ class RequestHeader(msgspec.Struct, frozen=True, gc=False):
 
 
 class DecodedRequest(msgspec.Struct, frozen=True):
-    """`body` is an instance of the message class of the header's key, in the header's version."""
+    """`body` is a message of the header's key and version."""
 
     header: RequestHeader
     body: Any
@@ -100,7 +100,6 @@ class _Buffers(EncodeBufferPool):  # type: ignore[misc]
 
     @classmethod
     def _release(cls, buf: EncodeBuffer) -> None:
-        """Drops a buffer that a large message has made large."""
         if len(buf.buf) > KEPT_BUFFER_BYTES:
             cls._local.buf = None
 
@@ -116,9 +115,8 @@ def decode_request(
     *,
     max_elements: Mapping[int, int] = ANY_REQUEST,
 ) -> DecodedRequest:
-    """Decodes a request (header and body, without the four bytes of length).
-
-    `served` has the accepted versions by API key, `max_elements` the most array elements. Raises a RemoteProtocolError.
+    """`served` has the accepted versions by API key, `max_elements` the most array elements. Raises a
+    RemoteProtocolError.
     """
     data = frame if type(frame) is bytes else bytes(frame)
     header, pos, reader = _request_header(data, served)
@@ -138,7 +136,7 @@ def decode_request_in_slices(
 
 
 def _request_header(data: bytes, served: Mapping[int, tuple[int, int]]) -> tuple[RequestHeader, int, _Reader]:
-    """The header of a served request, the offset of its body, and what reads the body."""
+    """Also the offset of the body, and what reads it."""
     try:
         key, version, correlation_id, size = _REQUEST_HEAD.unpack_from(data)
     except struct.error:
@@ -177,7 +175,7 @@ def _request_header(data: bytes, served: Mapping[int, tuple[int, int]]) -> tuple
 
 
 def peek_request_header(frame: bytes) -> RequestHeader:
-    """The part of the header that every request has, for logs and for ApiVersions."""
+    """The part that every header has, for logs and for ApiVersions."""
     try:
         key, version, correlation_id = _REQUEST_HEAD_0.unpack_from(frame)
     except struct.error:
@@ -186,7 +184,7 @@ def peek_request_header(frame: bytes) -> RequestHeader:
 
 
 def peek_client_id(frame: bytes) -> str | None:
-    """The client id of a request that cannot be decoded further, None if it is unreadable."""
+    """For a request that cannot be decoded further. None if it is unreadable."""
     if len(frame) < _REQUEST_HEAD.size or frame[:4] == _CONTROLLED_SHUTDOWN_0:
         return None
     size = _REQUEST_HEAD.unpack_from(frame)[3]
@@ -195,7 +193,6 @@ def peek_client_id(frame: bytes) -> str | None:
 
 
 def encode_request(body: ApiMessage, *, version: int, correlation_id: int, client_id: str | None) -> bytes:
-    """A request with its header, behind the four bytes of length."""
     cls = type(body)
     encode, flexible = _encoder(cls, version)
     key = body.API_KEY
@@ -221,7 +218,6 @@ def encode_request(body: ApiMessage, *, version: int, correlation_id: int, clien
 def request_prefix(
     cls: type[ApiMessage], *, version: int, correlation_id: int, client_id: str | None, body_size: int
 ) -> bytes:
-    """Length and header of a request whose body is already encoded."""
     name = b"" if client_id is None else client_id.encode()
     tags = b"\0" if cls.flexible_version_q(version) else b""
     size = _REQUEST_HEAD.size + len(name) + len(tags) + body_size
@@ -230,7 +226,6 @@ def request_prefix(
 
 
 def encode_response(body: ApiMessage, *, version: int, correlation_id: int) -> bytes:
-    """An answer with its header, behind the four bytes of length."""
     cls = type(body)
     encode, flexible = _encoder(cls, version)
     with _Buffers.acquire() as out:
@@ -243,7 +238,6 @@ def encode_response(body: ApiMessage, *, version: int, correlation_id: int) -> b
 
 
 def response_prefix(key: int, version: int, correlation_id: int, body_size: int) -> bytes:
-    """Length and header of an answer whose body is already encoded."""
     if _has_tags_in_its_header(key, version):
         return _ANSWER_HEAD.pack(body_size + 5, correlation_id) + b"\0"
     return _ANSWER_HEAD.pack(body_size + 4, correlation_id)
@@ -255,7 +249,7 @@ def _has_tags_in_its_header(key: int, version: int) -> bool:
 
 
 def encode_body(body: ApiMessage, *, version: int) -> bytes:
-    """Only a body, for an answer that is cached and sent many times (response_prefix)."""
+    """For an answer that is sent many times, or in pieces (response_prefix)."""
     cls = type(body)
     encode, _ = _encoder(cls, version)
     with _Buffers.acquire() as out:
@@ -266,9 +260,9 @@ def encode_body(body: ApiMessage, *, version: int) -> bytes:
 def decode_response(
     cls: type[AnyMessage], frame: bytes | bytearray | memoryview, *, version: int
 ) -> tuple[int, AnyMessage]:
-    """Decodes an answer (header and body, without the four bytes of length) to a request of `version`.
+    """Returns the correlation id and the body of an answer to a request of `version`.
 
-    Returns the correlation id and the body. An ApiVersions answer with error 35 comes in version 0.
+    An ApiVersions answer with error 35 comes in version 0.
     """
     data = frame if type(frame) is bytes else bytes(frame)
     correlation_id, pos = answer_header(cls, data, version=version)
@@ -304,7 +298,7 @@ def decode_body_in_parts(
 
 
 def answer_header(cls: type[ApiMessage], data: bytes, *, version: int) -> tuple[int, int]:
-    """The correlation id of an answer, and the offset of its body."""
+    """Returns the correlation id, and the offset of the body."""
     try:
         (correlation_id,) = _INT32.unpack_from(data)
     except struct.error:
@@ -350,7 +344,7 @@ def _parts(cls: type[ApiMessage], version: int, array: str) -> Parts:
 
 @cache
 def _encoder(cls: type[ApiMessage], version: int) -> tuple[Encoder, bool]:
-    """kafka-python's compiled encoder, and whether the version is flexible."""
+    """kafka-python's, and whether the version is flexible."""
     if not 0 <= version <= cls.max_version:
         raise LocalProtocolError(f"{cls.name} has versions 0 to {cls.max_version}, not {version}")
     flexible = cls.flexible_version_q(version)

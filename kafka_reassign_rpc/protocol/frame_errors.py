@@ -1,6 +1,5 @@
-"""The errors that a frame can have. `RemoteProtocolError` is the peer's mistake; `closes` says whether a server closes
-the connection, as Kafka nearly always does, or answers. `LocalProtocolError` is a mistake of our own caller: the
-connection can still be used.
+"""The errors that a frame can have. `closes` says whether a server closes the connection after a mistake of the peer,
+as Kafka nearly always does, or answers.
 """
 
 from typing import ClassVar
@@ -10,8 +9,6 @@ UNSUPPORTED_VERSION = 35
 
 
 class ProtocolError(Exception):
-    """Abstract base of all errors here."""
-
     closes: ClassVar[bool] = True
 
     def __init__(self, message: str) -> None:
@@ -21,7 +18,7 @@ class ProtocolError(Exception):
 
 
 class LocalProtocolError(ProtocolError):
-    """Our own caller gives a second answer to a request, or a message that does not fit its schema."""
+    """A mistake of our own caller. The connection can still be used."""
 
     closes = False
 
@@ -34,47 +31,43 @@ class BadFrameSize(RemoteProtocolError):
     """The announced size of a frame is negative, too small for a header, or over the limit."""
 
 
-class Truncated(RemoteProtocolError):
-    """A frame ends inside a field."""
+class Truncated(RemoteProtocolError): ...
 
 
 class BadLength(RemoteProtocolError):
-    """A length or a count is negative, or larger than the rest of the frame."""
+    """It is negative, or larger than the rest of the frame."""
 
 
 class TooManyElements(RemoteProtocolError):
-    """A request has more array elements in all than a server builds objects for."""
+    """More array elements or tagged fields than a server builds objects for."""
 
 
-class BadVarint(RemoteProtocolError):
-    """A variable-length integer has more than five bytes."""
+class BadVarint(RemoteProtocolError): ...
 
 
-class NullNotAllowed(RemoteProtocolError):
-    """A field is null that must not be null in this version."""
+class NullNotAllowed(RemoteProtocolError): ...
 
 
 class BadText(RemoteProtocolError):
-    """A string is not valid UTF-8."""
+    """It is not UTF-8."""
 
 
 class BadTag(RemoteProtocolError):
-    """The value of a tagged field does not fill the size that it announces."""
+    """A tagged field does not fill the size that it announces."""
 
 
 class UnknownApi(RemoteProtocolError):
-    """An API key that does not exist, or that this node does not serve."""
+    """The API key does not exist, or this node does not serve it."""
 
 
-class UnsupportedVersion(RemoteProtocolError):
-    """The API is served, but not in this version."""
+class UnsupportedVersion(RemoteProtocolError): ...
 
 
 class UnsupportedApiVersions(UnsupportedVersion):
-    """ApiVersions in a version that is not served: answered in version 0 with error 35, and the client asks again."""
+    """Answered in version 0 with error 35; the client asks again."""
 
     closes = False
 
 
 class UnexpectedAnswer(RemoteProtocolError):
-    """An answer without a request, or out of order."""
+    """It belongs to no request, or is out of order."""

@@ -1,26 +1,13 @@
-"""Writes `messages.pyi`: the types of the message classes, for mypy and for editors. `protocol.messages` makes these
-classes at import, from JSON schemas (ours, and those in the kafka-python package), so a type checker cannot see their
-fields.
+"""Writes `messages.pyi`: the types of the message classes, which `protocol.messages` makes at import from JSON schemas.
 
     python -m kafka_reassign_rpc.protocol.generate_stubs
 
 Run it after a change of a schema, of `messages.py` or of the version of kafka-python, and commit the result; a test
 compares it.
 
-    Schema type     an attribute reads as               the constructor takes
-    int8 … int64    int                                 the same
-    float64         float                               the same
-    bool            bool                                the same
-    string          str                                 the same
-    bytes, records  bytes                               the same
-    uuid            UUID | None (None: all zeros)       the same
-    bitfield        set[int] | None (None: not given)   Collection[int] | None
-    []type          list[type]                          Sequence[type]
-    []structure     list[structure]                     Sequence[structure | tuple]: the fields of the version, in order
-    structure       structure                           structure | tuple
-
-`| None` is added if some version of the message allows null, and to a tagged structure, which may be absent. A field
-that is not in a message's version reads as the default of its schema.
+A uuid of zeros reads as None, and so does a bitfield that is not given. `| None` is added if some version of the
+message allows null, and to a tagged structure, which may be absent. A structure in an array may be given as the tuple
+of the version's fields, in order. A field that is not in a message's version reads as the default of its schema.
 """
 
 import sys
@@ -119,7 +106,6 @@ def stub() -> str:
 
 
 def message_classes() -> dict[str, Any]:
-    """Ours and kafka-python's, by name."""
     return {name: cls for name, cls in vars(messages).items() if name.endswith(("Request", "Response"))}
 
 

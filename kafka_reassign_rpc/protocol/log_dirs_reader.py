@@ -1,6 +1,6 @@
-"""DescribeLogDirs answers of brokers with very many replicas, read in slices. The decoder of `bounded_decoder` would
-build an object for each of 100,000 replicas and hold up the event loop for a quarter of a second. This reader takes
-only the sizes, straight out of the bytes, and also trusts no length that does not fit into the bytes left.
+"""DescribeLogDirs answers of brokers with very many replicas, read in slices. Objects for 100,000 replicas would hold
+up the event loop for a quarter of a second. This reader takes only the sizes, straight out of the bytes, and also
+trusts no length.
 """
 
 import struct
@@ -24,8 +24,8 @@ _INT32 = struct.Struct(">i")
 
 
 class Dir(NamedTuple):
-    """A log dir: error code, path, bytes by topic and partition, bytes of its volume (-1 if unknown). Future replicas,
-    which are being copied from another dir of the same broker, are not in it.
+    """Sizes in bytes, by topic and partition; `total` and `usable` bytes of the dir's volume, -1 if unknown. Future
+    replicas, which are being copied from another dir of the same broker, are not in it.
     """
 
     error: int
@@ -36,7 +36,7 @@ class Dir(NamedTuple):
 
 
 class LogDirsReader:
-    """Reads the body of one answer. `error` and `dirs` are complete when `read` has ended."""
+    """`error` and `dirs` are complete when `read` has ended."""
 
     def __init__(self, body: bytes, version: int) -> None:
         self._data = body
@@ -102,7 +102,6 @@ class LogDirsReader:
                 into[index] = size
 
     def _count(self, *, least: int) -> int:
-        """The count of an array whose elements have at least `least` bytes."""
         if self._flexible:
             count, self._pos = varint(self._data, self._pos)
             count -= 1

@@ -1,10 +1,9 @@
-"""Every message class that the product uses, in one place. The classes defined here come from the schemas in
-`kafka_reassign_rpc.schemas`; all others are kafka-python's own. All are kafka-python `ApiMessage` classes: attributes
-in snake_case, the class of a nested structure as an attribute (`UpdateMetadataRequest.UpdateMetadataBroker`).
+"""Every message class that the product uses: ours, from the schemas in `kafka_reassign_rpc.schemas`, and
+kafka-python's. All are its `ApiMessage` classes: attributes in snake_case, the class of a nested structure as an
+attribute (`UpdateMetadataRequest.UpdateMetadataBroker`).
 
-Two traps. An array field that was never set reads as one list that all instances share: set it, never append to it. And
-a list of structures may be given as a list of tuples with all of the version's fields in order, which is several times
-cheaper to build.
+A trap: an array field that was never set reads as one list that all instances share, so set it, never append to it. A
+list of structures may be given as tuples with all of the version's fields in order, which is several times cheaper.
 """
 
 from typing import Any, ClassVar, Generic, TypeVar
@@ -125,14 +124,14 @@ Response_co = TypeVar("Response_co", bound="ApiMessage", covariant=True)
 
 
 class RequestFor(Generic[Response_co]):
-    """For annotations alone: `type[RequestFor[MetadataResponse]]` is the class MetadataRequest. Type checkers read in
-    `messages.pyi` that request classes derive from it; at run time they do not.
+    """For annotations alone: `type[RequestFor[MetadataResponse]]` is the class MetadataRequest. Request classes derive
+    from it in `messages.pyi`, not at run time.
     """
 
 
 class Message(ApiMessage, init=False):
-    """Base of our own message classes. They are not entered in kafka-python's registry of answers: its key is only the
-    API, so ours would replace kafka-python's classes in every client of the process.
+    """Base of our own message classes. They stay out of kafka-python's registry of answers: its key is only the API, so
+    ours would replace its classes in every client of the process.
     """
 
     # kafka-python looks at these of every subclass, this base included: a request is not registered.
@@ -144,204 +143,189 @@ class Message(ApiMessage, init=False):
         cls._flexible_versions = BaseField.parse_versions(cls._json["flexibleVersions"])
 
 
-class AlterPartitionReassignmentsRequest(Message, load_json=SCHEMAS):
-    """API 45: start, replace or cancel moves."""
+class AlterPartitionReassignmentsRequest(Message, load_json=SCHEMAS): ...
 
 
 class AlterPartitionReassignmentsResponse(Message, load_json=SCHEMAS): ...
 
 
-class ListPartitionReassignmentsRequest(Message, load_json=SCHEMAS):
-    """API 46: which partitions move."""
+class ListPartitionReassignmentsRequest(Message, load_json=SCHEMAS): ...
 
 
 class ListPartitionReassignmentsResponse(Message, load_json=SCHEMAS): ...
 
 
-class EnvelopeRequest(Message, load_json=SCHEMAS):
-    """API 58: a broker forwards a request of a client."""
+class EnvelopeRequest(Message, load_json=SCHEMAS): ...
 
 
 class EnvelopeResponse(Message, load_json=SCHEMAS): ...
 
 
 class ListReassignmentsRequest(Message, load_json=SCHEMAS):
-    """API 32240: the identities of moves (KIP-240)."""
+    """The identities of moves (KIP-240)."""
 
 
 class ListReassignmentsResponse(Message, load_json=SCHEMAS): ...
 
 
 class DescribeReassignmentsRequest(Message, load_json=SCHEMAS):
-    """API 32241: the progress of moves (KIP-240)."""
+    """The progress of moves (KIP-240)."""
 
 
 class DescribeReassignmentsResponse(Message, load_json=SCHEMAS): ...
 
 
-class DescribeReassignmentEventsRequest(Message, load_json=SCHEMAS):
-    """API 32242: the events that a server has recorded."""
+class DescribeReassignmentEventsRequest(Message, load_json=SCHEMAS): ...
 
 
 class DescribeReassignmentEventsResponse(Message, load_json=SCHEMAS): ...
 
 
 class DescribeSelfHealingRequest(Message, load_json=SCHEMAS):
-    """API 32243: failed brokers and the state of self-healing (KIP-46)."""
+    """Failed brokers and the state of self-healing (KIP-46)."""
 
 
 class DescribeSelfHealingResponse(Message, load_json=SCHEMAS): ...
 
 
 class AlterReassignmentThrottlesRequest(Message, load_json=SCHEMAS):
-    """API 32247: another throttle lease for moves in flight and moves that wait."""
+    """Another throttle lease for moves in flight and moves that wait."""
 
 
 class AlterReassignmentThrottlesResponse(Message, load_json=SCHEMAS): ...
 
 
 class HealBrokerRequest(Message, load_json=SCHEMAS):
-    """API 32244: repair what a failed broker held, now (KIP-46)."""
+    """Repair what a failed broker held, now (KIP-46)."""
 
 
 class HealBrokerResponse(Message, load_json=SCHEMAS): ...
 
 
-class ListOffsetsRequest(Message, load_json=SCHEMAS):
-    """API 2: offsets of partitions, by time."""
+class ListOffsetsRequest(Message, load_json=SCHEMAS): ...
 
 
 class ListOffsetsResponse(Message, load_json=SCHEMAS): ...
 
 
-class OffsetCommitRequest(Message, load_json=SCHEMAS):
-    """API 8: store offsets of a group."""
+class OffsetCommitRequest(Message, load_json=SCHEMAS): ...
 
 
 class OffsetCommitResponse(Message, load_json=SCHEMAS): ...
 
 
-class CreateDelegationTokenRequest(Message, load_json=SCHEMAS):
-    """API 38: make a delegation token (KIP-48)."""
+class CreateDelegationTokenRequest(Message, load_json=SCHEMAS): ...
 
 
 class CreateDelegationTokenResponse(Message, load_json=SCHEMAS): ...
 
 
-class RenewDelegationTokenRequest(Message, load_json=SCHEMAS):
-    """API 39: let a delegation token live longer."""
+class RenewDelegationTokenRequest(Message, load_json=SCHEMAS): ...
 
 
 class RenewDelegationTokenResponse(Message, load_json=SCHEMAS): ...
 
 
-class ExpireDelegationTokenRequest(Message, load_json=SCHEMAS):
-    """API 40: end a delegation token earlier."""
+class ExpireDelegationTokenRequest(Message, load_json=SCHEMAS): ...
 
 
 class ExpireDelegationTokenResponse(Message, load_json=SCHEMAS): ...
 
 
-class DescribeDelegationTokenRequest(Message, load_json=SCHEMAS):
-    """API 41: which delegation tokens there are."""
+class DescribeDelegationTokenRequest(Message, load_json=SCHEMAS): ...
 
 
 class DescribeDelegationTokenResponse(Message, load_json=SCHEMAS): ...
 
 
-class ConsumerGroupHeartbeatRequest(Message, load_json=SCHEMAS):
-    """API 68: a member of a group of KIP-848 is alive."""
+class ConsumerGroupHeartbeatRequest(Message, load_json=SCHEMAS): ...
 
 
 class ConsumerGroupHeartbeatResponse(Message, load_json=SCHEMAS): ...
 
 
-class ConsumerGroupDescribeRequest(Message, load_json=SCHEMAS):
-    """API 69: groups of KIP-848."""
+class ConsumerGroupDescribeRequest(Message, load_json=SCHEMAS): ...
 
 
 class ConsumerGroupDescribeResponse(Message, load_json=SCHEMAS): ...
 
 
-class ApproveRepairsRequest(Message, load_json=SCHEMAS):
-    """API 32249: approve repairs that wait for it."""
+class ApproveRepairsRequest(Message, load_json=SCHEMAS): ...
 
 
 class ApproveRepairsResponse(Message, load_json=SCHEMAS): ...
 
 
 class HoldMovesRequest(Message, load_json=SCHEMAS):
-    """API 32248: hold moves of the queue, or release them."""
+    """Hold moves of the queue, or release them."""
 
 
 class HoldMovesResponse(Message, load_json=SCHEMAS): ...
 
 
-class DescribeStatusRequest(Message, load_json=SCHEMAS):
-    """API 32246: a document of the status page."""
+class DescribeStatusRequest(Message, load_json=SCHEMAS): ...
 
 
 class DescribeStatusResponse(Message, load_json=SCHEMAS): ...
 
 
 class MoveServerSettingsRequest(Message, load_json=SCHEMAS):
-    """API 32245: move the settings of servers out of the brokers' default configs."""
+    """Out of the brokers' default configs."""
 
 
 class MoveServerSettingsResponse(Message, load_json=SCHEMAS): ...
 
 
 class LeaderAndIsrRequest(Message, load_json=SCHEMAS):
-    """API 4: controller to broker: which partitions to lead and which to follow."""
+    """Controller to broker: what to lead and what to follow."""
 
 
 class LeaderAndIsrResponse(Message, load_json=SCHEMAS): ...
 
 
 class StopReplicaRequest(Message, load_json=SCHEMAS):
-    """API 5: controller to broker: which replicas to stop and to delete."""
+    """Controller to broker: what to stop and to delete."""
 
 
 class StopReplicaResponse(Message, load_json=SCHEMAS): ...
 
 
 class UpdateMetadataRequest(Message, load_json=SCHEMAS):
-    """API 6: controller to broker: the metadata that the broker gives to clients."""
+    """Controller to broker: what it tells clients."""
 
 
 class UpdateMetadataResponse(Message, load_json=SCHEMAS): ...
 
 
 class ControlledShutdownRequest(Message, load_json=SCHEMAS):
-    """API 7: broker to controller: the broker is about to stop."""
+    """Broker to controller."""
 
 
 class ControlledShutdownResponse(Message, load_json=SCHEMAS): ...
 
 
 class AlterPartitionRequest(Message, load_json=SCHEMAS):
-    """API 56: broker to controller: a new ISR."""
+    """Broker to controller: a new ISR."""
 
 
 class AlterPartitionResponse(Message, load_json=SCHEMAS): ...
 
 
 class AllocateProducerIdsRequest(Message, load_json=SCHEMAS):
-    """API 67: broker to controller: a block of producer ids."""
+    """Broker to controller."""
 
 
 class AllocateProducerIdsResponse(Message, load_json=SCHEMAS): ...
 
 
 class SimulatedFetchRequest(Message, load_json=SCHEMAS):
-    """API 32250: a simulated follower fetches from a simulated leader."""
+    """A simulated follower fetches from a simulated leader."""
 
 
 class SimulatedFetchResponse(Message, load_json=SCHEMAS): ...
 
 
 def valid_versions(cls: type[ApiMessage]) -> tuple[int, int]:
-    """The lowest and the highest version in the schema."""
     low, high = cls._valid_versions
     return low, high
 

@@ -1,4 +1,4 @@
-"""Principals as brokers forward them: DefaultPrincipalData, which DefaultKafkaPrincipalBuilder serializes.
+"""Principals as brokers forward them (DefaultPrincipalData of DefaultKafkaPrincipalBuilder):
 
 version (int16, 0), type, name (compact strings), whether a delegation token has authenticated it, tagged fields
 """

@@ -1,6 +1,5 @@
-"""Large messages: encoding one whose elements come one by one, and taking one apart. Both are generators that yield
-after each element, so that others can run: a message of a hundred thousand elements takes a tenth of a second to build,
-as long to encode, and a third of that to free.
+"""Large messages: encoding one element by element, and taking one apart. Both yield after each element: a message of a
+hundred thousand takes a tenth of a second to build, as long to encode, and a third of that to free.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -48,7 +47,7 @@ class InParts(NamedTuple):
 
 
 def encode_in_slices(body: InParts, *, version: int) -> Generator[None, None, list[bytes]]:
-    """The bytes of a message's body, in pieces. Raises LocalProtocolError if an element does not fit its schema."""
+    """Returns the bytes of the body, in pieces. Raises LocalProtocolError if an element does not fit its schema."""
     cls: type[ApiMessage] = type(body.message)
     writing = _Encoding(version, cls.flexible_version_q(version))
     try:
@@ -59,7 +58,7 @@ def encode_in_slices(body: InParts, *, version: int) -> Generator[None, None, li
 
 
 def in_order(structure: Any, version: int) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
-    """Makes the tuple that can stand for a structure, from its fields by name: much cheaper than an object."""
+    """Makes the tuple that can stand for a structure, from its fields by name."""
     names = [field.name for field in structure._struct.untagged_fields(version)]
     if len(names) == 1:
         return lambda fields: (fields[names[0]],)
@@ -67,8 +66,6 @@ def in_order(structure: Any, version: int) -> Callable[[Mapping[str, Any]], tupl
 
 
 class _Encoding:
-    """Finished pieces, and the buffer with the rest."""
-
     def __init__(self, version: int, flexible: bool) -> None:
         self._version = version
         self._flexible = flexible
@@ -123,7 +120,7 @@ _TUPLE_ENCODERS: dict[tuple[int, int], Encoder] = {}
 
 
 def _tuple_encoder(field: StructField, version: int, flexible: bool) -> Encoder:
-    """kafka-python's compiled encoder of a structure that is given as a tuple. (It makes one for arrays only.)"""
+    """kafka-python makes one for arrays only."""
     known = _TUPLE_ENCODERS.get((id(field), version))  # fields live as long as the message classes
     if known is None:
         known = _TUPLE_ENCODERS[id(field), version] = _compiled_tuple_encoder(field, version, flexible)
@@ -145,7 +142,7 @@ def _compiled_tuple_encoder(field: StructField, version: int, flexible: bool) ->
 
 
 def take_apart(message: ApiMessage) -> Generator[None, None, None]:
-    """Empties a large message: freeing it in one go takes as long as decoding it did."""
+    """Empties a message: to free a large one in one go takes as long as to decode it."""
     for items, nested in _arrays(message._struct, message):
         yield from _emptied(items, nested)
 

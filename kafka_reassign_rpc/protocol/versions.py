@@ -1,6 +1,5 @@
 """API keys, and which versions of each the codec reads and writes. Sources: the keys of Kafka 4.1; the versions of a
-Kafka 3.9 broker, and those that 4.1 added to the APIs of its tools (Metadata 13, DescribeCluster 2,
-AlterPartitionReassignments 1).
+Kafka 3.9 broker, and those that 4.1 added to the APIs of its tools.
 """
 
 from collections.abc import Mapping
@@ -14,8 +13,8 @@ FIRST_VENDOR_KEY = 32240
 
 
 def common_version(cls: type[ApiMessage], served: Mapping[int, tuple[int, int]], highest: int | None = None) -> int:
-    """The highest version of an API that the codec and a node know, -1 for none. `served` has the node's lowest and
-    highest version by API key; the caller can use those up to `highest`, None for all.
+    """The highest version that the codec and a node know, -1 for none. `served` has the node's lowest and highest
+    version by API key; the caller can use those up to `highest`, None for all.
     """
     low, high = served.get(cls.API_KEY, (0, -1))
     oldest, newest = valid_versions(cls)
@@ -24,8 +23,6 @@ def common_version(cls: type[ApiMessage], served: Mapping[int, tuple[int, int]],
 
 
 class ApiKey(IntEnum):
-    """The first two bytes of a request."""
-
     PRODUCE = 0
     FETCH = 1
     LIST_OFFSETS = 2

@@ -1,7 +1,7 @@
 """How this product, as a client, reaches brokers and servers. Every connection that speaks Kafka's protocol opens here.
 
 rpc_client            one connection
-login                 the login on a connection
+login                 the login on it
 broker_links          which listener of a broker, over TLS or not, as whom
 broker_link_settings  the same by the settings of brokers
 broker_configs        a broker's answer about its configs

@@ -1,5 +1,3 @@
-"""The configs that a broker has in force, by its own answer."""
-
 from collections.abc import Collection
 
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
@@ -11,7 +9,7 @@ _BROKER = 4
 
 
 class ConfigsRefused(ConnectionError):
-    """A broker has answered with an error, or with nothing. `is_unauthorized`: its authorizer refuses this process."""
+    """An error or an empty answer of a broker. `is_unauthorized`: its authorizer refuses this process."""
 
     is_unauthorized = False
 
@@ -20,8 +18,8 @@ ConfigEntry = DescribeConfigsResponse.DescribeConfigsResult.DescribeConfigsResou
 
 
 async def broker_configs(client: RpcClient, broker: int, names: Collection[str]) -> list[ConfigEntry]:
-    """Returns the configs with their synonyms; those that the broker does not have are absent. Raises ConfigsRefused
-    and what `RpcClient.call` raises.
+    """With synonyms; without those that the broker does not have. Raises ConfigsRefused and what `RpcClient.call`
+    raises.
     """
     version = await client.version(DescribeConfigsRequest)
     asked = DescribeConfigsRequest.DescribeConfigsResource(

@@ -1,4 +1,4 @@
-"""How this server connects to brokers, by the settings that brokers have for connections among themselves.
+"""The settings that brokers have for connections among themselves.
 
 Source: KafkaConfig.interBrokerListenerName and interBrokerSecurityProtocol, JaasContext.loadServerContext.
 """
@@ -48,7 +48,7 @@ def broker_links(values: Mapping[str, str]) -> BrokerLinks:
 
 
 def _protocol(properties: Properties, listener: str | None) -> str | None:
-    """Returns the protocol that the listener must speak, or None if the settings do not say."""
+    """Returns None if the settings do not say."""
     given = properties.text(PROTOCOL)
     if given is not None:
         if properties.text(LISTENER) is not None:

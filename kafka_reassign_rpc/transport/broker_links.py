@@ -1,7 +1,7 @@
-"""How this server connects to brokers: to which listener, over TLS or not, and as whom.
+"""How this server connects to brokers.
 
-`troubles` counts brokers that answer but that this server cannot control: a failed login, a certificate, a missing
-right, a newer controller that they know. Each is logged once, until it is over or changes.
+`troubles` counts brokers that answer but refuse its control: for a login, a certificate, a missing right, a newer
+controller that they know. Each is logged once, until it is over or changes.
 """
 
 import logging
@@ -27,7 +27,7 @@ WANTS_CERTIFICATE = "it may want a certificate that it trusts (ssl.client.auth t
 
 
 class BrokerRefuses(ConnectionError):
-    """A broker cannot be used, or refuses this server. The text says which one, where and why; `reason` only why."""
+    """The text says which broker, where and why; `reason` only why."""
 
     def __init__(self, text: str, reason: str) -> None:
         super().__init__(text)
@@ -35,13 +35,9 @@ class BrokerRefuses(ConnectionError):
 
 
 class BrokerLinks:
-    """Opens connections to brokers.
-
-    listener   the name of the brokers' listener; None takes the one with the name of `protocol`, else the first
-               that speaks it
-    protocol   the security protocol that this listener must speak; None takes whichever the broker registers
-    tls        is None if this server has no settings of TLS
-    login      is None if this server cannot log in
+    """listener    its name; None takes the one with the name of `protocol`, else the first that speaks it
+    protocol    what the listener must speak; None takes whichever the broker registers
+    tls, login  None if this server has no settings for them
     """
 
     def __init__(
@@ -59,7 +55,6 @@ class BrokerLinks:
 
     @property
     def troubles(self) -> int:
-        """The number of brokers that refuse this server."""
         return len({broker for broker, _ in self._troubles})
 
     async def keep(self) -> None:
@@ -68,9 +63,7 @@ class BrokerLinks:
             await self._tls.keep()
 
     def endpoint(self, broker: Broker) -> Endpoint:
-        """Returns the listener of that name, else the first that speaks the protocol.
-
-        If the settings name only a protocol, that is also the listener's name
+        """If the settings name only a protocol, that is also the listener's name
         (KafkaConfig.getInterBrokerListenerNameAndSecurityProtocol).
         """
         name = self.listener or self.protocol
@@ -97,7 +90,7 @@ class BrokerLinks:
         return client
 
     async def reach(self, node: Broker, client_id: str, timeout_s: float) -> RpcClient:
-        """Connects to a server of this product; a failure does not count among `troubles`. Raises as `open`, without
+        """To a server of this product; a failure does not count among `troubles`. Raises as `open`, without
         BrokerRefuses.
         """
         at = self.endpoint(node)

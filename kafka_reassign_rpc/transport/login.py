@@ -35,7 +35,7 @@ async def connect(
     **limits: int,
 ) -> RpcClient:
     """`limits` go to RpcClient. Raises LoginFailed, ssl.SSLError, and OSError, TimeoutError, EOFError or
-    RemoteProtocolError as every request.
+    RemoteProtocolError.
     """
     client = await RpcClient.open(host, port, client_id, timeout_s, tls, **limits)
     try:
@@ -62,9 +62,8 @@ async def log_in(client: RpcClient, login: SaslLogin, host: str) -> None:
 
 
 async def _exchange_tokens(client: RpcClient, login: SaslLogin, host: str) -> int:
-    """Returns for how many ms the login holds; 0 means that it does not end.
-
-    A mechanism may take a second to fetch a token or derive a key, so it runs off the event loop.
+    """Returns for how many ms the login holds; 0 means that it does not end. A mechanism may take a second to fetch a
+    token or derive a key, so it runs off the event loop.
     """
     exchange = await _step(login, login.exchange, host)
     token = await _step(login, next_token, exchange) or b""

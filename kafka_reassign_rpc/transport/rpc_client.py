@@ -1,8 +1,4 @@
-"""A client of one broker or server: one connection, on which answers come in the order of the requests.
-
-`protocol.client_connection.ClientConnection` keeps correlation ids and order, and checks answers. This file adds the
-socket, the clock, and the waiting callers.
-"""
+"""A client of one broker or server: the socket, the clock, and the waiting callers around a `ClientConnection`."""
 
 import asyncio
 import ssl
@@ -22,12 +18,11 @@ CONNECT_TIMEOUT_S = 10.0
 Response = TypeVar("Response", bound="ApiMessage")
 
 
-class NoCommonVersion(ConnectionError):
-    """The broker serves no version of an API that this side knows."""
+class NoCommonVersion(ConnectionError): ...
 
 
 class _Waiting(NamedTuple):
-    """A request without an answer. The timer closes the connection if none comes, whether its caller waits or not."""
+    """The timer closes the connection if no answer comes, whether its caller waits or not."""
 
     answer: asyncio.Future[Any]
     timer: asyncio.TimerHandle
@@ -36,9 +31,9 @@ class _Waiting(NamedTuple):
 class RpcClient(asyncio.Protocol):
     """It closes itself after the first error, and then refuses every call.
 
-    timeout_s         limits the wait for an answer. Answers come in order, so requests behind a lost one wait too
-    max_in_flight     limits the requests sent ahead of their answers; further calls wait for their turn
-    max_answer_bytes  limits an answer; a larger one is an error
+    timeout_s         for an answer. Answers come in order, so requests behind a lost one wait too
+    max_in_flight     requests sent ahead of their answers; further calls wait for their turn
+    max_answer_bytes  a larger answer is an error
     """
 
     def __init__(
@@ -92,19 +87,18 @@ class RpcClient(asyncio.Protocol):
 
     @property
     def in_flight(self) -> int:
-        """Counts the requests without an answer."""
         return len(self._waiting)
 
     @property
     def waits_s(self) -> float:
-        """For so many seconds the oldest of these requests has had nothing of its answer."""
+        """For so many seconds the oldest request in flight has had nothing of its answer."""
         if not self._waiting:
             return 0.0
         return self._loop.time() - max(self._waiting[0].timer.when() - self._timeout_s, self.heard_at)
 
     @property
     def certificate(self) -> bytes | None:
-        """Returns the broker's certificate (DER), or None without TLS."""
+        """The broker's (DER), or None without TLS."""
         secured = None if self._transport is None else self._transport.get_extra_info("ssl_object")
         return None if secured is None else secured.getpeercert(binary_form=True)
 
@@ -113,17 +107,15 @@ class RpcClient(asyncio.Protocol):
         return None if self._transport is None else self._transport.get_extra_info("socket")
 
     def close(self) -> None:
-        """Closes at once. Waiting calls raise EOFError."""
+        """Waiting calls raise EOFError."""
         self._end(EOFError("the connection was closed"))
 
     def repeat_login(self, due: float, login: Callable[[], Awaitable[None]]) -> None:
-        """The first request from `due` on (the event loop's time) lets `login` go first, and others wait for it."""
+        """Before the first request from `due` on (the event loop's time); others wait for it."""
         self._login_due, self._login = due, login
 
     async def versions(self) -> Mapping[int, tuple[int, int]]:
-        """Returns the versions that the broker serves, by API key; asks once. Raises ConnectionError if it does not
-        say.
-        """
+        """By API key; asks once. Raises ConnectionError if the broker does not say."""
         if self._versions is None:
             answer = await self.call(ApiVersionsRequest, ApiVersionsRequest(version=0), 0)
             if answer.error_code:
@@ -132,7 +124,7 @@ class RpcClient(asyncio.Protocol):
         return self._versions
 
     async def version(self, request_class: type[ApiMessage]) -> int:
-        """Returns the highest version that both sides know. Raises NoCommonVersion."""
+        """The highest that both sides know. Raises NoCommonVersion."""
         served = await self.versions()
         version = common_version(request_class, served)
         if version < 0:
@@ -154,8 +146,7 @@ class RpcClient(asyncio.Protocol):
     async def call(
         self, request_class: type[ApiMessage], body: ApiMessage | bytes, version: int, *, raw: bool = False
     ) -> Any:
-        """Returns the answer, or with `raw` the bytes of its body. `body` is a message of that class, or the bytes of
-        one.
+        """With `raw`, returns the bytes of the answer's body. `body` is a message of that class, or its bytes.
 
         Raises OSError, TimeoutError, EOFError or RemoteProtocolError. A cancelled call may have sent its request; the
         connection goes on, and drops the answer.
@@ -178,7 +169,7 @@ class RpcClient(asyncio.Protocol):
     async def call_out_of_turn(
         self, request_class: type[ApiMessage], body: ApiMessage | bytes, version: int, *, raw: bool = False
     ) -> Any:
-        """Does what `call` does, for the login itself: all other requests wait for it."""
+        """For the login itself: all other requests wait for it."""
         if isinstance(self._error, RemoteProtocolError):
             raise self._error
         if self._transport is None or self.is_closed:  # uvloop's transport would raise RuntimeError
