@@ -1,6 +1,5 @@
-"""One round on one chunk of topics: propose, apply what was accepted; after the last round collect the moves. A
-proposal depends only on its topic and the round's parameters, acceptance only on sums over all chunks: so the plan is
-the same however topics are divided into chunks.
+"""One round on one chunk of topics. A proposal depends only on its topic and the round's parameters, acceptance only
+on sums over all chunks: so the plan is the same however topics are divided into chunks.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,7 +36,7 @@ from kafka_reassign_rpc.planner.proposals.topic_spread import TopicCounts, sprea
 from kafka_reassign_rpc.planner.proposals.unneeded_copies import without_a_copy
 
 SHOWN = 900
-"""The salt of the random part of a large cluster that the search sees; no round draws with it."""
+"""The salt of the part of a large cluster that the search sees; no round draws with it."""
 
 
 def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
@@ -86,7 +85,6 @@ def _shown(position: tuple[int, int], topic: str, one: PlannerPartition, params:
 
 
 def _shown_to_search(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
-    """Like `_shown`, for the partitions that the search may change."""
     for at, topic in enumerate(chunk):
         if not params.concerns(topic.name):
             continue
@@ -168,7 +166,7 @@ def _return_proposal(
 
 
 def accept(proposal: ChangeProposal, thresholds: Thresholds) -> ChangeProposal | None:
-    """The accepted proposal, with the brokers that the coordinator has chosen, or None."""
+    """With the brokers that the coordinator has chosen; None: not accepted."""
     if proposal.searched is not None:
         return proposal.found((thresholds.searched or {}).get(proposal.name)) if proposal.name else None
     if thresholds.placed is None:
@@ -209,7 +207,7 @@ def apply_accepted(chunk: list[PlannerTopic], accepted: Iterable[ChangeProposal]
 
 
 def collect_moves(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[PlannedMove | LeftOut | None]:
-    """Called after the last round. Yields None now and then."""
+    """After the last round. Yields None now and then."""
     for topic in chunk:
         if not params.concerns(topic.name):
             continue

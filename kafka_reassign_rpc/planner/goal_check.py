@@ -1,5 +1,3 @@
-"""Whether a goal makes sense for a cluster."""
-
 from collections.abc import Collection, Iterable, Mapping
 from itertools import combinations
 
@@ -13,7 +11,7 @@ _OPENS = "`kafka-reassign cordon` opens them"
 
 
 def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOptions) -> None:
-    """Raises PlanError, which says what to change."""
+    """Raises PlanError."""
     live = frozenset(broker.id for broker in brokers.values() if broker.live)
     if not live:
         raise PlanError("no broker is live")
@@ -39,7 +37,7 @@ def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOp
 
 
 def check_lost(goal: Goal, known: Collection[int]) -> None:
-    """Raises PlanError. `known` are brokers that are listed or hold replicas; lost ones need not be listed."""
+    """`known`: brokers that are listed or hold replicas; lost ones need not be listed. Raises PlanError."""
     _require_known(GoalKind.HEAL, goal.brokers_of(GoalKind.HEAL) or (), known)
 
 
@@ -59,7 +57,6 @@ def _why_closed(brokers: Mapping[int, PlannerBroker], closed: Collection[int]) -
 
 
 def _check_parts(goal: Goal, live: frozenset[int]) -> None:
-    """Each broker has one part in a goal that combines others."""
     if len(goal.parts) < 2:
         raise PlanError("combine: name at least two of --heal, --drain and --expand; one of them is a plan of its own")
     for one, other in combinations(goal.parts, 2):

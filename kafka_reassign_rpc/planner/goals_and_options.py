@@ -1,4 +1,4 @@
-"""What a caller asks the planner for: a goal, the weights of the soft goals, and options."""
+"""What a caller asks the planner for."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -23,15 +23,14 @@ class GoalKind(StrEnum):
 
 
 class Goal(msgspec.Struct, frozen=True):
-    """What the caller wants. If several kinds share an effect, other modules ask for the effect, not for the kind.
+    """If several kinds share an effect, other modules ask for the effect, not for the kind.
 
-    brokers    HEAL: the lost brokers to heal (empty: every broker that is not live); DRAIN: the brokers to empty;
-               EXPAND: the new brokers
-    parts      COMBINE: the brokers of HEAL, DRAIN and EXPAND, as far as it combines them
+    brokers    HEAL: the lost brokers (empty: all that are not live); DRAIN: those to empty; EXPAND: the new ones
+    parts      COMBINE: the brokers of each kind that it combines
     factor     SET_FACTOR: the replication factor
-    topics     plan only these topics (empty: all)
+    topics     plan only these (empty: all)
     racks      REBALANCE: first mend all rack violations, as RACKS does
-    to         HEAL, DRAIN, SET_FACTOR: new replicas go only to these brokers (empty: to any)
+    to         HEAL, DRAIN, SET_FACTOR: the only brokers that get new replicas (empty: any may)
     """
 
     kind: GoalKind
@@ -43,9 +42,7 @@ class Goal(msgspec.Struct, frozen=True):
     parts: Mapping[GoalKind, tuple[int, ...]] = {}
 
     def brokers_of(self, kind: GoalKind) -> tuple[int, ...] | None:
-        """The brokers that the goal names for HEAL (empty: all lost ones), DRAIN or EXPAND; None if it does not do
-        that.
-        """
+        """The brokers named for HEAL (empty: all lost ones), DRAIN or EXPAND; None if the goal does not do that."""
         if self.kind is GoalKind.COMBINE:
             return self.parts.get(kind)
         return self.brokers if self.kind is kind else None
@@ -56,7 +53,7 @@ class Goal(msgspec.Struct, frozen=True):
 
     @property
     def joining(self) -> tuple[int, ...]:
-        """The new brokers: only they get replicas for balance, and keep them."""
+        """Only these get replicas for balance, and they keep theirs."""
         return self.brokers_of(GoalKind.EXPAND) or ()
 
     @property
@@ -66,11 +63,10 @@ class Goal(msgspec.Struct, frozen=True):
 
     @property
     def empties(self) -> bool:
-        """Replicas must leave brokers that are lost or drained."""
         return bool(self.drained) or self.brokers_of(GoalKind.HEAL) is not None
 
     def leaving(self, held: Iterable[int], live: frozenset[int]) -> frozenset[int]:
-        """The brokers whose replicas must leave, among `held`, the brokers that have some."""
+        """The brokers whose replicas must leave; `held`: those that have some."""
         lost = self.brokers_of(GoalKind.HEAL)
         if lost is not None and not lost:
             lost = tuple(broker for broker in held if broker not in live)
@@ -91,13 +87,13 @@ class Goal(msgspec.Struct, frozen=True):
 
 
 class GoalWeights(msgspec.Struct, frozen=True):
-    """How much each soft goal counts; 0 disables it. `topic` and `time` start no move of their own. The others even out
-    the measures of `broker_load.Load`.
+    """How much each soft goal counts; 0 disables it. `topic` and `time` start no move of their own. The others even
+    out the measures of `broker_load.Load`.
 
     topic_replicas, topic_leaders    REBALANCE: above 0, replicas and leaders of each topic are spread first
     topic    replicas of one topic on one broker: influences destinations
-    time     the copying ends soon, if a goal forces changes: a broker that gets twice its part (by bandwidth) of all
-             that is copied is as unwelcome as one that holds `time` times its target more
+    time     of a goal that forces changes: a broker that gets twice its part (by bandwidth) of all copied bytes is as
+             unwelcome as one that holds `time` times its target more
     """
 
     bytes: float = 1.0
@@ -119,7 +115,7 @@ class GoalWeights(msgspec.Struct, frozen=True):
         return self.topic_replicas > 0 or self.topic_leaders > 0
 
     def by_measure(self) -> tuple[float, ...]:
-        """In the order of `broker_load.MEASURES`."""
+        """In the order of MEASURES."""
         of_leaders_and_rates = (self.leaders, self.produce, self.fetch, self.bytes_in, self.potential_out)
         return self.bytes, self.replicas, *of_leaders_and_rates, self.messages_in, self.cpu
 
@@ -127,15 +123,15 @@ class GoalWeights(msgspec.Struct, frozen=True):
 class PlanOptions(msgspec.Struct, frozen=True):
     """How the planner plans.
 
-    seed         the same seed gives the same plan, another one a plan of about the same quality
+    seed         another one gives another plan of about the same quality
     tolerance    a broker within this share of its target stays as it is (0.1: 90 to 110 %)
-    headroom     share of a broker's capacity that the plan never fills
+    headroom     share of a broker's capacity that is never filled
     max_bytes    EXPAND and REBALANCE copy no more than this (-1: no limit)
     network      slow brokers get and send less, and so do leaders of busy partitions
-    lead_first   another in-sync replica leads before the copy if a broker would send too much (no byte is copied)
-    rounds       the most rounds of EXPAND and REBALANCE
+    lead_first   another in-sync replica leads before the copy if a broker would send too much
+    rounds       the most of EXPAND and REBALANCE
 
-    broker_weights    by broker and measure: how much it should hold beside the others (`broker_shares.py`)
+    broker_weights    by broker and measure (`broker_shares.py`)
     """
 
     seed: int = 0

@@ -1,4 +1,4 @@
-"""A whole plan in this process: for self-healing inside a controller, and for tests."""
+"""A whole plan in this process: for self-healing in a controller, and for tests."""
 
 from collections.abc import Iterator
 
@@ -15,10 +15,7 @@ from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator, surve
 
 
 class InMemoryPlanner:
-    """Makes one plan: iterate over `steps()` to the end, then read `plan`.
-
-    planner = InMemoryPlanner(cluster, Goal(GoalKind.HEAL, (3,))) await pace.through(planner.steps()) planner.plan.moves
-    """
+    """Iterate over `steps()` to the end, then read `plan`."""
 
     plan: Plan
 

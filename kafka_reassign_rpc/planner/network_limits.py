@@ -1,12 +1,10 @@
-"""What brokers can send and receive."""
-
 from collections.abc import Mapping
 
 import msgspec
 
 
 class NetworkLimits(msgspec.Struct, frozen=True):
-    """`bandwidth` bytes/s each way for a broker (`by_broker` for those that differ), of which moves get at most
+    """`bandwidth`: bytes/s each way of a broker (`by_broker`: of those that differ), of which moves get at most
     `throttle` bytes/s (-1: no limit).
     """
 
@@ -15,10 +13,10 @@ class NetworkLimits(msgspec.Struct, frozen=True):
     throttle: int = -1
 
     def rate(self, broker: int) -> int:
-        """Bytes/s of moves on this broker, each way."""
+        """Bytes/s of moves, each way."""
         given = self.bandwidth_of(broker)
         return given if self.throttle < 0 else min(given, self.throttle)
 
     def bandwidth_of(self, broker: int) -> int:
-        """Without the throttle: moves share it with clients."""
+        """Moves share it with clients."""
         return self.by_broker.get(broker, self.bandwidth)

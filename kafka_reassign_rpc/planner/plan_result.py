@@ -1,4 +1,4 @@
-"""What the planner answers: moves, the partitions that it left out, and the figures of the plan."""
+"""What the planner answers."""
 
 from typing import NamedTuple
 
@@ -9,11 +9,9 @@ from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
 
 
 class PlannedMove(NamedTuple):
-    """A partition that moves.
-
-    bytes           copied over all its new replicas (an estimate if the size is unknown)
+    """bytes           copied over all its new replicas (an estimate if the size is unknown)
     first_leader    the in-sync replica that leads before the copy begins, and so sends; -1 if the leader stays. If it
-                    is in the target, it leads after the move too, until an election of the preferred leader, target[0]
+                    is in the target, it leads on after the move, until an election of the preferred leader
     """
 
     topic: str
@@ -34,14 +32,27 @@ class PlannedMove(NamedTuple):
 
 
 def sender_and_receivers(move: PlannedMove) -> tuple[int, tuple[int, ...], int]:
-    """The sender (-1 if there is none), the brokers that receive a replica, and the bytes that each of these gets."""
+    """The sender (-1: none), the receivers, and the bytes for each of them."""
     receivers = tuple(broker for broker in move.target if broker not in move.original)
     return move.sender, receivers, move.bytes // len(receivers) if receivers else 0
 
 
+class Link(NamedTuple):
+    broker: int
+    sends: bool
+
+
+def bytes_by_link(move: PlannedMove) -> dict[Link, int]:
+    sender, receivers, each = sender_and_receivers(move)
+    found = {Link(broker, False): each for broker in receivers}
+    if receivers and sender >= 0:
+        found[Link(sender, True)] = move.bytes
+    return found
+
+
 class LeftOut(NamedTuple):
-    """missed    the goal forces a change of the partition, and no reassignment that runs or waits makes it
-    bytes     of one replica; UNKNOWN where the snapshot does not tell. No reason names them: equal ones are counted
+    """missed    the goal forces a change, and no reassignment that runs or waits makes it
+    bytes     of one replica; UNKNOWN if the snapshot lacks it. No reason names them: equal reasons are counted
     """
 
     topic: str
@@ -53,15 +64,13 @@ class LeftOut(NamedTuple):
 
 
 class PlannerSummary(msgspec.Struct, frozen=True):
-    """The figures of a plan.
-
-    lower_bound            bytes that every plan with the same result copies
+    """lower_bound            bytes that every plan with the same result copies
     before, after          load by broker
     targets                by broker, in the order of MEASURES: its share of the cluster's load after the plan
-    imbalance_…            by measure: the worst broker's distance from its target, as a share of the target
+    imbalance_…, furthest_…  by measure: the worst broker's distance from its target, as a share of it; which broker
     unknown_sizes          partitions whose size was estimated or not counted
     tried                  changes that balancing rounds have proposed and the search has tried
-    topics_…               replicas and leaders of topics that are more than even on their brokers, if topics are spread
+    topics_…               replicas and leaders beyond an even spread of each topic, if topics are spread
     notes                  what the reader of the plan must know
     """
 
@@ -85,7 +94,7 @@ class PlannerSummary(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Moves are in the order in which they should start."""
+    """Moves are in start order."""
 
     moves: tuple[PlannedMove, ...]
     left_out: tuple[LeftOut, ...]

@@ -1,4 +1,4 @@
-"""The cluster that a caller hands to the planner: plain values, the same in a controller and in a Spark task."""
+"""The cluster that a caller hands to the planner."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 UNKNOWN = -1
-"""A size, a capacity or a rate that was not measured."""
+"""A size, capacity or rate that was not measured."""
 
 
 class Volume(NamedTuple):
@@ -20,8 +20,8 @@ class PlannerBroker(msgspec.Struct, frozen=True):
     capacity, free      bytes over all its volumes
     arriving            bytes that moves, in flight and waiting, will bring beyond what `free` shows; if only the
                         capacity is known, beyond what its replicas show
-    arriving_unknown    how many arriving replicas have an unknown size
-    volumes             its volumes, if known one by one
+    arriving_unknown    arriving replicas of unknown size
+    volumes             if known one by one
     cordoned            it keeps its replicas and gets no new one (KIP-1066)
     failed_log_dirs     it is cordoned since log dirs of it have failed, whatever operators have cordoned
     """
@@ -39,17 +39,16 @@ class PlannerBroker(msgspec.Struct, frozen=True):
 
 
 class PlannerPartition(msgspec.Struct, array_like=True, gc=False):
-    """One partition, and what the planner has decided about it so far.
+    """What the cluster shows, and what the planner has decided.
 
     replicas         the target once a round has accepted a proposal; the preferred leader comes first
     moving           its reassignment is in flight: the planner leaves it alone
-    bytes            of one replica, or UNKNOWN; produce, fetch: bytes per second;
-                     messages: produced per second; cpu: microseconds of its leader's CPU, per second
-    original         its replicas before the plan; () until a round accepts a proposal
+    bytes            of one replica, or UNKNOWN; produce, fetch: bytes/s; messages: produced/s; cpu: µs/s of its leader
+    original         () until a round accepts a proposal
     priority         0 starts first
-    first_leader     the replica that leads before the copy; -1 if the leader stays
-    reason, rule     why it moves, for people; the hard rule or the soft goal that moves it
-    destination      if it is moving: the replicas that it will have, in any order; () if unknown
+    first_leader     leads before the copy; -1 if the leader stays
+    reason, rule     why it moves, for people; the hard rule or soft goal
+    destination      of its reassignment, in any order; () if unknown
     fault            why it stays: the cluster shows something of it that no change could begin with
     """
 
@@ -74,12 +73,12 @@ class PlannerPartition(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def client_sends(self) -> int:
-        """Bytes/s that the leader always sends, to consumers and to followers."""
+        """Bytes/s that the leader always sends, to consumers and followers."""
         return self.fetch + self.produce * (len(self.replicas) - 1)
 
 
 class PlannerTopic(msgspec.Struct, array_like=True):
-    """Partitions are in the order of their numbers."""
+    """Partitions are in numerical order."""
 
     name: str
     partitions: list[PlannerPartition]

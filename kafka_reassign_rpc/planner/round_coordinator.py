@@ -1,14 +1,12 @@
 """Decides between rounds: what every broker should hold, which proposals are accepted, when the plan is good enough.
 
-    coordinator = RoundCoordinator(brokers, goal, options)
-    coordinator.begin(survey)                      # of all chunks, merged
-    while (params := coordinator.next_round()) is not None:
-        proposed = …                               # the sums of propose(chunk, params) over all chunks
-        thresholds = coordinator.decide(proposed)
-        coordinator.take(accepted)                 # the sums of the proposals that the thresholds accept
-    coordinator.round_parameters()                 # for collect_moves
-
-The coordinator sees only sums: its memory and time depend on the number of brokers, not of partitions.
+coordinator = RoundCoordinator(brokers, goal, options)
+coordinator.begin(survey)                      # of all chunks, merged
+while (params := coordinator.next_round()) is not None:
+    proposed = …                               # sums of propose(chunk, params) over all chunks
+    thresholds = coordinator.decide(proposed)
+    coordinator.take(accepted)                 # sums of what the thresholds accept
+coordinator.round_parameters()                 # for collect_moves
 """
 
 import math
@@ -27,9 +25,7 @@ from kafka_reassign_rpc.planner.brokers.rack_rule import NO_RACK, RackRule, live
 from kafka_reassign_rpc.planner.brokers.reachable_targets import reachable_targets
 from kafka_reassign_rpc.planner.goal_check import check_goal, check_lost
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
-from kafka_reassign_rpc.planner.placement.acceptance_thresholds import (
-    threshold_at_bytes,
-)
+from kafka_reassign_rpc.planner.placement.acceptance_thresholds import threshold_at_bytes
 from kafka_reassign_rpc.planner.placement.balance_round import BalancedBrokers, balance_parameters, balance_thresholds
 from kafka_reassign_rpc.planner.placement.first_leaders import LeaderRounds
 from kafka_reassign_rpc.planner.placement.forced_rounds import FORCED_ROUNDS, ForcedRounds
@@ -50,14 +46,14 @@ from kafka_reassign_rpc.support.counted import agreeing, counted, those
 from kafka_reassign_rpc.support.slices import finished
 
 _IDLE_ROUNDS = 4
-"""A balancing plan ends after so many rounds without progress."""
+"""Rounds without progress after which a balancing plan ends."""
 _MATCHED = 0.2
 """REBALANCE accepts a copy only if sender and receiver need it, while at least this share of proposals is such."""
 
 _AIM, _AIM_OF_MANY = 0.8, 0.9
-"""Parts of the tolerance: how near to its targets balancing brings a broker. With many partitions a rebalance hits what
-it aims at, and copies an eighth less for the second; the search in a small cluster finds more plans from the first.
-Taking copies back may use half of what is left.
+"""Parts of the tolerance: how near to its targets balancing brings a broker. With many partitions a rebalance hits
+what it aims at, and copies an eighth less for the second; the search in a small cluster finds more plans from the
+first. Taking copies back may use half of the rest.
 """
 
 
@@ -75,7 +71,6 @@ class RoundCoordinator:
         self._cordoned = frozenset(broker.id for broker in self._brokers.values() if broker.cordoned)
         self._failed = frozenset(broker.id for broker in self._brokers.values() if broker.failed_log_dirs)
         self._balances = not goal.forces_changes
-        """Rounds even out brokers; a goal that forces changes begins with these."""
         self._ended = False
         self._rounds = options.rounds if self._balances else FORCED_ROUNDS
         self._mended = 0
@@ -163,9 +158,7 @@ class RoundCoordinator:
         return BrokerTargets.of(loads, self._shares, self._weights)
 
     def _targets_before(self) -> BrokerTargets:
-        """What the staying brokers should have held before, of what they held: the load of emptied brokers is not
-        theirs yet.
-        """
+        """Without the load of emptied brokers, which is not yet theirs."""
         return self._make_targets({broker: load for broker, load in self.before.items() if broker not in self._leaving})
 
     def _most_forced(self) -> int:
@@ -183,7 +176,6 @@ class RoundCoordinator:
 
     @property
     def _eligible(self) -> list[int]:
-        """The brokers to which replicas come now; after the last round those to which they might have come."""
         only_new = self._balances and self.goal.joining and not (self._ended and self._leaving)
         return sorted(self.goal.joining) if only_new else self._receivers
 
@@ -246,7 +238,7 @@ class RoundCoordinator:
         return True
 
     def round_parameters(self) -> RoundParameters:
-        """`collect_moves` takes them after the last round."""
+        """After the last round for `collect_moves`."""
         eligible = self._eligible_by_rack()
         if self._balances:
             by_rack = {rack: self._weighted(brokers) for rack, brokers in sorted(eligible.items())}
@@ -286,11 +278,10 @@ class RoundCoordinator:
         )
 
     def _weighted(self, brokers: list[int]) -> WeightedBrokers:
-        """The brokers of a rack that may get a replica, by how much each should get."""
         return WeightedBrokers.of({broker: self._missing_share(broker) + 1e-9 for broker in brokers})
 
     def _missing_share(self, broker: int) -> float:
-        """How far the broker is below its targets, weighted and summed over all measures."""
+        """How far below its targets the broker is, weighted and summed over all measures."""
         shares = self.targets.shares(broker, self.loads[broker])
         weights = self._weights.by_measure()
         return sum(weight * max(0.0, 1 - share) for weight, share in zip(weights, shares, strict=True))
@@ -333,12 +324,11 @@ class RoundCoordinator:
         return (yield from self._forced.deciding(buckets, proposed, self.loads, self._room))
 
     def _room(self, broker: int, more: int = 0) -> int:
-        """Bytes that certainly fit beside what the plan has brought so far, and `more`."""
+        """Bytes that certainly fit beside what the plan has brought, and `more`."""
         room = self._rooms.get(broker)
         return UNBOUNDED if room is None else room.left(self._arrived.get(broker, 0) + more)
 
     def take(self, accepted: AcceptedSums) -> None:
-        """Also finds out whether the plan still makes progress."""
         if self._leading is not None and self._withdrawal is None:
             self._leading.take(accepted)
             return
@@ -370,7 +360,7 @@ class RoundCoordinator:
         self._last_cost = min(cost, self._last_cost)
 
     def withdraw(self, moves: Collection[PlannedMove], reason: str) -> None:
-        """One more round takes these moves of a complete plan back, and leaves their partitions out with the reason."""
+        """One more round takes these moves of a complete plan back and leaves their partitions out."""
         self._withdrawal, self._over = Withdrawal.of([move[:2] for move in moves], reason), not moves
         if self._spread is not None:
             self._spread.is_measured = not moves
@@ -425,7 +415,7 @@ class RoundCoordinator:
         return Thresholds(thresholds, total_copied, self._both_sides)
 
     def _searched_part(self) -> int:
-        """The search sees one partition in so many, or none if it is 0, since it is not worth its time."""
+        """One partition in so many; 0: the search is not worth its time."""
         if not self._balances or self.goal.kind is not GoalKind.REBALANCE or self._spread is not None:
             return 0
         partitions = self._survey.partitions

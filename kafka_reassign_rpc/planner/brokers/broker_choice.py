@@ -13,7 +13,7 @@ _DRAWS = 6
 
 
 class WeightedBrokers(msgspec.Struct, frozen=True):
-    """Brokers (or other numbers) to draw from by weight; `sums` are the cumulative weights."""
+    """Brokers (or other numbers) to draw from; `sums`: cumulative weights."""
 
     brokers: tuple[int, ...]
     sums: tuple[float, ...]
@@ -40,12 +40,10 @@ class WeightedBrokers(msgspec.Struct, frozen=True):
 
 
 class BrokerChoice(msgspec.Struct, frozen=True):
-    """The brokers that may get a replica.
-
-    by_rack        their weights by rack; all under "" if no broker has a rack
-    rack_weights   the racks to draw from: numbers are indexes of `rack_names`
-    free_bytes     by broker: bytes that still fit, on whichever volume (`broker_room.py`)
-    rack_room      by rack: the most that fits on one of its brokers
+    """by_rack        the brokers that may get a replica, by weight; all under "" if no broker has a rack
+    rack_weights   numbers are indexes of `rack_names`
+    free_bytes     that still fit, on whichever volume (`broker_room.py`)
+    rack_room      the most that fits on one of its brokers
     scarce         racks that more replicas want than have room: the share of these that may try
     """
 
@@ -61,8 +59,8 @@ class BrokerChoice(msgspec.Struct, frozen=True):
         return self.free_bytes.get(broker, 0) >= size
 
     def racks_to_gain(self, others: Mapping[str, int], source: str, size: int) -> list[str]:
-        """The racks with the fewest other replicas of the partition (`others`, by rack), if it becomes more even
-        without the one in `source`.
+        """The racks with the fewest other replicas of the partition (`others`), if it becomes more even without the
+        one in `source`.
         """
         most = others.get(source, 0)
         gaining = [rack for rack, room in self.rack_room.items() if room >= size and others.get(rack, 0) < most]
@@ -70,7 +68,7 @@ class BrokerChoice(msgspec.Struct, frozen=True):
         return [rack for rack in gaining if others.get(rack, 0) == least]
 
     def choose(self, kept: Sequence[int], size: int, key: int) -> int | None:
-        """The broker for one more replica beside `kept`, None if no broker has room."""
+        """None if no broker has room."""
         if len(self.rack_names) == 1:
             return self._choose_in_rack(self.rack_names[0], kept, size, key)
         held = self.rack_rule.counts(kept)
@@ -101,7 +99,7 @@ class BrokerChoice(msgspec.Struct, frozen=True):
         return part is None or random_bits(key, 300 + self.rack_names.index(rack)) < part * RANDOM_RANGE
 
     def _choose_in_rack(self, rack: str, kept: Sequence[int], size: int, key: int) -> int | None:
-        """Draws by weight; if the drawn brokers do not fit, takes the heaviest that does."""
+        """Draws by weight; if the drawn do not fit, takes the heaviest that does."""
         candidates = self.by_rack[rack]
         for draw in range(_DRAWS):
             broker = candidates.draw(random_bits(key, 100 + draw))

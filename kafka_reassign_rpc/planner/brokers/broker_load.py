@@ -1,5 +1,3 @@
-"""What lies on a broker: bytes, replicas, leaders and rates, with exact sums."""
-
 from collections.abc import Iterable, Iterator
 from operator import add, sub
 from typing import NamedTuple
@@ -8,14 +6,8 @@ from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
 
 
 class Load(NamedTuple):
-    """Whole numbers, so that sums do not depend on their order. Only preferred leaders have LEADER_MEASURES.
-
-    produce          bytes/s that are written to all its replicas
-    fetch            bytes/s that its leaders send to consumers
-    bytes_in         bytes/s that producers send to its leaders
-    potential_out    bytes/s that it would send to consumers if all its replicas led
-    messages_in      messages/s that producers send to its leaders
-    cpu              microseconds of CPU a second that its leaders take
+    """docs/pipeline.md, "What counts", has the measures. Whole numbers, so that sums do not depend on their order;
+    rates are per second, cpu in microseconds. Only preferred leaders have LEADER_MEASURES.
     """
 
     bytes: int = 0
@@ -41,7 +33,6 @@ def total(loads: Iterable[Load]) -> Load:
 
 MEASURES = Load._fields
 LEADER_MEASURES = ("leaders", "fetch", "bytes_in", "messages_in", "cpu")
-"""Measures that follow the preferred leader."""
 
 
 def replica_load(partition: PlannerPartition, size: int, *, leads: bool) -> Load:
@@ -53,7 +44,7 @@ def replica_load(partition: PlannerPartition, size: int, *, leads: bool) -> Load
 
 
 def leadership_load(partition: PlannerPartition) -> Load:
-    """What comes to a broker that already has a replica when it begins to lead."""
+    """What a broker with a replica gets when it begins to lead."""
     rates = partition.messages, partition.cpu
     return Load(0, 0, 1, 0, partition.fetch, partition.produce, 0, *rates)
 
@@ -71,7 +62,7 @@ class LoadSums:
             found[place] += sign * value
 
     def add_replicas(self, partition: PlannerPartition, size: int) -> None:
-        """Written out for speed: a cluster has many replicas."""
+        """Written out for speed."""
         sums, produce, fetch, leads = self._sums, partition.produce, partition.fetch, 1
         for broker in partition.replicas:
             found = sums.get(broker)

@@ -1,7 +1,6 @@
-"""How many bytes of replicas still fit on a broker, and how many it can hold. A broker places a whole replica on one
-volume (`LogManager.nextLogDirs`), so what certainly fits is what fits on the roomiest one, whichever volumes took the
-replicas before: at least the mean of all remaining room, and at least what the roomiest volume had less all that
-arrived.
+"""Bytes of replicas that still fit on a broker, and that it can hold. A broker places a whole replica on one volume
+(`LogManager.nextLogDirs`), so what certainly fits is what fits on the roomiest, whichever took the replicas before:
+at least the mean of all remaining room, and what the roomiest had less all that arrived.
 """
 
 import msgspec
@@ -13,24 +12,20 @@ UNBOUNDED = 2**62
 
 
 class BrokerRoom(msgspec.Struct, frozen=True):
-    """Bytes of room before the plan, without the headroom: `free` on all its volumes, `roomiest` on the one with the
-    most.
-    """
+    """Bytes before the plan, without the headroom; `roomiest`: on the volume with most."""
 
     free: int
     roomiest: int
     volumes: int = 1
 
     def left(self, arrived: int) -> int:
-        """Bytes that certainly fit on one volume once the plan has brought `arrived` bytes."""
+        """What certainly fits on one volume after `arrived` bytes of the plan."""
         return max(0, (self.free - arrived) // self.volumes, self.roomiest - arrived)
 
 
 def room_of(broker: PlannerBroker, held: int, typical_size: int, headroom: float) -> BrokerRoom:
-    """`held` are the bytes of its replicas, in full if they are on their way; `headroom` is the share of a volume left
-    free.
-
-    What moves have yet to bring is subtracted, since no broker does that.
+    """`held`: bytes of its replicas, in full if they are on their way; `headroom`: the share of a volume left free.
+    Subtracts what moves have yet to bring, since no broker does that.
     """
     coming = bytes_on_their_way(broker, typical_size)
     if broker.free == UNKNOWN:
@@ -45,12 +40,12 @@ def room_of(broker: PlannerBroker, held: int, typical_size: int, headroom: float
 
 
 def holdable_bytes(broker: PlannerBroker, held: int, typical_size: int) -> int:
-    """Other data on the broker's disks makes them smaller. UNKNOWN if not known."""
+    """Other data on the disks makes them smaller. UNKNOWN if not known."""
     if broker.free == UNKNOWN:
         return broker.capacity
     return max(0, broker.free + held - bytes_on_their_way(broker, typical_size))
 
 
 def bytes_on_their_way(broker: PlannerBroker, typical_size: int) -> int:
-    """Bytes that moves will bring and that the broker does not show yet."""
+    """What the broker does not show yet."""
     return broker.arriving + broker.arriving_unknown * typical_size

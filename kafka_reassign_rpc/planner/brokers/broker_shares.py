@@ -1,4 +1,4 @@
-"""How much each broker should hold beside the others, by measure: what targets are made of."""
+"""How much each broker should hold beside the others: what targets are made of."""
 
 from collections.abc import Collection, Mapping
 
@@ -10,7 +10,7 @@ from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
 def broker_shares(
     brokers: Collection[PlannerBroker], holdable: Mapping[int, int], given: Mapping[int, Mapping[str, float]]
 ) -> BrokerShares:
-    """Only of the brokers that may hold replicas.
+    """`brokers`: those that may hold replicas.
 
     holdable    bytes that each can hold, or UNKNOWN
     given       weights by broker and measure; a measure that one of the brokers lacks follows the disks: bytes what
@@ -29,5 +29,4 @@ def broker_shares(
 
 
 def without_size(brokers: Collection[PlannerBroker]) -> list[int]:
-    """Those that do not report the size of their disks."""
     return sorted(one.id for one in brokers if one.capacity <= 0)

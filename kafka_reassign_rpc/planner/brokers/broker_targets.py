@@ -1,7 +1,3 @@
-"""What every broker should hold: its share of the cluster's load, by measure. The share of bytes follows what its disks
-can hold, every other share their size, unless an operator gives weights.
-"""
-
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -10,15 +6,15 @@ from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
 
 BrokerShares = Sequence[Mapping[int, int | float]]
-"""For each measure, by broker that may hold replicas: its weight beside the others; one of them is above 0."""
+"""Weights by measure and broker that may hold replicas; one of each measure is above 0."""
 
 ALIKE = 1e-9
-"""Distances that differ by no more than this are the same, but for rounding."""
+"""Distances that differ by less are the same, but for rounding."""
 
 
 class BrokerTargets(msgspec.Struct, frozen=True):
-    """By broker and measure; 0.0 if there is no load to share. A plan reports how far brokers are from these.
-    `reachable_targets.py` has what racks allow.
+    """What every broker should hold: its share of the cluster's load; 0.0 if there is none. A plan reports distances
+    from these, and aims at `reachable_targets`.
     """
 
     targets: dict[int, tuple[float, ...]]
@@ -43,7 +39,7 @@ class BrokerTargets(msgspec.Struct, frozen=True):
         return tuple([1 / target if target else 0.0 for target in targets])
 
     def fullness_factors(self, broker: int) -> tuple[float, ...]:
-        """What one unit of each measure adds to the broker's fullness."""
+        """What one unit of each measure adds to the fullness."""
         weights = self.weights.by_measure()
         total = sum(weights) or 1.0
         return tuple([weight * part / total for weight, part in zip(weights, self.inverse(broker), strict=True)])
@@ -53,8 +49,8 @@ class BrokerTargets(msgspec.Struct, frozen=True):
         return sum([factor * value for factor, value in zip(self.fullness_factors(broker), load, strict=True)])
 
     def furthest(self, loads: Mapping[int, Load]) -> dict[str, tuple[float, int]]:
-        """By measure: how far the worst broker is from its target, as a share of the target, and which one that is.
-        Measures by which all are at their targets are left out.
+        """By measure: how far the worst broker is from its target, as a share of the target, and which one; without
+        measures by which all are at theirs.
         """
         worst: dict[str, tuple[float, int]] = {}
         for broker in sorted(self.targets):
@@ -64,5 +60,4 @@ class BrokerTargets(msgspec.Struct, frozen=True):
         return worst
 
     def imbalance(self, loads: Mapping[int, Load]) -> dict[str, float]:
-        """By measure: how far the worst broker is from its target, as a share of the target."""
         return dict.fromkeys(MEASURES, 0.0) | {name: far for name, (far, _) in self.furthest(loads).items()}

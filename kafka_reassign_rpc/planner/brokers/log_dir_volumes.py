@@ -1,7 +1,7 @@
-"""Which log dirs of a broker share a volume, from the size and the free bytes that brokers report for each.
+"""Which log dirs of a broker share a volume, from the size and free bytes that it reports for each.
 
-Two log dirs on one volume have the same numbers, except for writes between the two readings. Empty disks of one kind
-look the same too: other brokers' log dirs of the same paths, with data, show that these are separate volumes.
+On one volume these are the same, but for writes between the readings. Empty disks of one kind look the same too: other
+brokers' log dirs of the same paths, with data, show that these are apart.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -11,15 +11,15 @@ from typing import NamedTuple
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, Volume
 
 WRITTEN_BETWEEN = 16 << 20
-"""By how much the free bytes of one volume may differ between two readings."""
+"""By how much the free bytes of one volume may differ between readings."""
 _MOST_DIRS = 100
-"""More log dirs that look alike on one broker are not compared pair by pair."""
+"""More that look alike on one broker are not compared pair by pair."""
 
 Pair = tuple[str, str]
 
 
 class LogDirSpace(NamedTuple):
-    """An online log dir. `size` and `free` are the bytes of its volume, UNKNOWN from brokers before Kafka 3.3."""
+    """An online log dir. `size`, `free`: of its volume, UNKNOWN from brokers before Kafka 3.3."""
 
     path: str
     size: int = UNKNOWN
@@ -27,7 +27,7 @@ class LogDirSpace(NamedTuple):
 
 
 def known_apart(brokers: Iterable[Sequence[LogDirSpace]]) -> set[Pair]:
-    """Pairs of paths, in order, that look alike on one broker and are separate volumes on another."""
+    """Ordered pairs of paths that look alike on one broker and are apart on another."""
     runs = [_look_alike(dirs) for dirs in brokers]
     alike = {
         pair
@@ -43,7 +43,7 @@ def known_apart(brokers: Iterable[Sequence[LogDirSpace]]) -> set[Pair]:
 
 
 def by_volume(dirs: Sequence[LogDirSpace], apart: Collection[Pair] = ()) -> list[list[LogDirSpace]]:
-    """`apart` are pairs of paths that share no volume (`known_apart`)."""
+    """`apart`: as `known_apart` finds them."""
     found: list[list[LogDirSpace]] = []
     for run in _look_alike(dirs):
         first = len(found)

@@ -1,5 +1,3 @@
-"""The bytes that every plan with the same result copies."""
-
 from collections.abc import Mapping
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
@@ -16,16 +14,16 @@ def lower_bound(
     mended: int,
     options: PlanOptions,
 ) -> int:
-    """By the kind of the goal:
+    """The bytes that every plan with the same result copies:
 
-    HEAL, DRAIN          the bytes that left the leaving brokers: each of them must lie elsewhere
+    HEAL, DRAIN          what left the leaving brokers must lie elsewhere
     COMBINE              the larger one of its parts: a replica that leaves one broker may come to a new one
-    SET_FACTOR           the bytes that the cluster holds more afterwards
+    SET_FACTOR           what the cluster holds more afterwards
     EXPAND, REBALANCE    the larger of what brokers above the band must give (down to the band, or to where the plan
                          left them if that is higher), and what brokers below it must get. EXPAND counts only the
-                         latter. Moves for other soft goals cost extra.
-    RACKS                what was copied to repair racks (`mended`): each copy gained one rack, and none gains two. A
-                         REBALANCE that repairs racks first copies at least this much, too
+                         latter. Moves for other soft goals cost extra
+    RACKS                what was copied to repair racks (`mended`): each copy gained one rack, and none gains two; also
+                         the least of a REBALANCE that repairs racks
     """
     if goal.kind is GoalKind.RACKS:
         return mended

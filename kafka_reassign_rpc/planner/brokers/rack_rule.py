@@ -1,13 +1,13 @@
-"""The rack rule: no change spreads the replicas of a partition less evenly over racks than they were.
+"""The rack rule: no change spreads the replicas of a partition less evenly over racks than they were
+(docs/pipeline.md).
 
-Count the replicas in each rack, and sort the counts, largest first. A change raises neither the first count, nor the
-sum of the first two, and so on: no rack is given up, and losing one takes no more replicas than before. If racks have
-fewer brokers than replicas, or the factor falls, `RackRule.bound` gives what replaces the former replicas: those that
-can stay, and the others as evenly as the racks allow.
+With the counts by rack sorted, largest first, a change raises neither the first, nor the sum of the first two, and so
+on. If racks have fewer brokers than replicas, or the factor falls, `RackRule.bound` gives what replaces the former
+replicas.
 
-The racks are those of the remaining live brokers; a cordoned one counts for the partitions that have a replica there.
-If no live broker has a rack, all are in one, and the rule never refuses. If only some have one, the others count as one
-more rack, since nobody knows what they share. A lost broker of unknown rack counts in the fullest.
+The racks are those of the remaining live brokers; a cordoned one counts for partitions that have a replica there. If
+no live broker has a rack, the rule never refuses. If only some have one, the others count as one more. A lost broker
+of unknown rack counts in the fullest: nobody knows what these share.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -22,8 +22,8 @@ NO_RACK = ""
 
 
 def spread_over_racks(counts: Mapping[str, int], sizes: Mapping[str, int], more: int) -> dict[str, int]:
-    """Puts `more` replicas, one by one, into the racks with the fewest; the number of brokers limits a rack. If `more`
-    is negative, so many leave the racks with the most.
+    """Puts `more` replicas, one by one, into the racks with the fewest, which have `sizes` brokers; takes them from
+    the racks with the most if it is negative.
     """
     found = {rack: min(counts.get(rack, 0), size) for rack, size in sizes.items()}
     for _ in range(more):
@@ -37,16 +37,13 @@ def spread_over_racks(counts: Mapping[str, int], sizes: Mapping[str, int], more:
 
 
 def _in_all(counts: Mapping[str, int], replicas: int) -> list[int]:
-    """Replicas of unknown rack count in the fullest."""
     found = sorted(counts.values(), reverse=True) or [0]
     found[0] += replicas - sum(found)
     return found
 
 
 class RackRule(msgspec.Struct, frozen=True):
-    """What the rule knows of the cluster.
-
-    racks       by broker, without lost brokers whose rack is unknown
+    """racks       by broker, without lost brokers whose rack is unknown
     sizes       by rack, NO_RACK among them: how many live brokers remain that are not cordoned
     cordoned    live brokers that remain and get nothing new
     failed      those of them with failed log dirs
@@ -61,16 +58,16 @@ class RackRule(msgspec.Struct, frozen=True):
         return count_by_rack(replicas, self.racks)
 
     def places(self, replicas: Iterable[int]) -> dict[str, int]:
-        """By rack: how many of its brokers could have a replica of the partition."""
+        """By rack: how many brokers could have a replica of the partition."""
         if not self.cordoned:
             return self.sizes
         kept = self.counts(broker for broker in replicas if broker in self.cordoned)
         return {rack: self.sizes.get(rack, 0) + kept.get(rack, 0) for rack in sorted({*self.sizes, *kept})}
 
     def bound(self, before: Sequence[int], factor: int) -> list[int]:
-        """The least even counts by rack that `factor` replicas in place of `before` may have. Replicas that a larger
-        factor adds may be in any rack: which have room is not known here. A smaller factor takes those of unknown rack
-        first: they are on lost brokers, so none of them stays.
+        """The least even counts that `factor` replicas in place of `before` may have. Those that a larger factor adds
+        may be in any rack: which have room is not known here. A smaller one first takes those of unknown rack: they
+        are on lost brokers, so none stays.
         """
         counts, places = self.counts(before), self.places(before)
         staying = {rack: min(counts.get(rack, 0), size) for rack, size in places.items()}
@@ -89,8 +86,8 @@ class RackRule(msgspec.Struct, frozen=True):
         return is_as_even(full.values(), bound)
 
     def copies_lacking(self, replicas: Sequence[int]) -> int:
-        """How many replicas must be copied to other racks until they are spread as widely as possible. 0 if one is on a
-        broker without a rack, since nobody knows what it shares.
+        """How many replicas must be copied to other racks until they are spread as widely as possible. 0 if a broker
+        has no rack.
         """
         held = self.counts(replicas)
         if NO_RACK in held or sum(held.values()) < len(replicas):
@@ -104,7 +101,7 @@ class RackRule(msgspec.Struct, frozen=True):
 
 
 def racks_by_broker(brokers: Iterable[PlannerBroker], live: Collection[int]) -> tuple[dict[int, str], list[int]]:
-    """`RackRule.racks`, and the live brokers without a rack if others have one."""
+    """For `RackRule.racks`; and the live brokers without a rack if others have one."""
     named = {broker.id: broker.rack for broker in brokers if broker.rack}
     if not any(broker in named for broker in live):
         return dict.fromkeys(live, NO_RACK), []

@@ -1,9 +1,9 @@
 """Targets that racks allow: what balancing aims at.
 
-A change keeps the counts of a partition by rack, or makes them more even: so each rack holds at least the least, and at
-most the most of these. (With three replicas in three racks, each rack holds a third, whatever its brokers are.) A rack
-that cannot have its share gets the nearest that it can have, and the others the rest, in proportion to their shares. A
-broker holds at most one replica of a partition.
+A change keeps the counts of a partition by rack, or makes them more even: so each rack holds at least the least, and
+at most the most of these. (With three replicas in three racks, each holds a third, whatever its brokers are.) A rack
+that cannot have its share gets the nearest possible, and the others the rest, in proportion. A broker holds at most
+one replica of a partition.
 """
 
 from collections.abc import Mapping
@@ -20,9 +20,7 @@ K = TypeVar("K", int, str)
 def reachable_targets(
     targets: BrokerTargets, racks: Mapping[int, str], spreads: Mapping[tuple[int, int], Load]
 ) -> BrokerTargets:
-    """The same targets as far as racks allow them. `racks` are those of the brokers that have targets; for `spreads`
-    see `Survey`.
-    """
+    """`racks`: of the brokers that have targets; `spreads`: see `Survey`."""
     inside: dict[str, list[int]] = {}
     for broker in targets.targets:
         inside.setdefault(racks[broker], []).append(broker)
@@ -52,7 +50,7 @@ def reachable_targets(
 
 
 def _within(wanted: Mapping[K, float], bounds: Mapping[K, tuple[int, int]]) -> Mapping[K, float]:
-    """The same sum within bounds, as nearly as they allow: in proportion to what is wanted between them."""
+    """The same sum within bounds: between them in proportion to what is wanted."""
     if all(low * (1 - ALIKE) <= wanted[key] <= high * (1 + ALIKE) for key, (low, high) in bounds.items()):
         return wanted
     whole = sum(wanted.values())

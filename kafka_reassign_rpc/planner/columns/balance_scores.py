@@ -1,6 +1,5 @@
-"""The best change of each partition for a more even cluster: `balance_proposals.best_change` of many at once. Both
-compute every number in the same order, and so choose the same changes. `best_change` itself takes the few partitions
-that can gain a rack.
+"""`balance_proposals.best_change` of many partitions at once. Both compute every number in the same order, and so
+choose the same changes. `best_change` itself takes the few partitions that can gain a rack.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +21,7 @@ _REPLICAS = MEASURES.index("replicas")
 
 
 class ScoredRows(NamedTuple):
-    """Rows that a round considers. `pieces` are topics in `TopicCounts`, `sizes` known or estimated; the rest is as in
+    """Rows that a round considers. `pieces`: topics in `TopicCounts`; `sizes`: known or estimated; the rest as in
     `PartitionColumns`.
     """
 
@@ -38,8 +37,8 @@ class ScoredRows(NamedTuple):
 
 
 class BestChanges(NamedTuple):
-    """By row. `source` is NOBODY if no change is worth it. `at` is the replica that gives its load: it leaves if
-    `copies`, else it and the partition's first replica change places. `gains_rack`: `best_change` must decide.
+    """`source` is NOBODY if no change is worth it. `at` is the replica that gives its load, which leaves if `copies`,
+    else changes places with the first. If `gains_rack`, `best_change` must decide.
     """
 
     source: Numbers
@@ -52,7 +51,7 @@ class BestChanges(NamedTuple):
 
 
 class BalanceScores:
-    """What a round knows of brokers, by place in `brokers` (ids, ascending)."""
+    """Arrays are by place in `brokers` (ids, ascending)."""
 
     def __init__(self, brokers: Sequence[int], params: RoundParameters, topics: TopicCounts) -> None:
         balance = params.balance
@@ -79,7 +78,7 @@ class BalanceScores:
         return np.array([self._places[broker] for broker in brokers.brokers]), np.array(brokers.sums)
 
     def best(self, rows: ScoredRows, sampled: Numbers) -> BestChanges:
-        """`sampled` says which replicas the round considers."""
+        """`sampled`: which replicas the round considers."""
         found = _Best(len(rows.keys))
         self._change_leaders(found, rows, sampled[:, 0])
         racks = np.where(rows.replicas == NOBODY, -1, self._racks[rows.replicas])
@@ -132,7 +131,7 @@ class BalanceScores:
             found.consider(chosen, fits, source, to, place, gain, rows.sizes + NO_COPY, copies=True)
 
     def _can_gain(self, others: Numbers, beside: Numbers, sizes: Numbers) -> Numbers:
-        """Whether a rack with room has fewer of the other replicas than the rack of the source."""
+        """Whether a rack with room has fewer of the other replicas than the source's."""
         can = np.zeros(len(beside), bool)
         asked = np.flatnonzero(beside)
         for code, room in enumerate(self._room.tolist() if len(asked) else ()):
@@ -154,7 +153,7 @@ class BalanceScores:
     # -- cost ----------------------------------------------------------------------------------------------------------
 
     def _cost(self, brokers: Numbers, sign: int, load: Loads) -> Numbers:
-        """`cost_change` for a load by measure."""
+        """As `cost_change`."""
         low, high, added = self._balance.low, self._balance.high, np.zeros(len(brokers))
         for measure, part in enumerate(load):
             weight = self._weights[measure]
@@ -167,7 +166,7 @@ class BalanceScores:
         return added
 
     def _crowding(self, pieces: Numbers, source: Numbers, to: Numbers, of_source: Numbers, weight: float) -> Numbers:
-        """`topic_crowding_cost`."""
+        """As `topic_crowding_cost`."""
         inverse, at_source = self._inverse[to, _REPLICAS], self._inverse[source, _REPLICAS]
         alike = np.where(inverse != 0.0, at_source / np.where(inverse != 0.0, inverse, 1.0), 1.0)
         more = self._topics.of(pieces, to) + 1 - of_source * alike
@@ -176,7 +175,7 @@ class BalanceScores:
 
 
 def _drawn(weighted: tuple[Numbers, Numbers], chances: Numbers) -> Numbers:
-    """`WeightedBrokers.draw`."""
+    """As `WeightedBrokers.draw`."""
     places, sums = weighted
     at = np.searchsorted(sums, chances.astype(np.float64) / float(RANDOM_RANGE) * sums[-1], side="right")
     drawn: Numbers = places[np.minimum(at, len(places) - 1)]
@@ -184,7 +183,7 @@ def _drawn(weighted: tuple[Numbers, Numbers], chances: Numbers) -> Numbers:
 
 
 class _Best:
-    """The best candidate of each row so far; of equal ones the first."""
+    """Keeps the first of equal ones."""
 
     def __init__(self, count: int) -> None:
         self._gain_per_byte, self._gain = np.full(count, -np.inf), np.zeros(count)
@@ -217,7 +216,6 @@ class _Best:
 
 
 def buckets(gain_per_byte: Numbers, best_gain_per_byte: float, classes: int) -> Numbers:
-    """The class of each change by its gain for a byte: each is four times as good as the next."""
     bounds = best_gain_per_byte / 4.0 ** np.arange(classes - 1)
     worse: Numbers = (gain_per_byte[:, None] < bounds).sum(axis=1)
     return worse

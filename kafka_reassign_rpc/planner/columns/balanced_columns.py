@@ -1,6 +1,5 @@
-"""Partitions that a balancing plan changes, from round to round. Rounds that balance work on columns. The others see
-few partitions (changed, shown to the search, or to be mended over racks), and work on them one by one, as
-`chunk_round`.
+"""Partitions that a balancing plan changes. Rounds that balance work on columns. The others see few partitions
+(changed, shown to the search, or to be mended over racks), and work on them one by one, as `chunk_round`.
 """
 
 from collections.abc import Mapping
@@ -21,7 +20,7 @@ from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameter
 from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Thresholds
 
 _AT_ONCE = 1 << 16
-"""Rows that are scored together: what is computed of them stays in the processor's cache."""
+"""Rows that are scored together stay in the processor's cache."""
 _PRIORITY = 2
 _UNCHANGED = -1
 
@@ -54,7 +53,7 @@ class BalancedColumns:
         return len(self._pieces)
 
     def propose(self, params: RoundParameters) -> ProposedSums:
-        """Applies what the last thresholds accepted, then proposes."""
+        """Applies what the last thresholds accepted first."""
         self.apply()
         if _balances(params):
             self._scored = self._score(params)
@@ -88,7 +87,7 @@ class BalancedColumns:
         self._accepted_scored, self._accepted_single, self._single = None, [], []
 
     def changed(self, params: RoundParameters) -> list[PlannerTopic]:
-        """The partitions to report after the last round."""
+        """What to report after the last round."""
         changed = self._why != _UNCHANGED
         return self._topics_of(np.flatnonzero(changed | self._uneven(params) if params.goal.mends_racks else changed))
 
@@ -203,7 +202,7 @@ class BalancedColumns:
     # -- other rounds --------------------------------------------------------------------------------------------------
 
     def _rows_of(self, params: RoundParameters) -> Numbers:
-        """The partitions that may change in the round, or some more."""
+        """What may change in the round, or some more."""
         if params.withdrawn or params.leading_seconds is not None:
             return np.flatnonzero(self._why != _UNCHANGED)
         if params.searched:
@@ -213,7 +212,7 @@ class BalancedColumns:
         return np.flatnonzero(self._uneven(params))
 
     def _uneven(self, params: RoundParameters) -> Numbers:
-        """Rows with two replicas in one rack: no other partition can become more even."""
+        """Rows with two replicas in one rack: no others can become more even."""
         names, racks = sorted(params.choice.rack_rule.sizes), params.choice.rack_rule.racks
         codes = {name: code for code, name in enumerate(names)}
         of_broker = np.array([codes.get(racks.get(broker, ""), len(names)) for broker in self._ids])
@@ -227,7 +226,6 @@ class BalancedColumns:
             self._chunk, self._chunk_rows = self._topics_of(rows), rows
 
     def _topics_of(self, rows: Numbers) -> list[PlannerTopic]:
-        """The rows one by one."""
         now = self._columns.partitions(rows, self._now[rows])
         before = self._columns.partitions(rows, self._columns.replicas[rows])
         reasons = list(self._reasons)
@@ -243,7 +241,7 @@ class BalancedColumns:
         return topics
 
     def _put_back(self) -> None:
-        """Puts back what `_take_out` took, changed."""
+        """What `_take_out` took, changed."""
         places = {broker: place for place, broker in enumerate(self._ids)}
         partitions = (one for topic in self._chunk for one in topic.partitions)
         rows, before = self._chunk_rows, self._now[self._chunk_rows]

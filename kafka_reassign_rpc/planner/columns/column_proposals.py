@@ -1,4 +1,4 @@
-"""Balance proposals as columns: their sums, and which of them thresholds accept. See `ChangeProposal`."""
+"""Balance proposals as columns. See `ChangeProposal`."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -19,12 +19,12 @@ from kafka_reassign_rpc.planner.proposals.round_sums import (
 
 
 class ColumnProposals(NamedTuple):
-    """Each takes one load from its source and brings it to its destination.
+    """Each takes one load from its source to its destination.
 
     rows       of the partitions
     source, destination    places of brokers
-    at         which replica gives its load: it leaves if `copies`, else it and the partition's first one change places
-    gain       the cost that the change saves, in GAIN_UNIT: whole floats
+    at, copies    as in BestChanges
+    gain       the cost saved, in GAIN_UNIT: whole floats
     size, and rates    of the partition
     """
 

@@ -1,4 +1,4 @@
-"""The survey of columns, as `Survey.add` sums up partitions one by one."""
+"""`Survey.add` of many partitions at once."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ _UNKNOWN_RACK = -1
 
 
 def column_survey(found: PartitionColumns, racks: Mapping[int, str] | None) -> Survey:
-    """`racks` are as in `Survey`."""
+    """`racks`: as in `Survey`."""
     survey, count = Survey(racks), len(found.brokers)
     unknown = found.bytes == UNKNOWN
     sizes = np.where(unknown, 0, found.bytes)

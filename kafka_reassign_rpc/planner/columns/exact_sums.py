@@ -13,7 +13,7 @@ _HALF = 2**32
 
 
 def exact_sums(codes: Numbers, values: Numbers, count: int) -> list[int]:
-    """By code, from 0 to `count` - 1. `values` are integers, or whole floats."""
+    """By code, from 0 to `count` - 1. `values`: integers, or whole floats."""
     found = [0] * count
     for first in range(0, len(codes), _AT_ONCE):
         some, part = values[first : first + _AT_ONCE], codes[first : first + _AT_ONCE]

@@ -1,5 +1,3 @@
-"""Partitions as columns, and single rows of them as `PlannerPartition`."""
-
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -10,7 +8,7 @@ from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
 
 NOBODY = -1
-"""In place of a broker: fills the rows of partitions with fewer replicas."""
+"""Fills the rows of partitions with fewer replicas."""
 _MULTIPLIER, _SALT = np.uint64(0xD1342543DE82EF95), 0x9E3779B97F4A7C15
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _MASK = 2**64 - 1
@@ -19,7 +17,7 @@ _OF_TOPICS = 3
 
 
 def random_columns(keys: Numbers, salt: int, more: Numbers | None = None) -> Numbers:
-    """`deterministic_random.random_bits` of each key. `more` is added to the salt, by key."""
+    """`deterministic_random.random_bits` of each key. `more`: added to the salt, by key."""
     mixed = keys * _MULTIPLIER + np.uint64(salt * _SALT & _MASK)
     if more is not None:
         mixed = mixed + more.astype(np.uint64) * np.uint64(_SALT)
@@ -53,7 +51,7 @@ class PartitionColumns(NamedTuple):
     cpu: Numbers
 
     def rows(self, chosen: Numbers) -> "PartitionColumns":
-        """`chosen` are row numbers, or a mask."""
+        """Row numbers, or a mask."""
         columns = (column[chosen] for column in self._columns())
         return PartitionColumns(self.brokers, self.names, self.min_isrs, *columns)
 
@@ -62,13 +60,13 @@ class PartitionColumns(NamedTuple):
         return columns
 
     def keys(self) -> Numbers:
-        """`partition_key` of each row."""
+        """By `partition_key`."""
         of_topics = np.array([crc32(name.encode()) for name in self.names], np.uint64) << np.uint64(32)
         keys: Numbers = of_topics[self.topic] | self.number.astype(np.uint64)
         return keys
 
     def partitions(self, rows: Numbers, replicas: Numbers) -> Iterator[tuple[str, PlannerPartition]]:
-        """Rows with the names of their topics. `replicas` are those of the rows now."""
+        """With the names of their topics. `replicas`: those of the rows now."""
         ids, names, min_isrs = self.brokers, self.names, self.min_isrs
         lists = [column[rows].tolist() for column in self._columns()]
         now = np.where(replicas == NOBODY, NOBODY, ids[replicas]).tolist()

@@ -1,13 +1,11 @@
-"""Replicas of each topic by broker, kept up to date from round to round."""
-
 import numpy as np
 
 from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
 
 
 class TopicCounts:
-    """`topics` and `places` have, for each replica, the number of its topic and the place of its broker, below
-    `brokers`.
+    """Kept up to date from round to round. `topics`, `places`: for each replica the number of its topic and the place
+    of its broker, below `brokers`.
     """
 
     def __init__(self, topics: Numbers, places: Numbers, brokers: int) -> None:
@@ -26,7 +24,7 @@ class TopicCounts:
         return dict(zip(places.tolist(), self._counts[first:end].tolist(), strict=True))
 
     def carry(self, topics: Numbers, sources: Numbers, destinations: Numbers) -> None:
-        """A replica of each of the topics goes from one broker to another."""
+        """A replica of each topic goes from one broker to another."""
         for places, sign in ((sources, -1), (destinations, 1)):
             keys, counts = np.unique(self._key(topics, places), return_counts=True)
             at = np.searchsorted(self._keys, keys)

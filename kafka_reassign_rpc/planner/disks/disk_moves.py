@@ -1,6 +1,4 @@
-"""The plan of one broker: which of its replicas go to another of its log dirs, each at most once. The same disks and
-goal give the same plan.
-"""
+"""The plan of one broker: each replica moves at most once. The same disks and goal give the same plan."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
@@ -59,7 +57,7 @@ def _empty(disks: BrokerDisks, goal: DiskGoal, volumes: list[Volume]) -> DiskPla
 
 
 class _Movable:
-    """The replicas of a volume that may move, by size."""
+    """Replicas by size."""
 
     def __init__(self, replicas: list[DiskReplica]) -> None:
         self._by_size = sorted((one.bytes, one.topic, one.partition, one) for one in replicas)
@@ -77,9 +75,7 @@ class _Movable:
 
 
 class _Standings:
-    """The volumes in the order of their excess, the fullest first, and how far they are from their targets. A move
-    changes two places, so that thousands of volumes are not sorted again.
-    """
+    """Volumes by excess. A move changes two places, so that thousands are not sorted again."""
 
     def __init__(self, volumes: list[Volume]) -> None:
         self.volumes = volumes
@@ -92,7 +88,7 @@ class _Standings:
         return self._distances[-1] if self._distances else 0.0
 
     def move(self, replica: DiskReplica, source: int, target: int) -> str:
-        """Returns the log dir to which it goes."""
+        """Returns the log dir."""
         for place in (source, target):
             self._drop(place)
         self.volumes[source].give(replica.bytes)
@@ -145,9 +141,7 @@ def _even_moves(standings: _Standings, movable: list[_Movable], goal: DiskGoal) 
 
 
 def _best_move(standings: _Standings, movable: list[_Movable], budget: float) -> tuple[DiskReplica, int, int] | None:
-    """From the fullest volume to the emptiest that it helps. No volume gets further from its target than the one that
-    is furthest.
-    """
+    """From the fullest volume to the emptiest that it helps. None gets further from its target than the furthest is."""
     volumes, worst = standings.volumes, standings.furthest
     most_lack = standings.receivers[-1][0] if standings.receivers else 0.0
     for fullness, source in standings.by_excess:

@@ -1,4 +1,4 @@
-"""The volumes of a broker during a plan: what they hold, should hold and have room for."""
+"""The volumes of a broker during a plan."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,11 +10,11 @@ from kafka_reassign_rpc.planner.disks.disk_values import BrokerDisks, DiskDir, D
 
 @dataclass
 class Volume:
-    """One volume, or a log dir of unknown volume.
+    """A volume, or a log dir of unknown volume.
 
     room     bytes that may still come, None if unknown. What leaves makes none: its log stays until its copy is done
     held     bytes of its replicas
-    replicas by log dir, how many are there before any comes
+    replicas by log dir, before any comes
     """
 
     dirs: list[DiskDir]
@@ -23,7 +23,7 @@ class Volume:
     target: float = 0.0
     replicas: dict[str, int] = field(default_factory=dict)
     _fewest: list[tuple[int, str]] = field(default_factory=list)
-    """A heap, from the first that comes on."""
+    """A heap, from the first `take` on."""
 
     @property
     def excess(self) -> float:
@@ -38,7 +38,7 @@ class Volume:
         return self.room is None or self.room >= size
 
     def take(self, size: int) -> str:
-        """Gives its log dir with the fewest replicas one more."""
+        """To its log dir with the fewest replicas, which is returned."""
         if not self._fewest:
             self._fewest = sorted((count, path) for path, count in self.replicas.items())
         count, path = self._fewest[0]
@@ -77,13 +77,12 @@ def open_volumes(disks: BrokerDisks, goal: DiskGoal) -> list[Volume]:
 
 
 def weights(volumes: Iterable[Volume]) -> list[int]:
-    """In proportion to the sizes of the volumes, or equal if one size is unknown."""
+    """Sizes, or equal if one size is unknown."""
     sizes = [one.dirs[0].size for one in volumes]
     return sizes if all(size > 0 for size in sizes) else [1] * len(sizes)
 
 
 def set_targets(volumes: Iterable[Volume]) -> None:
-    """Each volume's share of all bytes, by its weight."""
     found = list(volumes)
     total, of_each = sum(one.held for one in found), weights(found)
     for volume, weight in zip(found, of_each, strict=True):

@@ -1,4 +1,4 @@
-"""The log dirs of one broker and their replicas, as plain values. Sizes are in bytes."""
+"""The log dirs of one broker and their replicas. Sizes are in bytes."""
 
 from typing import NamedTuple
 
@@ -6,13 +6,11 @@ from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
 
 CANNOT_EMPTY = "no other log dir of the broker has room"
 NOT_ASKED = "its topic is not among those asked for"
-"""Such a replica stays, and is not left out: the goal does not concern it."""
+"""Such a replica is not left out: the goal does not concern it."""
 
 
 class DiskDir(NamedTuple):
-    """A log dir of the broker.
-
-    volume      log dirs with the same number share one; None if unknown: the log dir counts as its own volume
+    """volume      log dirs with the same number share one; None: unknown, it counts as its own
     size, free  of the volume, or UNKNOWN
     cordoned    it gets no new replica (KIP-1066)
     """
@@ -26,7 +24,7 @@ class DiskDir(NamedTuple):
 
 
 class DiskReplica(NamedTuple):
-    """A replica in a log dir. `stays` says why it cannot move now, "" if it can."""
+    """`stays`: why it cannot move now, "" if it can."""
 
     topic: str
     partition: int
@@ -42,12 +40,10 @@ class DiskMove(NamedTuple):
 
 
 class DiskGoal(NamedTuple):
-    """What a plan of one broker is for.
-
-    empty       the log dirs to be emptied; without any the plan evens out
+    """empty       log dirs to empty; without any the plan evens out
     tolerance   how far a volume may be from its target, as a share of it
-    headroom    the share of each volume that the plan leaves free
-    max_bytes   the most bytes that an even plan copies, UNKNOWN for no limit
+    headroom    the share of each volume that stays free
+    max_bytes   the most that an even plan copies, UNKNOWN: no limit
     arriving    bytes that moves from other brokers will bring, to whichever log dir
     """
 
@@ -59,7 +55,7 @@ class DiskGoal(NamedTuple):
 
 
 class BrokerDisks(NamedTuple):
-    """`copying` has, by log dir, the bytes that running copies between log dirs have yet to bring."""
+    """`copying`: by log dir, bytes that running copies between log dirs have yet to bring."""
 
     dirs: tuple[DiskDir, ...]
     replicas: tuple[DiskReplica, ...]
@@ -67,8 +63,8 @@ class BrokerDisks(NamedTuple):
 
 
 class DiskPlan(NamedTuple):
-    """`left_out` are replicas that the goal would move, with the reason. `furthest_…` is the distance of the volume
-    that is furthest from its target, as a share of the target.
+    """`left_out`: what the goal would move, with the reason. `furthest_…`: distance of the furthest volume from its
+    target, as a share of the target.
     """
 
     moves: list[DiskMove]

@@ -1,6 +1,4 @@
-"""How many of the proposals for a broker are accepted: all below a certain bucket. Buckets come in ascending order;
-each threshold adds them up until a limit is reached.
-"""
+"""How many of the proposals for a broker are accepted: all below a bucket, found by adding buckets up to a limit."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,7 +7,7 @@ from kafka_reassign_rpc.planner.placement.filling_broker import FillingBroker
 from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, GAIN_UNIT
 
 BucketSums = Sequence[tuple[int, Load, int]]
-"""(bucket, load that its proposals bring or take, their gain) in ascending order."""
+"""Bucket, load that its proposals bring or take, their gain; in ascending order."""
 
 ROUNDING = 1e-12
 _BORNE = 0.1
@@ -35,7 +33,7 @@ def threshold_at_bytes(buckets: BucketSums, limit: int) -> int:
 
 
 def threshold_within(buckets: BucketSums, spare: Load) -> int:
-    """The bucket below which proposals stay within `spare` in every measure."""
+    """The bucket below which no measure exceeds `spare`."""
     for bucket, load, _ in buckets:
         spare = spare.minus(load)
         if min(spare) < 0:
@@ -46,8 +44,8 @@ def threshold_within(buckets: BucketSums, spare: Load) -> int:
 def thresholds_at_least_cost(
     buckets: BucketSums, load: Load, sign: int, cost: Callable[[Load], float], room: int
 ) -> tuple[int, int]:
-    """(need, allow): below `need` the broker's cost falls as far as possible; below `allow` it bears a higher cost, up
-    to a part of what all proposals gain together.
+    """(need, allow): below `need` the broker's cost falls as far as possible; below `allow` it rises by no more than a
+    part of what all proposals gain together.
     """
     first = least = cost(load)
     following = [bucket for bucket, *_ in buckets[1:]] + [ALL_BUCKETS]

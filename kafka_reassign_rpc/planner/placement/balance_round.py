@@ -1,5 +1,3 @@
-"""A balancing round: what chunks learn of brokers, and how many of their proposals each broker accepts."""
-
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import NamedTuple
@@ -19,10 +17,8 @@ _LEAST_REPLICAS = 200
 
 
 class BalancedBrokers(NamedTuple):
-    """Who gives and gets load.
-
-    eligible    they may get replicas
-    new         EXPAND: the brokers that get replicas, and give only `to_give`; None if all give and get
+    """eligible    they may get replicas
+    new         EXPAND: they get replicas, and give only `to_give`; None: all give and get
     to_give     measures by which a broker above its target gives load away
     """
 
@@ -39,7 +35,7 @@ def balance_parameters(
     band: tuple[float, float],
     idle: int,
 ) -> BalanceParameters:
-    """`live` has the loads of live brokers; `idle` counts rounds without progress so far."""
+    """`idle`: rounds without progress so far."""
     (low, high), weights = band, targets.weights.by_measure()
     shares = {broker: targets.shares(broker, load) for broker, load in live.items()}
     inverse_targets = {broker: targets.inverse(broker) for broker in live}
@@ -73,9 +69,7 @@ def balance_thresholds(
     room: Callable[[int], int],
     new: Collection[int] | None,
 ) -> dict[tuple[int, int], tuple[int, int]]:
-    """By broker and side: where its cost is least. With EXPAND only the `new` brokers have to give a replica away; None
-    is any.
-    """
+    """With EXPAND only `new` brokers have to give a replica away; None: any."""
     thresholds = {}
     for (broker, side), sums in buckets.items():
         if (broker, side) == TOTAL_COPIED:
@@ -95,7 +89,7 @@ def _sampling_rates(
     band: tuple[float, float],
     idle: int,
 ) -> dict[int, float]:
-    """The share of each broker's replicas that the round considers: somewhat more than have to go."""
+    """The share of each broker's replicas that the round considers: somewhat more than must go."""
     (low, high), weights, pulled = band, targets.weights.by_measure(), 0.0
     for place, weight in enumerate(weights):
         if weight:

@@ -1,11 +1,9 @@
-"""The least that must be copied until every broker is within the tolerance: a search over single partitions (simulated
-annealing).
+"""Searches for the least that must be copied until every broker is within the tolerance: simulated annealing over
+single partitions.
 
 Rounds see sums, so they stop where no change of one partition helps; if brokers hold few replicas, that is early. This
-search sees every partition: it moves a replica, exchanges two replicas of two brokers, lets another replica lead, and
-takes copies back, even if that makes things worse for a while. Near the edge of the tolerance almost every single
-change leaves it, so most steps change two things of about the same weight. The result depends on the partitions and the
-rounds before, not on the order in which partitions arrive.
+search makes things worse for a while. Near the edge of the tolerance almost every single change leaves it, so most
+steps change two things of about the same weight. The order in which partitions arrive does not matter.
 """
 
 import math
@@ -16,17 +14,17 @@ from typing import NamedTuple
 from kafka_reassign_rpc.planner.placement.searched_placement import Parts, SearchedPlacement
 
 _IDLE_PASSES = 2
-"""With all brokers inside, the search ends after so many passes in a row that find nothing better."""
+"""With all brokers inside, the search ends after so many passes that find nothing better."""
 _MOST_TRIED = 60
 """A step tries at most so many partitions to find one that fits."""
 _ALIKE = 0.7
-"""How many exchanges are of two leaders or two followers: the others change how many partitions brokers lead."""
+"""The part of exchanges between two leaders or two followers: the others change how many partitions brokers lead."""
 _SLICE = 100
 
 
 class _Schedule(NamedTuple):
-    """The schedule of a pass. Temperatures are parts of the cost of copying a mean replica; `outside` is the cost of a
-    load outside of the tolerance, as a multiple of as many copied bytes, in the first and in the last step.
+    """Temperatures are parts of the cost of copying a mean replica; `outside` is the cost of a load outside of the
+    tolerance, as a multiple of as many copied bytes, in the first and in the last step.
     """
 
     hottest: float
@@ -41,10 +39,8 @@ _INSIDE_FIRST = _Schedule(20.0, 0.1, (40.0, 40.0))
 
 class ExchangeSearch(SearchedPlacement):
     def finding(self, steps: int, passes: int) -> Generator[None, None, list[tuple[int, ...]]]:
-        """The replicas of each partition; in slices. `steps` are those of one pass.
-
-        Each pass finds another optimum, and they differ most where partitions are few. The best of all passes counts.
-        One more follows a single pass that has left a broker outside.
+        """In slices. Each pass (of `steps`) finds another optimum, and they differ most where partitions are few: the
+        best counts. One more follows a single pass that has left a broker outside.
         """
         idle = 0
         for turn in range(max(passes, 2)):

@@ -12,9 +12,8 @@ from kafka_reassign_rpc.planner.proposals.change_proposal import IN
 def expected_arrivals(
     leaving: Iterable[tuple[str | None, Load]], racks: Mapping[str, Sequence[int]]
 ) -> dict[str, Load]:
-    """The load that each rack will take in, estimated before the first proposal.
-
-    The load of a leaving broker stays in its rack if that is known and has destinations; otherwise all racks share it.
+    """By rack, before the first proposal. The load of a leaving broker stays in a known rack with destinations;
+    otherwise all racks share it.
     """
     found: dict[str, Load] = dict.fromkeys(racks, Load())
     for rack, load in leaving:
@@ -37,7 +36,7 @@ def proposed_arrivals(buckets: Mapping[tuple[int, int], BucketSums], racks: Mapp
 
 
 def fill_level(arrivals: Load, filling: Sequence[FillingBroker]) -> float:
-    """The height that the brokers reach when `arrivals` fills them, the emptiest first."""
+    """The height that `arrivals` fills the brokers to, the emptiest first."""
     rises = [(one.height, one.rise(arrivals)) for one in filling]
     low = min(height for height, _ in rises)
     high = max(height for height, _ in rises) + max(rise for _, rise in rises)

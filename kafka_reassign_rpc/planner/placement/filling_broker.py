@@ -1,12 +1,10 @@
-"""A broker that fills up: what it holds and receives raises its height, and the lowest brokers get most."""
-
 from typing import NamedTuple
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
 
 
 class FillingBroker(NamedTuple):
-    """`factors`: how much one unit of each measure raises the height."""
+    """The lowest brokers get most. `factors`: how much one unit of each measure raises the height."""
 
     height: float
     factors: tuple[float, ...]

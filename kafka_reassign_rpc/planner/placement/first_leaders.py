@@ -1,10 +1,10 @@
 """Which replica leads before a copy begins, so that no broker sends much more than others. A follower fetches from its
 leader, and leadership moves without copying: any live in-sync replica can lead first, and send.
 
-These rounds come after the last placement. The first only measures what brokers send and get. In the next ones the
-coordinator chooses the senders of all moves, of a random part in each if there are many. A leader goes on sending while
-it stays below the level: what the busiest receiver gets, or what brokers send on average, by the time that each takes
-for it. What it sends meanwhile to followers and consumers counts too.
+These rounds come last. The first only measures what brokers send and get. In the next ones the coordinator chooses the
+senders of all moves, of a random part in each if there are many. A leader goes on sending while it stays below the
+level: what the busiest receiver gets, or what brokers send on average, by the time that each takes for it. What it
+sends meanwhile to followers and consumers counts too.
 """
 
 from collections import defaultdict
@@ -23,7 +23,6 @@ from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameter
 from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Thresholds
 
 MOVES_IN_ROUND = 50_000
-"""About so many senders are chosen in a round."""
 _LEAST_FREE = 0.1
 _GOOD_ENOUGH = 1.02
 
@@ -31,10 +30,7 @@ _GOOD_ENOUGH = 1.02
 def propose_leaders(
     chunk: list[PlannerTopic], params: RoundParameters, seconds: float
 ) -> Iterator[ChangeProposal | None]:
-    """The chunk's proposals of a round; None now and then. If the coordinator collects none, it measures.
-
-    `seconds` is how long the copies take, as far as known: a leader sends to clients meanwhile.
-    """
+    """If the coordinator collects none, it measures. `seconds`: how long the copies take, as far as known."""
     for at, topic in enumerate(chunk):
         yield None
         for place, partition in enumerate(topic.partitions):
@@ -80,7 +76,7 @@ def _proposal(
 
 class LeaderRounds:
     def __init__(self, client_sends: Mapping[int, int], live: Iterable[int], network: NetworkLimits, seed: int) -> None:
-        """`client_sends` are the bytes/s that each leader sends anyway."""
+        """`client_sends`: bytes/s that each leader sends anyway."""
         self._live = sorted(live)
         self._client_sends = client_sends
         self._network = network
@@ -94,7 +90,6 @@ class LeaderRounds:
         self.is_over = False
 
     def collects(self) -> Collects | None:
-        """The moves whose senders `deciding` chooses next."""
         return Collects(one_in=self._parts, part=self._rounds - 1) if self._rounds else None
 
     def deciding(
@@ -117,7 +112,7 @@ class LeaderRounds:
         self.is_over = busiest <= self._level * _GOOD_ENOUGH or self._rounds > self._parts
 
     def _free(self, broker: int) -> float:
-        """The broker's speed with what clients leave of its bandwidth."""
+        """The speed with what clients leave of the bandwidth."""
         left = 1 - self._client_sends.get(broker, 0) / self._network.bandwidth_of(broker)
         return self._speeds[broker] * max(_LEAST_FREE, left)
 
@@ -134,16 +129,14 @@ class LeaderRounds:
 
 
 class _Senders:
-    """Chooses senders of moves one by one. Iterate over `steps()`, then read `chosen`.
-
-    The largest move comes first. Its leader sends if it stays below the level, otherwise the replica that has least to
-    send. Then moves leave the busiest senders for less busy ones.
+    """Iterate over `steps()`, then read `chosen`. The largest move comes first. If its leader would exceed the level,
+    the replica with least to send sends. Then moves leave the busiest senders for less busy ones.
     """
 
     def __init__(self, sent: Mapping[int, float], free: Mapping[int, float], level: float, seed: int) -> None:
-        """`sent` and `free` have an entry for each live broker.
+        """By live broker.
 
-        sent     the bytes that it sends so far, with these moves
+        sent     bytes that it sends so far, with these moves
         free     its speed with what clients leave of its bandwidth
         level    bytes that a broker of speed 1.0 sends in the time that the plan takes
         """

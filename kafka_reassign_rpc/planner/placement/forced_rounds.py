@@ -1,11 +1,10 @@
 """How a goal that forces changes places replicas: so that the copying ends soon, then so that brokers are even.
 
-Each broker has a height (`filling_broker.py`): what it holds, as a share of what it should hold, plus what this plan
-brings to it, as a share of what it brings to a broker of this speed at best, times `GoalWeights.time`. The coordinator
-places few partitions one by one (`placing.py`). If there are many, the first round finds what they bring, and the
-second places the large ones so. The small ones are distributed over the brokers: a rack is drawn in proportion to what
-its brokers get (`rack_weights.py`), and brokers accept up to the common level of all, then up to that of their rack,
-then as long as they have room. The last few are placed one by one.
+A broker's height is what it holds, as a share of what it should hold, plus what this plan brings to it, as a share of
+what it brings to a broker of this speed at best, times `GoalWeights.time`. The coordinator places few partitions one
+by one. If there are many, the first round finds what they bring, and the second places the large ones so. The small
+ones are distributed: a rack is drawn in proportion to what its brokers get, and brokers accept up to the common level
+of all, then up to that of their rack, then as long as they have room. The last few are placed one by one.
 """
 
 import math
@@ -28,11 +27,10 @@ from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, Propos
 
 FORCED_ROUNDS = 20
 _SAMPLE = 2_000
-"""Proposals that show what partitions without a choice of the rack bring."""
 _COMMON_LEVEL_ROUNDS = 2
-"""Up to this filling round brokers accept nothing above the level that all would have."""
+"""Up to this filling round brokers accept nothing above the level of all."""
 _STRICT_ROUNDS = 4
-"""Up to this one they accept nothing above the level of their rack."""
+"""Up to this one, nothing above that of their rack."""
 _TRIES = 2
 """How often the last partitions are tried without success."""
 
@@ -84,12 +82,11 @@ class ForcedRounds:
         """See BrokerChoice."""
 
     def even_bytes(self) -> float:
-        """Bytes that the plan would bring to a broker of mean speed at best; replicas if no size is known."""
+        """For a broker of mean speed at best; replicas if no size is known."""
         whole = total([*self._came.values(), *self._arrivals.values()])
         return (whole.bytes or whole.replicas) / len(self._racks)
 
     def collects(self) -> Collects | None:
-        """The proposals of the next round that `deciding` must see."""
         if self._stage is Stage.MEASURE:
             return Collects(one_in=self._one_in)
         if self._stage is Stage.LARGE:
@@ -110,7 +107,7 @@ class ForcedRounds:
     def deciding(
         self, buckets: Buckets, proposed: ProposedSums, loads: Mapping[int, Load], room: Callable[[int, int], int]
     ) -> Generator[None, None, Thresholds]:
-        """`room` gives the bytes that fit on a broker after it got so many more."""
+        """`room`: bytes that fit on a broker after it got so many more."""
         if self._stage is not Stage.LARGE:
             self._proposals = proposed.proposals
             self._arrivals = fill_levels.proposed_arrivals(buckets, self._racks)
@@ -126,7 +123,7 @@ class ForcedRounds:
         return Thresholds(placed=placing.placed)
 
     def _measure(self, proposed: ProposedSums, loads: Mapping[int, Load]) -> Generator[None, None, None]:
-        """Weighs the racks, from a sample of the partitions."""
+        """Weighs the racks, from a sample."""
         self._measured += 1
         if proposed.proposals <= FEW:
             self._stage = Stage.LAST

@@ -1,4 +1,4 @@
-"""Places large replicas, and the few that are left, one by one. The many small ones are distributed by weight."""
+"""Places replicas one by one."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,8 +12,6 @@ from kafka_reassign_rpc.planner.proposals.piecewise import BetterPlace, even_out
 
 
 class Copy(NamedTuple):
-    """A replica to be placed: `place` among the replicas of its partition, and what it brings to a broker."""
-
     name: PartitionName
     place: int
     load: Load
@@ -30,10 +28,9 @@ def copies_of(proposal: ChangeProposal) -> list[Copy]:
 
 
 class Placing:
-    """Iterate over `steps()`, then read `placed`: the replicas of each partition for which there is room.
-
-    A copy goes to the lowest broker with room, in one of the racks with the fewest replicas of the partition. Then
-    copies leave the highest brokers for lower ones, while no partition becomes less even over racks.
+    """Iterate over `steps()`, then read `placed`: the partitions for which there is room. A copy goes to the lowest
+    broker with room, in a rack with the fewest replicas of the partition. Then copies leave the highest brokers for
+    lower ones, while no partition becomes less even over racks.
     """
 
     def __init__(
@@ -45,7 +42,7 @@ class Placing:
     ) -> None:
         """by_rack    the brokers that may get a replica, those of one speed together
         racks      of all brokers, as far as known
-        room       gives the bytes that fit on a broker after it got so many more
+        room       bytes that fit on a broker after it got so many more
         """
         self._by_rack = by_rack
         self._racks = racks

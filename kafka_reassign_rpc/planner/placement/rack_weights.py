@@ -1,5 +1,5 @@
-"""How often each rack is drawn, so that the brokers of all racks become equally full, as far as possible. Some
-partitions have no choice of the rack, so a rack weighs more or less than its share.
+"""How often each rack is drawn, so that all brokers become equally full. Some partitions have no choice of the rack,
+so a rack weighs more or less than its share.
 """
 
 import math
@@ -15,19 +15,18 @@ _ROUNDS = 20
 _HASTE = 2.0
 """Above 1, because a part of what a rack has and gets does not depend on its weight."""
 _LARGEST_STEP = 6.0
-"""By how much one round may change the weight of a rack."""
+"""By how much one round may change a weight."""
 _LARGEST_GAP = 200.0
 """How much more a rack weighs than the next. More brings it nothing, and the others would all weigh nothing."""
 _LEAST_PART = 1e-9
-"""A rack's least share at first."""
 
 Weights = Mapping[str, float]
 Demand = dict[tuple[frozenset[tuple[str, int]], int], Load]
-"""(replicas that stay in each rack, number of copies) -> what such partitions bring."""
+"""By (replicas that stay in each rack, number of copies): what such partitions bring."""
 
 
 def add_demand(demand: Demand, replicas: Sequence[int], copies: Sequence[Copy], racks: Mapping[int, str]) -> None:
-    """`replicas` include the copies; `racks` are by broker, as far as known."""
+    """`replicas` include the copies; `racks`: by broker, as far as known."""
     absent = {copy.place for copy in copies}
     kept = count_by_rack([one for place, one in enumerate(replicas) if place not in absent], racks)
     key = frozenset(kept.items()), len(copies)
@@ -35,7 +34,7 @@ def add_demand(demand: Demand, replicas: Sequence[int], copies: Sequence[Copy], 
 
 
 def scaled(demand: Demand, to: Load) -> Demand:
-    """Scales the demand of a sample to all that is copied."""
+    """From a sample to all that is copied."""
     whole = total(demand.values())
     times = [value / max(1, part) for value, part in zip(to, whole, strict=True)]
     return {
@@ -45,7 +44,7 @@ def scaled(demand: Demand, to: Load) -> Demand:
 
 
 def arrivals_by_rack(demand: Demand, weights: Weights) -> dict[str, Load]:
-    """What each rack gets if one of the racks with the fewest replicas is drawn by weight."""
+    """If one of the racks with the fewest replicas is drawn by weight."""
     found = dict.fromkeys(weights, Load())
     for (kept, copies), load in demand.items():
         for rack, part in _parts(weights, dict(kept), copies).items():
@@ -54,7 +53,7 @@ def arrivals_by_rack(demand: Demand, weights: Weights) -> dict[str, Load]:
 
 
 def _parts(weights: Weights, kept: Mapping[str, int], copies: int) -> dict[str, float]:
-    """The share of a partition's copies for each rack: nearly that of drawing without replacement."""
+    """Each rack's share of the copies: nearly that of drawing without replacement."""
     fewest = min([kept.get(rack, 0) for rack in weights])
     free = {rack: weight for rack, weight in weights.items() if kept.get(rack, 0) == fewest}
     found = dict.fromkeys(free, 0.0)
@@ -79,7 +78,7 @@ def floored(parts: Weights) -> dict[str, float]:
 
 
 def fit(weights: Weights, demand: Demand, by_rack: Mapping[str, Sequence[FillingBroker]]) -> Iterator[dict[str, float]]:
-    """Yields better and better weights."""
+    """Better and better weights."""
     common = fill_levels.fill_level(total(demand.values()), [one for brokers in by_rack.values() for one in brokers])
     for _ in range(_ROUNDS):
         weights = adjusted(weights, arrivals_by_rack(demand, weights), by_rack, common)
@@ -89,7 +88,6 @@ def fit(weights: Weights, demand: Demand, by_rack: Mapping[str, Sequence[Filling
 def adjusted(
     weights: Weights, arrivals: Mapping[str, Load], by_rack: Mapping[str, Sequence[FillingBroker]], common: float
 ) -> dict[str, float]:
-    """Raises the weights of racks that would stay below the common level, lowers those of racks above it."""
     wanted = {}
     for rack, weight in weights.items():
         level = fill_levels.fill_level(arrivals.get(rack, Load()), by_rack[rack])

@@ -1,6 +1,4 @@
-"""The last round of a rebalance: the coordinator sees partitions, and searches for what rounds over sums do not find.
-It sees all of a small cluster, and a random part of a large one in which a broker is still outside of the tolerance.
-"""
+"""The last round of a rebalance searches for what rounds over sums do not find (docs/pipeline.md)."""
 
 from collections.abc import Generator, Mapping, Sequence
 
@@ -11,14 +9,14 @@ from kafka_reassign_rpc.planner.proposals.change_proposal import ChangeProposal,
 from kafka_reassign_rpc.planner.proposals.round_sums import Thresholds
 
 SMALL = 1_000
-"""The search sees about so many partitions at most."""
+"""About the most that the search sees."""
 _STEPS_PER_REPLICA, _STEPS_PER_PAIR, _MOST_OF_PAIRS, _MOST_STEPS = 200, 7, 60_000, 90_000
 _MOST_PASSES, _WORK = 8, 160_000_000
-"""`_WORK`: steps of all passes, times replicas. Many replicas get one long pass, few get many."""
+"""Steps of all passes, times replicas. Many replicas get one long pass, few get many."""
 
 
 class SearchRound:
-    """The search sees one partition of `one_in`; `tried` counts the changes that it tried."""
+    """Sees one partition in `one_in`; counts the changes that it `tried`."""
 
     def __init__(self, one_in: int) -> None:
         self.one_in = one_in
@@ -31,7 +29,7 @@ class SearchRound:
         loads: Mapping[int, Load],
         before: Mapping[int, Load],
     ) -> Generator[None, None, Thresholds]:
-        """In slices. `loads` and `before` are those of all brokers now, and before the plan."""
+        """`loads`: now, `before`: before the plan; of all brokers."""
         ordered = sorted(shown, key=lambda one: one.name or ("", 0))
         partitions = [one.searched for one in ordered if one.searched is not None]
         if not partitions:
@@ -60,7 +58,7 @@ def _steps_and_passes(replicas: int) -> tuple[int, int]:
 def _why(
     stood: Sequence[int], target: Sequence[int], limits: SearchLimits, before: Mapping[int, Load]
 ) -> tuple[str, str]:
-    """The load that was furthest from its target on a broker that the move changes, in words and by its name."""
+    """The load that was furthest from its target on a broker that the move changes."""
     changed = [*(set(stood) ^ set(target)), *({stood[0], target[0]} if stood[0] != target[0] else ())]
     found = [
         (abs(before[broker][place] * scale - 1), -place, -broker)

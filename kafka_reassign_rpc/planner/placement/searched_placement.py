@@ -1,5 +1,3 @@
-"""Where replicas lie while a search tries changes: what that costs, and what the hard rules allow."""
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,24 +9,25 @@ from kafka_reassign_rpc.planner.brokers.rack_rule import RackRule
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
 
 EDGE = 0.99
-"""A part of the tolerance: how far from its target the search leaves a broker at most."""
+"""The part of the tolerance within which the search leaves brokers."""
 _OUTSIDE_AT_LAST = 1_000.0
-"""What a load outside of the tolerance costs, as a multiple of as many copied bytes, where two results are compared:
-the tolerance comes first."""
+"""What a load outside of the tolerance costs when results are compared, as a multiple of as many copied bytes: the
+tolerance comes first.
+"""
 
 Parts = tuple[tuple[int, int], ...]
-"""A load as measures and values, without those that are 0 or do not count."""
+"""Measures and values, without those that are 0 or do not count."""
 
 
 class SearchLimits(msgspec.Struct, frozen=True):
-    """What the search must keep. By broker, and by measure in the order of `MEASURES`:
+    """What the search must keep. By broker and measure:
 
     least, most    the band in which a broker costs nothing
     scale          what a unit outside of the band costs; 0.0 if the measure does not count
     rooms          of the brokers that may get replicas
-    byte_cost      what a copied byte costs
-    max_bytes      the most that the search copies, -1 for no limit
-    copied         the most that the plan copies in all, None if the search sees all of it
+    byte_cost      of a copied byte
+    max_bytes      the most that is copied, -1: no limit
+    copied         the most that the plan has copied so far, None if the search sees all of it
     arrived        the same by broker
     keeps_mended   a partition that has become more even over racks stays so
     """
@@ -48,9 +47,7 @@ class SearchLimits(msgspec.Struct, frozen=True):
     def of(
         cls, targets: Mapping[int, Sequence[float]], weights: Sequence[float], tolerance: float, **others: Any
     ) -> "SearchLimits":
-        """`targets` are by broker and measure, `weights` by measure; `others` are the fields that do not follow from
-        them.
-        """
+        """`others`: fields that do not follow from these."""
         low, high = 1 - tolerance * EDGE, 1 + tolerance * EDGE
         return cls(
             least={broker: tuple(low * one for one in wanted) for broker, wanted in targets.items()},
@@ -97,7 +94,7 @@ class SearchedPlacement:
         return self._limits.max_bytes < 0 or more <= 0 or self._copied + more <= self._limits.max_bytes
 
     def _may_lead(self, place: int, broker: int) -> bool:
-        """A replica that is copied leads once it is in sync, an existing one only if it is in sync now."""
+        """A replica that is copied leads once it is in sync, an existing one only if it is now."""
         return broker in self._partitions[place].isr or broker not in self._stood[place]
 
     def _may_hold(self, place: int, at: int, to: int) -> bool:
@@ -112,9 +109,7 @@ class SearchedPlacement:
         return self._keeps_evenness(place, at, to)
 
     def _keeps_evenness(self, place: int, at: int, to: int) -> bool:
-        """Keeps a partition as even over racks as before; a copy that is made anyway must make it more even if it
-        can.
-        """
+        """As even over racks as before; a copy that is made anyway must make it more even if it can."""
         rule, one, stood = self._limits.rack_rule, self._partitions[place], self._stood[place]
         target = [*self._now[place]]
         target[at] = to
@@ -133,9 +128,7 @@ class SearchedPlacement:
     # -- cost ---------------------------------------------------------------------------------------------------------
 
     def _shift(self, source: int, to: int, load: Parts) -> float:
-        """How much more is outside of the band if `load` goes from `source` to `to`. The search spends most of its time
-        here.
-        """
+        """How much more is outside of the band. The search spends most of its time here."""
         limits, cost = self._limits, 0.0
         for broker, sign in ((source, -1), (to, 1)):
             held, least, most = self._loads[broker], limits.least[broker], limits.most[broker]
@@ -190,7 +183,7 @@ class SearchedPlacement:
         return self._copied * self._limits.byte_cost + _OUTSIDE_AT_LAST * outside
 
     def _more(self, place: int, source: int, to: int) -> int:
-        """Bytes that are copied more if `to` replaces `source`."""
+        """Further bytes that are copied."""
         stood, size = self._stood[place], self._partitions[place].bytes
         return (0 if to in stood else size) - (0 if source in stood else size)
 

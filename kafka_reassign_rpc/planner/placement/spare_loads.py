@@ -14,10 +14,7 @@ from kafka_reassign_rpc.planner.proposals.round_sums import TOTAL_COPIED, Thresh
 
 
 def spare_loads(targets: BrokerTargets, loads: Mapping[int, Load], widest: float) -> dict[tuple[int, int], Load]:
-    """By broker and side (OUT, IN). A measure without weight sets no limit.
-
-    `widest` is how far from its target the edge is at most, as a share of the target.
-    """
+    """A measure without weight sets no limit. `widest`: the furthest edge, as a share of the target."""
     worst, weights = targets.imbalance(loads), targets.weights.by_measure()
     edges = [min(worst[name], widest) for name in MEASURES]
     spare = {}
@@ -33,6 +30,5 @@ def spare_loads(targets: BrokerTargets, loads: Mapping[int, Load], widest: float
 def thresholds_of_returns(
     buckets: Mapping[tuple[int, int], BucketSums], spare: Mapping[tuple[int, int], Load]
 ) -> Thresholds:
-    """Takes back the copies that brokers can spare. `buckets` are proposals by broker and side."""
     limits = {key: threshold_within(sums, spare[key]) for key, sums in buckets.items() if key != TOTAL_COPIED}
     return Thresholds({key: (limit, limit) for key, limit in limits.items()})

@@ -1,5 +1,3 @@
-"""The rounds of a rebalance in which topics are spread, and those that measure how even they are."""
-
 from collections.abc import Callable, Mapping, Sequence
 
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
@@ -17,7 +15,7 @@ Buckets = Mapping[tuple[int, int], Sequence[tuple[int, Load, int]]]
 
 
 class SpreadRounds:
-    """`before` and `after`: replicas and leaders of topics that are more than even on their brokers."""
+    """The rounds of a rebalance that spread topics, or measure them: `before`, `after` count what is more than even."""
 
     before = after = Load()
 
@@ -35,7 +33,7 @@ class SpreadRounds:
         return SpreadParameters(self._replicas, self._leaders, now, balances and not self.is_measured)
 
     def decide(self, buckets: Buckets, room: Callable[[int], int], left_to_copy: int) -> Thresholds:
-        """`left_to_copy` are bytes, -1 for no limit."""
+        """`left_to_copy`: bytes, -1: no limit."""
         found = buckets.get(TOPIC_EXCESS, ())
         excess = found[0][1] if found else Load()
         if not self.has_begun:
@@ -59,7 +57,6 @@ class SpreadRounds:
 
 
 def _most_shares(shares: BrokerShares, name: str, weight: float, tolerance: float) -> dict[int, float]:
-    """By broker: which part of a topic it has at most."""
     by_broker = shares[MEASURES.index(name)]
     whole = sum(by_broker.values())
     return {broker: share / whole * (1 + tolerance) for broker, share in by_broker.items()} if weight else {}

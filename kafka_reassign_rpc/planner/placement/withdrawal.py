@@ -1,4 +1,4 @@
-"""The last round of a plan with a time limit takes back changes that do not fit into it."""
+"""The last round of a plan with a time limit takes back what does not fit."""
 
 from collections.abc import Collection
 
@@ -12,7 +12,7 @@ WITHDRAWN = "within"
 
 
 class Withdrawal(msgspec.Struct, frozen=True):
-    """`reason` says why the partitions stay as they are."""
+    """`reason`: why the partitions stay."""
 
     names: frozenset[PartitionName]
     reason: str

@@ -1,5 +1,3 @@
-"""Which parts of a combined goal ask for a move, or name a partition that is left out."""
-
 from collections.abc import Sequence
 
 from kafka_reassign_rpc.planner.goals_and_options import GoalKind
@@ -7,9 +5,8 @@ from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameter
 
 
 def with_goals(reason: str, original: Sequence[int], copies: int, params: RoundParameters) -> str:
-    """`drain: broker 3 is to be drained`. Only the reason if the goal combines no others.
-
-    `copies` counts the replicas that the plan adds: those that leave no lost or drained broker are for new brokers.
+    """Names the parts of a combined goal that ask for a move, or for a partition that is left out: `drain: broker 3 is
+    to be drained`. `copies` of replicas that leave no lost or drained broker are for new brokers.
     """
     goal = params.goal
     if goal.kind is not GoalKind.COMBINE:

@@ -1,5 +1,5 @@
-"""Proposals for a more even cluster: the change of a partition that saves most cost for a copied byte. A proposal's
-gain is exact only for its partition; the coordinator keeps many changes at once from overshooting.
+"""Proposals for a more even cluster: the change that saves most cost for a copied byte. The gain is exact only for its
+partition; the coordinator keeps many changes at once from overshooting.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,11 +22,11 @@ from kafka_reassign_rpc.planner.proposals.topic_spread import TopicCounts
 DRAWS = 4
 LEAST_GAIN = 1e-12
 NO_COPY = 1
-"""Bytes that a change without a copy counts for, so that its gain for a byte is defined."""
+"""Bytes for a change without a copy: so its gain for a byte is defined."""
 
 
 class BestChange(NamedTuple):
-    """See ChangeProposal for the fields."""
+    """See ChangeProposal."""
 
     replicas: tuple[int, ...]
     load_changes: list[LoadChange]
@@ -37,7 +37,7 @@ class BestChange(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """`source` gives the load to `destination`; `replicas` are those afterwards."""
+    """`replicas`: those afterwards."""
 
     source: int
     destination: int
@@ -52,8 +52,8 @@ def best_change(
     topic_replicas: Mapping[int, int],
     counts: TopicCounts | None = None,
 ) -> BestChange | None:
-    """None if there is none, or if this round does not consider the partition. `topic_replicas` are those of its topic,
-    by broker; with `counts` the topic stays spread.
+    """None if there is none, or the round does not consider the partition. `topic_replicas`: of its topic, by broker;
+    with `counts` the topic stays spread.
     """
     balance = params.balance
     assert balance is not None
@@ -129,9 +129,7 @@ def _candidates(
 def _destinations(
     source: int, to_gain: list[str], params: RoundParameters, balance: BalanceParameters, key: int
 ) -> Iterator[int]:
-    """Brokers that want replicas, from the racks that the partition can gain; without such, from the whole cluster and
-    from the rack of the source.
-    """
+    """From the racks that the partition can gain; without such, from the whole cluster and the rack of the source."""
     by_rack = params.choice.by_rack
     if to_gain:
         for draw in range(DRAWS):
@@ -153,7 +151,6 @@ def _with_leader(replicas: tuple[int, ...], place: int) -> tuple[int, ...]:
 
 
 def _bucket(gain_per_byte: float, balance: BalanceParameters, bucket_in_class: int) -> int:
-    """A class by gain for a byte, each four times as good as the next, and a random bucket in it."""
     step, bound = 0, balance.best_gain_per_byte
     while step < CLASSES - 1 and gain_per_byte < bound:
         step, bound = step + 1, bound / 4
@@ -163,7 +160,7 @@ def _bucket(gain_per_byte: float, balance: BalanceParameters, bucket_in_class: i
 def reason_and_rule(
     source: int, destination: int, balance: BalanceParameters, params: RoundParameters
 ) -> tuple[str, str]:
-    """The soft goal that the change serves most, in words and by its name."""
+    """The soft goal that the change serves most."""
     parts = []
     for place, (name, weight) in enumerate(zip(MEASURES, params.weights.by_measure(), strict=True)):
         for broker in (source, destination):

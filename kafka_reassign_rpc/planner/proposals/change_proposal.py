@@ -1,5 +1,3 @@
-"""A proposal to change one partition's replicas, and the loads that it takes from brokers and brings to them."""
-
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -9,10 +7,9 @@ from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
 OUT, IN = 0, 1
 
 PartitionName = tuple[str, int]
-"""Topic and number."""
 
 CLASSES = 4
-"""Classes of balance proposals, by gain for a byte."""
+"""Classes of balance proposals by gain for a byte, each four times as good as the next."""
 BUCKETS_PER_CLASS = 64
 ALL_BUCKETS = BUCKETS_PER_CLASS * CLASSES
 
@@ -21,15 +18,15 @@ _LARGE_STEPS, _PER_LARGE_STEP = 6, 6
 _PER_SMALL_STEP = ALL_BUCKETS // _PRIORITIES - _LARGE_STEPS * _PER_LARGE_STEP
 
 GAIN_UNIT = 1e-15
-"""Gains are whole multiples of this, so that sums are exact."""
+"""Gains are whole multiples, so that sums are exact."""
 
 
 def forced_bucket(size: int, priority: int, even: float, chance: int, *, urgent_first: bool) -> int:
-    """The bucket of a forced proposal: large partitions come first, so that small ones fill the gaps.
+    """Large partitions come first, so that small ones fill the gaps.
 
     even            what is copied to each broker at best: a step for partitions of twice that or more, one for those
                     half as large, and so on; the last step has all that are small
-    urgent_first    there is not room for all: the most urgent priority comes first, then large partitions
+    urgent_first    there is not room for all: priority comes before size
     """
     step = 0
     while step < _LARGE_STEPS and (not even or size << step < 2 * even):
@@ -54,11 +51,11 @@ class SearchedReplicas(NamedTuple):
 
 
 class ChangeProposal(NamedTuple):
-    """A round accepts proposals bucket by bucket, the lowest first.
+    """A round accepts bucket by bucket, the lowest first.
 
-    position_in_chunk    index of the topic in its chunk, then index of the partition in its topic
+    position_in_chunk    of the topic in its chunk, of the partition in its topic
     first_leader         the replica that leads before the copy; -1 if the proposal changes replicas
-    gain                 balance proposals: the cost that the change saves, in GAIN_UNIT
+    gain                 balance: the cost saved, in GAIN_UNIT
     name                 set if the coordinator gets to see the proposal (`Collects`)
     searched             the partition with a known size, if the coordinator chooses its replicas (`ExchangeSearch`)
     """
@@ -81,7 +78,7 @@ class ChangeProposal(NamedTuple):
         return any(change.side == IN and change.load.replicas > 0 for change in self.load_changes)
 
     def found(self, target: SearchedReplicas | None) -> "ChangeProposal | None":
-        """The change to what the search has found for the partition, None if it stays."""
+        """None: the partition stays."""
         one = self.searched
         if one is None or target is None:
             return None

@@ -12,9 +12,7 @@ from kafka_reassign_rpc.planner.scheduling.start_order import start_priority
 from kafka_reassign_rpc.support.counted import counted, those
 
 NO_SOURCE = "no live replica is in sync: there is nothing to copy from"
-"""No live broker has all data."""
 ON_ITS_WAY = "its reassignment, in flight or waiting, does that already"
-"""The goal will be reached without the plan."""
 NO_ROOM = "no broker has room for it"
 NONE_OF_SOME = "no broker of --to has room for it and leaves it as even over racks as it was"
 
@@ -27,7 +25,7 @@ class ForcedChange(NamedTuple):
 
 
 def forced_change(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str | None:
-    """A text says why the change is impossible; None if the partition stays."""
+    """A text says why the change is impossible; None: the partition stays."""
     if not is_forced(partition, params):
         return None
     if partition.fault:
@@ -44,7 +42,7 @@ def forced_change(partition: PlannerPartition, params: RoundParameters, key: int
 
 
 def may_move(partition: PlannerPartition, goal: Goal, live: frozenset[int]) -> bool:
-    """Whether the goal may change the partition; rounds skip all others."""
+    """Rounds skip all others."""
     if goal.kind is GoalKind.SET_FACTOR:
         return len(partition.replicas) != goal.factor
     if goal.balances or goal.mends_racks:
@@ -67,7 +65,6 @@ def is_on_its_way(partition: PlannerPartition, params: RoundParameters) -> bool:
 
 
 def _reaches_goal(replicas: tuple[int, ...], params: RoundParameters) -> bool:
-    """False without replicas."""
     rule = params.choice.rack_rule
     if params.goal.mends_racks:
         return bool(replicas) and NO_RACK not in rule.counts(replicas) and rule.copies_lacking(replicas) == 0
@@ -101,7 +98,7 @@ def _replace_leaving(partition: PlannerPartition, params: RoundParameters, key: 
 
 
 def _mend_racks(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:
-    """Replaces replicas of the fullest racks until the spread cannot become more even: each copy brings it nearer."""
+    """Takes from the fullest racks: each copy brings the spread nearer."""
     old, rule, choice = partition.replicas, params.choice.rack_rule, params.choice
     absent = [broker for broker in old if broker not in params.live]
     if absent:
@@ -153,10 +150,9 @@ def _changed_factor(old: tuple[int, ...], target: tuple[int, ...], params: Round
 
 
 def _replicas_to_keep(partition: PlannerPartition, params: RoundParameters, key: int) -> tuple[int, ...] | str:
-    """The replicas that stay when the factor falls, in order; a text says why there is no such choice.
-
-    The leader stays, and as many racks as the rack rule asks for. Then replicas in sync go before others, the preferred
-    leader before others, and those on the emptiest brokers.
+    """When the factor falls; a text says why there is no such choice. The leader stays, and as many racks as the rack
+    rule asks for. Then replicas in sync go before others, the preferred leader before others, and those on the
+    emptiest brokers.
     """
     rack_rule, free_bytes = params.choice.rack_rule, params.choice.free_bytes
     left = [broker for broker in partition.replicas if broker in params.live]
@@ -200,7 +196,6 @@ def _broken_rule(before: Sequence[int], after: Sequence[int], params: RoundParam
 
 
 def _no_broker_chosen(partition: PlannerPartition, params: RoundParameters, kept: Sequence[int]) -> str:
-    """Why no broker can take one more replica: too few brokers, or too little room."""
     if params.goal.to:
         return NONE_OF_SOME
     candidates = [broker for weighted in params.choice.by_rack.values() for broker in weighted.brokers]
@@ -215,7 +210,7 @@ def _no_broker_chosen(partition: PlannerPartition, params: RoundParameters, kept
 
 
 def others_cordoned(replicas: Sequence[int], params: RoundParameters) -> str:
-    """The end of a reason: these might have taken the replica, and somebody may open them or mend their disks."""
+    """These might have taken the replica, and somebody may open them or mend their disks."""
     rule = params.choice.rack_rule
     closed = rule.cordoned.difference(replicas)
     cordoned, failed = len(closed - rule.failed), len(closed & rule.failed)

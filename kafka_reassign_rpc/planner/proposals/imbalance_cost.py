@@ -1,6 +1,5 @@
-"""What a broker away from its targets costs. A load is a share of the broker's targets: 1.0 is on target. Inside the
-band (low … high) a broker costs nothing; outside, each measure costs the goal's weight times the square of the
-distance.
+"""What a broker away from its targets costs. Loads are shares of the targets. Inside the band (low … high) a broker
+costs nothing; outside, each measure costs its weight times the square of the distance.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,8 +19,8 @@ def broker_cost(shares: Iterable[float], weights: Iterable[float], low: float, h
 
 
 def cost_change(broker: int, sign: int, load: Load, balance: BalanceParameters, weights: tuple[float, ...]) -> float:
-    """How the cost changes when a broker loses (-1) or gets (1) a load. A rebalance spends most of its time here, so
-    `distance` is written out.
+    """When a broker loses (-1) or gets (1) a load. A rebalance spends most of its time here, so `distance` is written
+    out.
     """
     shares, inverse_targets = balance.shares[broker], balance.inverse_targets[broker]
     low, high, added = balance.low, balance.high, 0.0
@@ -39,8 +38,8 @@ def cost_change(broker: int, sign: int, load: Load, balance: BalanceParameters, 
 def topic_crowding_cost(
     topic_replicas: Mapping[int, int], source: int, destination: int, balance: BalanceParameters, weight: float
 ) -> float:
-    """What one more replica of a topic (`topic_replicas`, by broker) on the destination costs, as if it lay one above
-    the broker's target. A broker that should hold twice as many may have twice as many of the topic.
+    """Of one more replica of a topic (`topic_replicas`, by broker) on the destination, as if it lay one above the
+    target. A broker that should hold twice as many may have twice as many of the topic.
     """
     if not weight or source == destination:
         return 0.0

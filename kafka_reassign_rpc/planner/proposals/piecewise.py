@@ -1,4 +1,4 @@
-"""Evens out few or large pieces of work over brokers, piece by piece."""
+"""Evens out few or large pieces over brokers."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
@@ -8,11 +8,9 @@ from kafka_reassign_rpc.planner.deterministic_random import partition_key, rando
 from kafka_reassign_rpc.planner.proposals.change_proposal import IN, ChangeProposal, PartitionName
 
 FEW = 5_000
-"""Proposals that the coordinator places one by one in a round."""
 LARGE = 16
-"""A piece is large from one part in so many of what each broker gets at best.
-
-So large ones are at most brokers times this.
+"""A piece is large from one part in so many of what each broker gets at best: so large ones are at most brokers times
+this.
 """
 _PASSES = 12
 _LEAST = 1e-9
@@ -21,10 +19,10 @@ T = TypeVar("T")
 
 
 class Collects(NamedTuple):
-    """Which proposals of a round the coordinator sees itself, not only in sums.
+    """What the coordinator sees itself.
 
     at_least    bytes of one copy
-    one_in      a random part of them: one in this number
+    one_in      a random part: one in this number
     part        which of these parts, from 0
     """
 
@@ -34,7 +32,7 @@ class Collects(NamedTuple):
 
 
 class BetterPlace(NamedTuple):
-    """`height` is the broker's afterwards."""
+    """`height`: of the broker afterwards."""
 
     height: float
     broker: int
@@ -46,12 +44,12 @@ def even_out(
     better: Callable[[T, int], BetterPlace | None],
     move: Callable[[T, int, int], None],
 ) -> Iterator[None]:
-    """Moves pieces from the highest brokers to lower ones until no move lowers the higher of the two. Yields after each
-    piece.
+    """Moves pieces from the highest brokers to lower ones until no move lowers the higher of the two. Yields after
+    each.
 
     heights    by broker; `move` changes them
     held       the pieces on each broker, in the order in which they are tried
-    better     finds the best other place of a piece on a broker, or None
+    better     the best other place of a piece, or None
     """
     for _ in range(_PASSES):
         mean, moved = sum(heights.values()) / len(heights), False
@@ -73,9 +71,8 @@ def even_out(
 def in_order(
     proposals: Iterable[ChangeProposal], seed: int, *, urgent_first: bool = False
 ) -> Generator[None, None, list[ChangeProposal]]:
-    """The proposals in an order that does not depend on that of their arrival; in slices.
-
-    Large ones come first, so that small ones fill the gaps; those of about the same size come in a random order.
+    """In slices. Large ones come first, so that small ones fill the gaps; those of about the same size in a random
+    order, whatever that of their arrival.
     """
     keyed: list[tuple[int, int, int, PartitionName, ChangeProposal]] = []
     for one in proposals:

@@ -1,4 +1,4 @@
-"""What every chunk of topics gets to know before a round: small, and the same for all chunks."""
+"""What chunks know before a round: small, and the same for all."""
 
 import msgspec
 
@@ -12,7 +12,7 @@ from kafka_reassign_rpc.planner.proposals.piecewise import Collects
 
 
 class BalanceParameters(msgspec.Struct, frozen=True):
-    """What balance proposals need, by broker (and measure).
+    """By broker (and measure).
 
     sampling_rates      the chance with which this round considers one of the broker's replicas
     shares              load / target
@@ -32,9 +32,7 @@ class BalanceParameters(msgspec.Struct, frozen=True):
 
 
 class SpreadParameters(msgspec.Struct, frozen=True):
-    """How even topics must be.
-
-    replicas, leaders    by broker: which part of a topic's it has at most, rounded up; empty if they do not matter
+    """replicas, leaders    by broker: which part of a topic's it has at most, rounded up; empty if they do not matter
     now                  this round spreads topics, or measures; other rounds may not undo that
     proposes             it changes something
     """
@@ -46,17 +44,14 @@ class SpreadParameters(msgspec.Struct, frozen=True):
 
 
 class RoundParameters(msgspec.Struct, frozen=True):
-    """The parameters of a round; on Spark they are its broadcast.
-
-    sources          brokers that replicas can be copied from: all that are live
+    """sources          live brokers: replicas can be copied from them
     typical_size     replaces unknown sizes
     even_bytes       what forced changes copy to each broker at best, 0.0 if not yet known
-    leading_seconds  how long the copies take, in the rounds that choose first leaders; None before
-    withdrawn        partitions whose changes are taken back, in a round after all others
-    searched         the last round: one in so many partitions shows itself to the search; 0 without a search
+    leading_seconds  how long the copies take, in rounds that choose first leaders; else None
+    withdrawn        changes that are taken back, in a round after all others
+    searched         the last round: one in so many partitions shows itself to the search; 0: no search
     balance          None if the goal forces changes
-    spare            by broker and side: what it can lose or get in the last balancing round, which takes back copies;
-                     None before
+    spare            by broker and side: what it can lose or get in the round that takes back copies; else None
     """
 
     goal: Goal
@@ -83,14 +78,14 @@ class RoundParameters(msgspec.Struct, frozen=True):
 
     @property
     def factor(self) -> int:
-        """0 if each partition keeps its own."""
+        """0: each partition keeps its own."""
         return self.goal.factor
 
     def concerns(self, topic: str) -> bool:
         return not self.topics or topic in self.topics
 
     def collected_name(self, topic: str, index: int, size: int, key: int) -> PartitionName | None:
-        """Set if the coordinator gets to see the partition's proposal."""
+        """Set if the coordinator gets to see the proposal."""
         collects = self.collects
         if collects is None or size < collects.at_least:
             return None

@@ -1,4 +1,4 @@
-"""What chunks send back to the coordinator: sums, so that their size depends only on the number of brokers."""
+"""What chunks send back: sums, so that their size depends only on the number of brokers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from kafka_reassign_rpc.planner.proposals.change_proposal import (
 
 ACCEPT_NOTHING = (0, 0)
 TOTAL_COPIED = (-1, IN)
-"""In place of a broker and a side in ProposedSums: the bytes that all proposals copy."""
+"""In place of broker and side in ProposedSums: the bytes that all proposals copy."""
 
 
 class Thresholds(NamedTuple):
@@ -23,9 +23,9 @@ class Thresholds(NamedTuple):
 
     by_broker       by broker and side: below the first bucket the broker needs a change, below the second it allows one
     total_copied    below this bucket the plan stays within its limit of copied bytes
-    both_sides      accept a copy only if the broker that loses the replica and the one that gets it both need it
-    placed          brokers that the coordinator has chosen, by partition; the round accepts no other copies
-    searched        what the search has found, by partition; the round accepts nothing else
+    both_sides      a copy only if both its brokers need it
+    placed          brokers chosen by the coordinator; no other copies are accepted
+    searched        what the search has found; nothing else is accepted
     """
 
     by_broker: Mapping[tuple[int, int], tuple[int, int]] = {}
@@ -42,14 +42,14 @@ class Thresholds(NamedTuple):
 class Survey:
     """The sums of a pass over all partitions, by broker. Only `partitions` counts those at which no change can begin.
 
-    loads          without the bytes of partitions of unknown size
-    client_sends   bytes/s that the leader sends to consumers and to followers in sync
+    loads          without bytes of unknown sizes
+    client_sends   bytes/s that its leaders send to consumers and followers
     spreads        by the least and the most replicas that a rack has of a partition: one replica of each such
                    partition, without bytes of unknown size
     """
 
     def __init__(self, racks: Mapping[int, str] | None = None) -> None:
-        """`racks` are those of all live brokers, None if spreads do not matter."""
+        """`racks`: of all live brokers, None if spreads do not matter."""
         self._racks = racks
         self._rack_count = len(set(racks.values())) if racks else 0
         self.spreads: dict[tuple[int, int], list[int]] = {}
@@ -94,7 +94,7 @@ class Survey:
         return min(counts) if len(held) == self._rack_count else 0, max(counts, default=0)
 
     def one_of_each(self, typical_size: int) -> dict[tuple[int, int], Load]:
-        """`spreads` as loads; `typical_size` replaces unknown sizes."""
+        """`typical_size` replaces unknown sizes."""
         return {
             spread: Load(size + unknown * typical_size, count, produce=produce, potential_out=fetch)
             for spread, (size, count, produce, fetch, unknown) in self.spreads.items()
@@ -118,9 +118,7 @@ class Survey:
 
 
 class ProposedSums:
-    """By broker, side and bucket: what proposals take, bring and gain. The coordinator gets to see those in
-    `collected`.
-    """
+    """By broker, side and bucket."""
 
     def __init__(self) -> None:
         self.sums: dict[tuple[int, int, int], list[int]] = {}
@@ -155,7 +153,7 @@ class ProposedSums:
 
 
 class AcceptedSums:
-    """`arrived` are bytes that brokers got; a plan never counts on room that another of its moves has yet to make."""
+    """`arrived`: bytes; a plan never counts on room that another of its moves has yet to make."""
 
     def __init__(self) -> None:
         self.loads = LoadSums()

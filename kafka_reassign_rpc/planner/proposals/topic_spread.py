@@ -1,5 +1,5 @@
-"""Proposals for an even spread of each topic: its replicas and its leaders over brokers. A chunk sees a topic whole (a
-huge one in pieces), and spreads each by itself; later changes that even out brokers keep it spread.
+"""An even spread of each topic: its replicas and its leaders over brokers. A chunk sees a topic whole (a huge one in
+pieces), and spreads each by itself; later changes that even out brokers keep it spread.
 """
 
 import math
@@ -18,13 +18,13 @@ from kafka_reassign_rpc.planner.proposals.change_proposal import (
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters, SpreadParameters
 
 TOPIC_EXCESS = (-2, IN)
-"""In place of a broker and a side: replicas and leaders of topics that are more than even on their brokers."""
+"""In place of broker and side: replicas and leaders that are more than even."""
 REPLICAS, LEADERS = "topic_replicas", "topic_leaders"
 _ROUNDING = 1e-9
 
 
 class TopicCounts:
-    """What brokers have of a topic, and how much of it they may have."""
+    """What brokers have of a topic, and may have."""
 
     def __init__(self, topic: PlannerTopic, spread: SpreadParameters) -> None:
         self.replicas: dict[int, int] = {}
@@ -41,7 +41,6 @@ class TopicCounts:
         return Load(replicas=_above(self.replicas, self.most_replicas), leaders=_above(self.leaders, self.most_leaders))
 
     def crowds(self, broker: int, load: Load) -> bool:
-        """The load would be more than even on the broker."""
         more_replicas = load.replicas and not _has_place(self.replicas, self.most_replicas, broker)
         return bool(more_replicas or (load.leaders and not _has_place(self.leaders, self.most_leaders, broker)))
 
@@ -116,7 +115,7 @@ def _less_crowded(
 def _destination(
     topic: str, one: PlannerPartition, place: int, counts: TopicCounts, params: RoundParameters
 ) -> int | None:
-    """The broker with the fewest replicas of the topic, beside what it may have, that keeps racks and has room."""
+    """The broker with the fewest replicas of the topic, beside what it may have."""
     choice, rule, size = params.choice, params.choice.rack_rule, params.size(one)
     key = random_bits(partition_key(topic, one.index), params.seed + 31 * params.round_number)
     source_rack = rule.racks[one.replicas[place]]

@@ -1,5 +1,5 @@
-"""Proposals to leave a replica where it was before the plan: each round accepts moves for the cluster before them, so
-all rounds together may move more than was needed.
+"""Leaves a replica where it was before the plan: each round accepts moves for the cluster before them, so all rounds
+together may move more than was needed.
 """
 
 from collections.abc import Mapping
@@ -13,9 +13,8 @@ from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameter
 def without_a_copy(
     partition: PlannerPartition, params: RoundParameters, spare: Mapping[tuple[int, int], Load]
 ) -> tuple[tuple[int, ...], list[LoadChange]] | None:
-    """The partition's replicas with one copy fewer, and what that changes; None if the plan needs all of them.
-
-    `spare` is what each broker and side can lose or get.
+    """The replicas with one copy fewer, and what that changes; None: the plan needs all. `spare`: what each broker and
+    side can lose or get.
     """
     original, now = partition.original, partition.replicas
     left = [broker for broker in original if broker not in now]

@@ -1,5 +1,3 @@
-"""The copies that moves need, in the order in which the moves start: a few numbers for each."""
-
 from array import array
 from collections.abc import Iterable
 from typing import NamedTuple, Self
@@ -12,7 +10,7 @@ from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, Ints
 
 
 class CopyArrays(NamedTuple):
-    """The moves of a table as arrays.
+    """The moves of a table.
 
     brokers      the ids; the other arrays have indexes into them
     senders      by move; one more than the last index if no leader is known
@@ -40,8 +38,8 @@ class CopyArrays(NamedTuple):
 
 
 class CopyTable:
-    """300,000 moves take 10 MB. Moves that copy nothing take no time and are left out. `batches` has the number of
-    moves in the table at the end of each batch.
+    """The copies that moves need, in start order; 300,000 moves take 10 MB. Moves that copy nothing are left out.
+    `batches`: moves in the table at the end of each.
     """
 
     def __init__(self, moves: Iterable[PlannedMove] = ()) -> None:
@@ -75,8 +73,8 @@ class CopyTable:
 
 
 class Bound(NamedTuple):
-    """The least time in which a network carries copies out, and the broker that decides it by what it sends, or
-    receives; None if nothing is copied.
+    """The least time for all copies, and the broker that decides it by what it sends or receives; None: nothing is
+    copied.
     """
 
     seconds: float
@@ -86,7 +84,6 @@ class Bound(NamedTuple):
 
 
 def time_bound(copies: CopyArrays, network: NetworkLimits) -> Bound:
-    """The longest time of all brokers, out or in: bytes over rate."""
     sent, received = copies.sent_and_received()
     if not len(copies.sizes):
         return Bound(0.0, None, False, 0)

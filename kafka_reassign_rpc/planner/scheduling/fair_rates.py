@@ -1,5 +1,3 @@
-"""How copies share the network: max-min fairly."""
-
 import numpy as np
 import numpy.typing as npt
 
@@ -7,18 +5,18 @@ Ints = npt.NDArray[np.intp]
 Floats = npt.NDArray[np.float64]
 
 _PASSES = 40
-"""After so many passes the remaining copies get what is certainly feasible."""
+"""Thereafter the remaining copies get what is certainly feasible."""
 
 
 def fair_rates(outgoing: Ints, incoming: Ints, limits: Floats) -> Floats:
-    """Bytes/s of each copy: none can get more without taking from one that gets no more.
+    """Bytes/s of each copy, max-min fairly: none can get more without taking from one that gets no more.
 
-    outgoing, incoming    by copy: the links that it leaves and arrives by
+    outgoing, incoming    by copy: its links
     limits                bytes/s by link, or inf
 
     TCP divides links among connections roughly so, and so do Kafka's quotas: a broker at its throttle answers its
-    followers in turn, and what one cannot take goes to the others. The algorithm is progressive filling (Bertsekas and
-    Gallager, Data Networks, 6.5.2); a pass fills all links at once that hold back each of their copies.
+    followers in turn, and what one cannot take goes to the others. Progressive filling (Bertsekas and Gallager, Data
+    Networks, 6.5.2); a pass fills all links at once that hold back each of their copies.
     """
     rates = np.zeros(len(outgoing))
     left = limits.astype(np.float64)

@@ -1,39 +1,32 @@
-"""Moves in batches, within limits on moves and bytes for each broker and each batch. Moves come in the order in which
-they should start. A batch has one priority, so that urgent moves wait for no others.
+"""Start order in batches, within limits. A batch has one priority, so that urgent moves wait for no others.
 
-Successive batches wait for the slowest broker of each. So a window of moves gets as many batches as it needs, all of
-them open, and each move goes into the one whose time it extends least, among equals into that in which its brokers have
-least to do. The window bounds the memory.
+A window of moves, which bounds the memory, gets as many open batches as it needs; each move goes into the one whose
+time it extends least, since batches wait for the slowest broker; among equals into that in which its brokers have
+least to do.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import count
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
-from kafka_reassign_rpc.planner.plan_result import PlannedMove, sender_and_receivers
+from kafka_reassign_rpc.planner.plan_result import Link, PlannedMove, bytes_by_link
 from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, Ints
 
 _OPEN_BATCHES = 32
-"""A window ends with the move that needs more batches."""
+"""A move that needs more ends a window."""
 
 _ROW_MORE = (0, 1), (0, 0)
 
 
-class _Link(NamedTuple):
-    broker: int
-    sends: bool
-
-
 class BatchLimits(msgspec.Struct, frozen=True):
-    """Limits of one batch, -1 for none. A move larger than a limit on bytes gets its own batch.
+    """Of one batch, -1 for none. A move larger than a limit on bytes gets its own batch.
 
-    moves_per_broker, bytes_per_broker    of each broker, as a receiver and as a sender
+    moves_per_broker, bytes_per_broker    as a receiver and as a sender
     moves_per_batch                       also counts moves that copy nothing
     """
 
@@ -44,8 +37,6 @@ class BatchLimits(msgspec.Struct, frozen=True):
 
 
 class MoveBatch(msgspec.Struct):
-    """`received` and `sent` are bytes by broker."""
-
     number: int
     priority: int
     moves: list[PlannedMove] = []
@@ -54,7 +45,7 @@ class MoveBatch(msgspec.Struct):
     sent: dict[int, int] = {}
 
     def busiest(self) -> tuple[int | None, int]:
-        """The broker that sends or receives most bytes, and how many; among equals the lowest id."""
+        """The broker that sends or receives most, and its bytes; among equals the lowest id."""
         most = max((*self.received.values(), *self.sent.values()), default=0)
         brokers = (broker for of in (self.received, self.sent) for broker, size in of.items() if size == most)
         return (min(brokers) if most else None), most
@@ -62,7 +53,7 @@ class MoveBatch(msgspec.Struct):
     def add(self, move: PlannedMove) -> None:
         self.moves.append(move)
         self.bytes += move.bytes
-        for link, amount in _links(move).items():
+        for link, amount in bytes_by_link(move).items():
             of = self.sent if link.sends else self.received
             of[link.broker] = of.get(link.broker, 0) + amount
 
@@ -89,7 +80,7 @@ def _windows(moves: Iterable[PlannedMove], limits: BatchLimits) -> Iterator["_Wi
 
 
 class _Window:
-    """Moves of one priority, and how many batches they need at least."""
+    """Moves of one priority."""
 
     def __init__(self, limits: BatchLimits) -> None:
         self.moves: list[PlannedMove] = []
@@ -97,7 +88,7 @@ class _Window:
         self._needed = 0
         self._bytes = 0
         self._moves_of = Counter[int]()
-        self._bytes_of = Counter[_Link]()
+        self._bytes_of = Counter[Link]()
 
     def has_room(self, move: PlannedMove) -> bool:
         return not self.moves or (self._needed <= _OPEN_BATCHES and self.moves[0].priority == move.priority)
@@ -108,7 +99,7 @@ class _Window:
         self._bytes += move.bytes
         self._need(len(self.moves), limits.moves_per_batch)
         self._need(self._bytes, limits.bytes_per_batch)
-        for link, amount in _links(move).items():
+        for link, amount in bytes_by_link(move).items():
             self._moves_of[link.broker] += 1
             self._bytes_of[link] += amount
             self._need(self._moves_of[link.broker], limits.moves_per_broker)
@@ -127,9 +118,9 @@ class _Window:
 
 
 class _Packing:
-    """Open batches: each array has a row for each batch, a column for each link or broker."""
+    """Each array has a row for each open batch, a column for each link or broker."""
 
-    def __init__(self, links: list[_Link], batches: int, limits: BatchLimits, network: NetworkLimits) -> None:
+    def __init__(self, links: list[Link], batches: int, limits: BatchLimits, network: NetworkLimits) -> None:
         self.moves: list[list[PlannedMove]] = [[] for _ in range(batches)]
         self._limits = limits
         self._column = {link: column for column, link in enumerate(links)}
@@ -143,8 +134,7 @@ class _Packing:
         self._seconds = np.zeros(batches)
 
     def add(self, move: PlannedMove) -> None:
-        """Chooses the batch with room whose time grows least, among equals that in which its links have least to do."""
-        links = _links(move)
+        links = bytes_by_link(move)
         columns = [self._column[link] for link in links]
         brokers = [self._broker[link.broker] for link in links]
         amounts = np.array([*links.values()], np.float64)
@@ -180,11 +170,3 @@ class _Packing:
         self._bytes_of, self._moves_of = np.pad(self._bytes_of, _ROW_MORE), np.pad(self._moves_of, _ROW_MORE)
         self._bytes, self._count = np.append(self._bytes, 0.0), np.append(self._count, 0)
         self._seconds = np.append(self._seconds, 0.0)
-
-
-def _links(move: PlannedMove) -> dict[_Link, int]:
-    sender, receivers, each = sender_and_receivers(move)
-    found = {_Link(broker, False): each for broker in receivers}
-    if receivers and sender >= 0:
-        found[_Link(sender, True)] = move.bytes
-    return found

@@ -1,9 +1,9 @@
-"""Tries other orders of a small plan if the first one leaves brokers waiting.
+"""Tries other orders of a small plan if the first leaves brokers waiting.
 
 A few hundred moves that keep all brokers equally busy take more than their bound: at the end some brokers have moves
 left that others should have sent or received before. No simple rule avoids that (even without shared bandwidth it is
-the open-shop problem: Gonzalez and Sahni, Open Shop Scheduling to Minimize Finish Time, 1976). So a local search moves
-some at random, simulates the plan, and keeps an order that ends sooner. The same moves give the same result.
+the open-shop problem: Gonzalez and Sahni, Open Shop Scheduling to Minimize Finish Time, 1976). So a local search
+shifts some at random, and simulates. The same moves give the same result.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,28 +18,28 @@ from kafka_reassign_rpc.planner.scheduling.plan_estimate import soonest_caps
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate
 
 GOOD = 1.07
-"""A plan that takes at most this many times its bound stays."""
+"""A plan stays that takes at most this many times its bound."""
 
 _MOST_MOVES = 2_000
 """A larger plan stays: among so many moves brokers always find some."""
 
 _MOVES_SIMULATED = 30_000
-"""Moves of all tried orders together: some seconds."""
+"""Over all tried orders: some seconds."""
 
 _MOST_TRIES = 100
 _SHIFTED = 0.1
-"""The share of the moves that change their places."""
+"""The share of the moves that are shifted."""
 _FAR = 0.2
-"""The largest shift, as a share of the plan, forwards or backwards; most are half of it or less."""
+"""The largest shift, as a share of the plan; most are half of it or less."""
 
 
 def in_sooner_order(
     moves: Iterable[PlannedMove], network: NetworkLimits, limits: BatchLimits, caps: Caps, *, chooses_cap: bool = False
 ) -> Iterator[PlannedMove]:
-    """The moves, given in start order, in that order or in one that ends sooner.
+    """The moves in their start order or in one that ends sooner.
 
     limits         of the batches into which they go, which change the order once more
-    chooses_cap    the plan may have another cap per broker, as for `plan_estimate.estimate`
+    chooses_cap    the plan may have another cap per broker (`plan_estimate.estimate`)
     """
     rest = iter(moves)
     first = list(islice(rest, _MOST_MOVES + 1))
@@ -81,7 +81,7 @@ class _Search:
 
     @staticmethod
     def _shift(move: PlannedMove, turn: int) -> float:
-        """How much later the move comes, as a share of the plan: 0 for most moves."""
+        """As a share of the plan: 0 for most moves."""
         key = partition_key(move.topic, move.partition)
         chance, one, other = (random_bits(key, 3 * turn + salt) / RANDOM_RANGE for salt in range(3))
         return (one + other - 1) * _FAR if chance < _SHIFTED else 0.0

@@ -1,5 +1,3 @@
-"""How long a plan takes, why, and what another cap or throttle would gain."""
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -12,12 +10,10 @@ from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, Simulate
 _MORE_TRIED_UP_TO = 20_000
 """Larger plans try only one other cap: caps matter on small clusters."""
 _RAISED = (1.0, 2.0, 4.0, 8.0)
-"""Multiples of a cap: more moves at a time keep more brokers busy."""
+"""More moves at a time keep more brokers busy."""
 _LOWERED = (0.6, 0.5, 0.4, 0.3, 0.2)
-"""With fewer at a time a large move has more of the network, if the end waits for it alone.
-
-They come last, the fewest at the end: if bytes are few, starts and ends of moves take the time, and the simulation does
-not count those.
+"""With fewer at a time a large move has more of the network, if the end waits for it alone. They come last, the fewest
+at the end: if bytes are few, starts and ends of moves take the time, and the simulation does not count those.
 """
 _CHOSEN_AMONG = (*_RAISED, *_LOWERED)
 WORTH = 0.98
@@ -25,8 +21,8 @@ WORTH = 0.98
 
 
 class Gain(NamedTuple):
-    """The time of the plan in seconds if one `setting` were different: moves_per_broker, moves_per_batch (in all), or
-    throttle (bytes/s of each broker).
+    """Seconds of the plan with another `setting`: moves_per_broker, moves_per_batch (in all), or throttle (bytes/s of
+    each broker).
     """
 
     setting: str
@@ -35,10 +31,10 @@ class Gain(NamedTuple):
 
 
 class PlanEstimate(NamedTuple):
-    """The simulation of a plan.
+    """How long a plan takes.
 
     caps           those that were given, or better ones
-    carried_out    the moves start as others end, with these caps
+    carried_out    moves start as others end
     in_batches     each batch waits for the one before
     bound          no order takes less
     """
@@ -51,10 +47,7 @@ class PlanEstimate(NamedTuple):
 
 
 def estimate(table: CopyTable, network: NetworkLimits, caps: Caps, *, chooses_cap: bool = False) -> PlanEstimate:
-    """Simulates a plan as `submit` carries it out, in batches, and with other caps and throttles.
-
-    `chooses_cap` takes another cap per broker if that is worth it.
-    """
+    """`chooses_cap` takes another cap per broker if that is worth it."""
     tries = _Tries(table.arrays(), network, caps)
     cap = tries.best_cap(caps.per_broker, _CHOSEN_AMONG) if chooses_cap else caps.per_broker
     return PlanEstimate(
@@ -67,15 +60,13 @@ def estimate(table: CopyTable, network: NetworkLimits, caps: Caps, *, chooses_ca
 
 
 def soonest_caps(copies: CopyArrays, network: NetworkLimits, caps: Caps) -> Caps:
-    """These caps with the cap per broker that ends soonest, of those that `estimate` may choose."""
+    """With the cap per broker that ends soonest, of those that `estimate` may choose."""
     tries = _Tries(copies, network, caps)
     caps_per_broker = tries.multiples(caps.per_broker, _CHOSEN_AMONG)
     return caps._replace(per_broker=min(caps_per_broker, key=lambda cap: tries.with_cap(cap).seconds))
 
 
 class _Tries:
-    """Simulates a plan with different caps, once with each."""
-
     def __init__(self, copies: CopyArrays, network: NetworkLimits, caps: Caps) -> None:
         self._copies, self._network, self._caps = copies, network, caps
         self.bound = time_bound(copies, network)
@@ -91,15 +82,13 @@ class _Tries:
         return self._found[caps]
 
     def best_cap(self, cap: int, times: Sequence[float]) -> int:
-        """The first of these multiples that ends about as soon as the best."""
         return self._best([self._caps._replace(per_broker=one) for one in self.multiples(cap, times)]).per_broker
 
     def multiples(self, cap: int, times: Sequence[float]) -> list[int]:
-        """A large plan, or one without a cap, keeps the cap."""
+        """A large plan, or one without a cap, keeps it."""
         return [max(1, int(cap * one)) for one in times] if self._is_small and cap > 0 else [cap]
 
     def _best(self, caps: Sequence[Caps]) -> Caps:
-        """The first with which the plan ends about as soon as with the best."""
         least = self.bound.seconds
         for one in caps:
             if WORTH * self._with(one).seconds <= least:
@@ -108,7 +97,6 @@ class _Tries:
         return next(one for one in caps if WORTH * self._with(one).seconds <= least)
 
     def gains(self, cap: int) -> Iterator[Gain]:
-        """With more moves at a time, with half as many, with more in all, with twice the throttle."""
         if cap > 0:
             yield self._gain_of(self.best_cap(2 * cap, _RAISED))
         if cap > 1 and self._is_small:
@@ -123,7 +111,7 @@ class _Tries:
         return Gain("moves_per_broker", cap, self.with_cap(cap).seconds)
 
     def _gain_in_all(self, caps: Caps) -> Iterator[Gain]:
-        """With more moves in all, if the limit keeps brokers waiting that have room."""
+        """If the limit keeps brokers waiting that have room."""
         seconds, brokers = self._with(caps).seconds, len(self._copies.brokers)
         if caps.in_all <= 0 or 0 < caps.per_broker * brokers <= caps.in_all or WORTH * seconds <= self.bound.seconds:
             return

@@ -1,13 +1,13 @@
-"""Carries out moves in virtual time: how long they take, and what each broker sends and receives meanwhile.
+"""Carries out moves in virtual time.
 
 Moves start in order, each as soon as the caps let it. One that does not fit lets others pass, but no more than the
-window: then they wait for it, as in `submit`. A broker's cap counts separately the moves that copy to it and those that
-it sends, as `core.reassignment.in_flight_caps` does with a move's own cap. A move has a copy for each adding replica,
-and ends with the last. Copies share the network max-min fairly (`fair_rates.py`).
+window: then they wait for it, as in `submit`. A broker's cap counts separately the moves that copy to it and those
+that it sends, as `core.reassignment.in_flight_caps` does with a move's own cap. A move has a copy for each adding
+replica, and ends with the last.
 
-A step lasts until a copy ends; with more than a few thousand moves, until some of the copies in flight have ended. What
-these leave unused within the step goes to the others and to those that start then. So 300,000 moves take a few thousand
-steps, and the time is wrong by 2 % at most.
+A step lasts until a copy ends; with more than a few thousand moves, until some have ended. What these leave unused
+within the step goes to the others and to those that start then. So 300,000 moves take a few thousand steps, and the
+time is wrong by 2 % at most.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, Ints, fair_
 from kafka_reassign_rpc.planner.scheduling.simulated_timeline import Timeline
 
 WINDOW = 10_000
-"""A move starts only if fewer moves than this are between it and the first one that waits."""
+"""A move starts only if fewer moves than this are between it and the first that waits."""
 _REFILLED_AT = 0.9
 """The window goes on when at most this share of it is behind the first waiting move."""
 _VISITED_AT_ONCE = 256
@@ -34,7 +34,7 @@ _LEAST_RATE = 1e-9
 
 
 class Caps(NamedTuple):
-    """The most moves in flight, -1 for any number. `per_broker` limits those that copy to one broker, and as many that
+    """The most moves in flight, -1: any number. `per_broker` limits those that copy to one broker, and as many that
     copy from it.
     """
 
@@ -43,7 +43,7 @@ class Caps(NamedTuple):
 
 
 class Simulated(NamedTuple):
-    """`seconds` until the last move ended; `batches` has the seconds of each batch if batches wait for each other."""
+    """`seconds` until the last move ended; `batches`: of each batch, if they wait for each other."""
 
     seconds: float
     timeline: Timeline
@@ -51,13 +51,12 @@ class Simulated(NamedTuple):
 
 
 def simulate(copies: CopyArrays, network: NetworkLimits, caps: Caps, window: int = WINDOW) -> Simulated:
-    """`window` moves, less one, may pass one that waits."""
     timeline = Timeline(copies.brokers)
     return Simulated(_Run(copies, network, caps, window, timeline).to_the_end(0.0), timeline)
 
 
 def simulate_batches(table: CopyTable, network: NetworkLimits) -> Simulated:
-    """Carries out the batches one after the other, all moves of a batch at once."""
+    """One batch after the other, all moves of a batch at once."""
     copies = table.arrays()
     timeline = Timeline(copies.brokers)
     now, first, times = 0.0, 0, list[float]()
@@ -70,7 +69,7 @@ def simulate_batches(table: CopyTable, network: NetworkLimits) -> Simulated:
 
 
 class _Run:
-    """The copies in flight, as arrays with an element for each; and the moves that wait."""
+    """Arrays with an element for each copy in flight; and the moves that wait."""
 
     def __init__(
         self,
@@ -101,7 +100,7 @@ class _Run:
         self._left: Floats = np.zeros(0)
 
     def to_the_end(self, now: float) -> float:
-        """Returns the time of the end, in seconds."""
+        """Returns when it ends, in seconds."""
         self._start()
         while self._moves.size:
             began = now
@@ -126,7 +125,7 @@ class _Run:
             self._next = end
 
     def _start_among(self, waiting: Ints) -> Ints:
-        """Returns the moves that go on waiting."""
+        """Returns those that go on waiting."""
         senders, receivers = self._copies.senders[waiting], self._copies.receivers[waiting] + self._into
         places, room, chosen = np.arange(len(waiting)), self._room, list[int]()
         while places.size and self._room_in_all:
@@ -187,7 +186,6 @@ class _Run:
         return now + seconds, spared
 
     def _use(self, spared: Floats, began: float, seconds: float) -> None:
-        """The copies in flight share what others left unused within the step."""
         copied = np.minimum(fair_rates(self._out, self._in, spared), self._left)
         self._copy(began, seconds, copied)
 

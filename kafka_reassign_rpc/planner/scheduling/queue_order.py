@@ -1,11 +1,10 @@
-"""The order in which the moves of a plan start, from sums by broker: no process needs all moves to find it.
+"""The start order of a plan, from sums by broker: no process needs all moves to find it.
 
 What each broker has to send is a queue, and what it has to receive is another. Next comes the move in the queue with
-the longest rest; within a queue, larger moves first. So the brokers that need longest are never idle, all queues become
-equally long, and only small moves are left at the end (list scheduling by longest remaining processing time; Graham,
-Bounds on Multiprocessing Timing Anomalies, 1969). What is at risk comes before all that. The rest of a queue is what it
-has left when a move starts, while others share its network: the few small moves behind a large one do not wait for its
-end.
+the longest rest; within a queue, larger moves first. So the brokers that need longest are never idle, all queues
+become equally long, and only small moves are left at the end (list scheduling by longest remaining processing time;
+Graham, Bounds on Multiprocessing Timing Anomalies, 1969). The rest of a queue is what it has left when a move starts,
+while others share its network: the few small moves behind a large one do not wait for its end.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,14 +18,14 @@ from kafka_reassign_rpc.planner.plan_result import PlannedMove, sender_and_recei
 _CLASSES_PER_DOUBLING = 16
 _CHANCES = 2**63
 _AT_A_TIME = 3
-"""Moves of a queue that share its network, for the rests. Plans that are hard to carry out have about so many."""
+"""Moves of a queue that share its network. Plans that are hard to carry out have about so many."""
 
 Queue = tuple[int, int, bool]
-"""A priority, a broker, and whether it sends."""
+"""Priority, broker, whether it sends."""
 
 
 class QueueSums:
-    """Bytes and moves, by queue and class of sizes. Sums of parts of a plan add up to those of the plan."""
+    """By queue and class of sizes: bytes and moves. Sums of parts of a plan add up."""
 
     def __init__(self) -> None:
         self.by_queue: dict[Queue, dict[int, tuple[int, int]]] = {}
@@ -51,7 +50,7 @@ class QueueSums:
 
 
 class StartKeys:
-    """Within one priority, the move with the higher key starts first."""
+    """Within one priority the higher key starts first."""
 
     def __init__(self, sums: QueueSums, network: NetworkLimits) -> None:
         self._rests: Mapping[Queue, Mapping[int, tuple[float, float]]] = {
@@ -60,9 +59,8 @@ class StartKeys:
 
     def start_key(self, move: PlannedMove, chance: int) -> float:
         """The seconds that the longest of its queues takes from this move on, and half of what its others take: among
-        equals, the move goes first that keeps more brokers busy. 0 if the move copies nothing.
-
-        `chance` is its `start_chance`, its place among moves of about the same size.
+        equals, the move goes first that keeps more brokers busy. 0 if it copies nothing. `chance` is its
+        `start_chance`, its place among moves of about the same size.
         """
         sender, receivers, each = sender_and_receivers(move)
         if each <= 0:
@@ -76,7 +74,7 @@ class StartKeys:
 
 
 def start_chance(move: PlannedMove) -> int:
-    """A random, non-negative signed 64-bit integer that decides among equal moves."""
+    """A non-negative signed 64-bit integer that decides among equal moves."""
     return random_bits(partition_key(move.topic, move.partition), 1) >> 1
 
 
@@ -107,8 +105,8 @@ def _size_class(size: int) -> int:
 
 
 def _rests(classes: Mapping[int, tuple[int, int]], rate: int) -> dict[int, tuple[float, float]]:
-    """By class: the seconds that the queue still takes when the first move of the class starts, and how many fewer when
-    its last does. `_AT_A_TIME` moves share the rate, and the largest start first.
+    """By class: the seconds that the queue still takes when its first move starts, and how many fewer when its last
+    does. `_AT_A_TIME` moves share the rate, the largest start first.
     """
     left = float(sum(amount for amount, _ in classes.values()))
     shared, ends, found = 0.0, list[float](), dict[int, tuple[float, float]]()

@@ -1,5 +1,3 @@
-"""What each broker sends and receives over virtual time, at a bounded number of points."""
-
 import numpy as np
 
 from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, Ints
@@ -8,7 +6,8 @@ POINTS = 60
 
 
 class Timeline:
-    """Bytes by broker in spans of equal length. When the spans are used up, two become one.
+    """What brokers send and receive over virtual time, in spans of equal length. When they are used up, two become
+    one.
 
     seconds           length of a span
     sent, received    bytes by span and broker (in the order of `brokers`)
@@ -21,7 +20,7 @@ class Timeline:
         self.received: Floats = np.zeros((POINTS, len(brokers) + 1))
 
     def add(self, now: float, seconds: float, senders: Ints, receivers: Ints, copied: Floats) -> None:
-        """Copies run for some seconds. `senders` and `receivers` are indexes into `brokers`; `copied` are bytes."""
+        """`senders` and `receivers`: indexes into `brokers`; `copied`: bytes."""
         if not seconds:
             return
         end = now + seconds

@@ -1,5 +1,3 @@
-"""The order in which moves start if only a few may be in flight."""
-
 from collections import Counter, deque
 from collections.abc import Container, Iterable, Iterator
 from itertools import islice
@@ -10,9 +8,7 @@ _LEADERS_COMPARED = 8
 
 
 def start_priority(isr: Iterable[int], min_isr: int, live: Container[int]) -> int:
-    """0, which starts first, for fewer live in-sync replicas than min.insync.replicas; 1 if one is left; 2 for the
-    rest.
-    """
+    """0, which starts first: fewer live in-sync replicas than min.insync.replicas; 1: one is left."""
     alive = sum([broker in live for broker in isr])
     if alive < min_isr:
         return 0
@@ -20,15 +16,15 @@ def start_priority(isr: Iterable[int], min_isr: int, live: Container[int]) -> in
 
 
 class StartOrder:
-    """Orders moves by priority; within it every broker gets its first replica, then its second, and so on. Among the
-    moves to one broker, the one goes first whose leader has sent least: so the moves in flight, however few, keep all
-    senders and receivers equally busy.
+    """For few moves in flight: by priority; within it every broker gets its first replica, then its second, and so on.
+    Among the moves to one broker, the one goes first whose leader has sent least: so all senders and receivers are
+    kept equally busy.
     """
 
     def __init__(self) -> None:
         self._given: Counter[tuple[int, int]] = Counter()
         self._pools: dict[int, dict[int, dict[int, deque[PlannedMove]]]] = {}
-        """By priority, by the broker that gets a replica, by the leader that sends it."""
+        """By priority, receiver, sender."""
 
     def add(self, move: PlannedMove, priority: int, leader: int) -> None:
         """`leader` is the partition's leader now."""

@@ -1,15 +1,15 @@
-"""What can be done in a given time: the moves that are worth most, as far as brokers have time for their copies."""
+"""What can be done in a given time."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
-from kafka_reassign_rpc.planner.plan_result import PlannedMove, sender_and_receivers
+from kafka_reassign_rpc.planner.plan_result import Link, PlannedMove, bytes_by_link, sender_and_receivers
 
 _TRIES = 12
 _SHORTER = 0.9
-"""Each try counts with a little less time than the one before: brokers wait for each other."""
+"""Each try counts with less time than the one before: brokers wait for each other."""
 
 
 def worth_first(
@@ -34,7 +34,7 @@ def moves_beyond(
     seconds: float,
     simulated: Callable[[Sequence[PlannedMove]], float],
 ) -> list[PlannedMove]:
-    """Those that do not fit into the time. Moves without a copy take none.
+    """Those that do not fit. Moves without a copy take no time.
 
     ordered      the first are worth most
     simulated    the seconds that some of them take
@@ -52,20 +52,17 @@ def moves_beyond(
 def _fitting(
     ordered: Sequence[PlannedMove], network: NetworkLimits, seconds: float
 ) -> tuple[list[PlannedMove], list[PlannedMove]]:
-    """Each move for which its brokers have time left; the others."""
-    left: dict[tuple[int, bool], float] = {}
+    """The moves for which all their brokers have time left; the others."""
+    left: dict[Link, float] = {}
     kept, rest = list[PlannedMove](), list[PlannedMove]()
     for move in ordered:
-        sender, receivers, each = sender_and_receivers(move)
-        ways = [((broker, False), each) for broker in receivers]
-        if sender >= 0 and receivers:
-            ways.append(((sender, True), each * len(receivers)))
-        for way, _ in ways:
-            left.setdefault(way, seconds * network.rate(way[0]))
-        if all(size <= left[way] for way, size in ways):
+        links = bytes_by_link(move)
+        for link in links:
+            left.setdefault(link, seconds * network.rate(link.broker))
+        if all(size <= left[link] for link, size in links.items()):
             kept.append(move)
-            for way, size in ways:
-                left[way] -= size
+            for link, size in links.items():
+                left[link] -= size
         else:
             rest.append(move)
     return kept, rest
