@@ -12,11 +12,11 @@ AsyncReassignmentClient has the same calls for asyncio.
     election_calls                     elect leaders
     enable_disable_calls               whether new moves may start
     event_calls, self_healing_calls    recorded events; failed brokers and their repairs
-    throttle_calls                     another throttle lease for moves in flight and waiting moves
+    throttle_calls                     another throttle lease
     settings_calls                     settings that all servers share
     cordon_calls, hold_calls           brokers that get no new replica; moves that wait until they are released
     history_calls                      figures of the past
-    status_calls                       the status document: sums, moves, brokers
+    status_calls                       the status document
     stock_cluster                      the same made from what a stock controller tells
     controller_state_calls             the version of the controller, and what it alone knows of brokers
     running_servers                    a client of each server that runs
@@ -31,7 +31,7 @@ AsyncReassignmentClient has the same calls for asyncio.
     move_progress, text_format         bytes copied, rate and remaining time; the same as text
     result_values, client_errors       what calls return and raise
     request_routing                    which node gets a request, in which version, and when it is repeated
-    client_properties                  the properties of Java clients: TLS, SASL and more
+    client_properties                  the properties of Java clients
     client_settings                    the configs of a client
     node_connections                   a connection to each node
     traffic                            requests, bytes and times of answers

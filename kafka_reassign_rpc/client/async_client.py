@@ -1,5 +1,3 @@
-"""The client for asyncio and uvloop: the calls of the blocking client as coroutines."""
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType
@@ -59,7 +57,8 @@ T = TypeVar("T")
 
 
 class AsyncReassignmentClient:
-    """ReassignmentClient for an event loop. Use it as an async context manager, or call `start` and `close`.
+    """ReassignmentClient for an event loop (asyncio, uvloop). Use it as an async context manager, or call `start` and
+    `close`.
 
     `configs` are those of ReassignmentClient. The client belongs to the event loop on which it was started; several
     tasks may share it. Cancelling a call ends the wait: its request may still have its effect.
@@ -71,7 +70,7 @@ class AsyncReassignmentClient:
         self._timeout_ms = 0
 
     async def start(self) -> None:
-        """Connect. Raises Unreachable, Unauthenticated, and ValueError for a config that cannot be used."""
+        """Raises Unreachable, Unauthenticated, and ValueError for a config that cannot be used."""
         settings = await asyncio.to_thread(client_settings, self._configs)  # it reads files
         self._router = await connect(settings)
         self._timeout_ms = self._router.timeout_ms

@@ -1,5 +1,3 @@
-"""The client for code without an event loop: every call blocks until its answer arrives."""
-
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -54,7 +52,7 @@ from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves
 
 
 class ReassignmentClient(BlockingConnection):
-    """Lists, describes, starts and cancels moves of partitions.
+    """Lists, describes, starts and cancels moves of partitions. Every call blocks until its answer arrives.
 
     Configs, with the names that kafka-python gives them:
 
@@ -78,9 +76,8 @@ class ReassignmentClient(BlockingConnection):
     process needs a client of its own.
 
     The client works with any Kafka. A call that needs a kafka-reassign-rpc server as the controller, and finds another
-    one, sends nothing and raises UnsupportedHere.
-
-    Every call may raise Unreachable, Unauthenticated, and the server's error as one of `core.kafka_errors`.
+    one, sends nothing and raises UnsupportedHere. Every call may raise Unreachable, Unauthenticated, and the server's
+    error as one of `core.kafka_errors`.
     """
 
     def list_reassignments(self, partitions: Iterable[tuple[str, int]] | None = None) -> list[Reassignment]:
@@ -93,7 +90,9 @@ class ReassignmentClient(BlockingConnection):
     def describe_reassignments(
         self, reassignments: Iterable[Reassignment] | None = None
     ) -> dict[Reassignment, ReassignmentDescription | None]:
-        """The descriptions of these moves, or of all (KIP-240); None for a move that has ended."""
+        """The descriptions of these moves, or of all (KIP-240); None for a move that has ended.
+        Raises UnsupportedHere.
+        """
         return self._run(reassignment_calls.describe_reassignments, reassignments, self._timeout_ms)
 
     def list_partition_reassignments(
@@ -124,15 +123,13 @@ class ReassignmentClient(BlockingConnection):
         allow_replication_factor_change   False: refuse a target that changes the number of replicas (KIP-860)
         expected_replicas                 partition -> the replicas that the caller believes it has now, in order. Other
                                           replicas refuse the partition, and the error names them
-        queue                             True: the moves join the server's queue (KIP-236) and start in turn. A
-                                          partition is accepted when its move has a place in the queue
+        queue                             True: the moves join the server's queue (KIP-236) and start in turn
         throttle                          bytes/s on each broker for the replicas that move, as long as the moves need
                                           it; then the former configs come back. 0 removes such a throttle from moves
                                           in flight; None leaves it as it is
         lift_stricter                     with `throttle`: it replaces a stricter rate that stands, which comes back
                                           afterwards. Otherwise the stricter one holds
-        reason                            what the moves are for, in up to 1000 characters. Lists of moves and events
-                                          show it
+        reason                            what the moves are for, in up to 1000 characters
         moves_per_broker                  with `queue`: a move waits while a broker that it adds receives so many moves,
                                           or its leader sends so many. None: only the caps of the cluster count
 
@@ -155,13 +152,12 @@ class ReassignmentClient(BlockingConnection):
     def cancel_partition_reassignments(
         self, partitions: Iterable[tuple[str, int]]
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Cancel moves. The result of each is None or its error: NoReassignmentInProgress if it does not move."""
+        """The result of each is None or its error: NoReassignmentInProgress if it does not move."""
         return self.alter_partition_reassignments(dict.fromkeys(partitions))
 
     def elect_preferred_leaders(self, partitions: Iterable[tuple[str, int]]) -> dict[TopicPartition, KafkaError | None]:
-        """Let the first replica of each partition lead it (KIP-460).
-
-        The result of each is None or its error, such as PreferredLeaderNotAvailable if that replica is not in sync.
+        """Let the first replica of each partition lead it (KIP-460). The result of each is None or its error, such as
+        PreferredLeaderNotAvailable if that replica is not in sync.
         """
         return self._run(election_calls.elect_preferred_leaders, partitions, self._timeout_ms)
 
@@ -176,10 +172,11 @@ class ReassignmentClient(BlockingConnection):
     def reassignment_events(
         self, from_seq: int = 0, *, server: int | None = None, follow: bool = False, poll_s: float = 1.0
     ) -> Iterator[Event]:
-        """Every event of the controller, or of the server with this id, from number `from_seq` on.
+        """Every event of the controller, or of the server with this id, from number `from_seq` on; -1: the next to
+        come.
 
         With `follow` it waits for more events, `poll_s` seconds between two requests, and after a failover continues
-        with the new controller. A `from_seq` of -1 begins with the next event to come. Raises as `event_page`.
+        with the new controller. Raises as `event_page`.
         """
         cursor = event_calls.EventCursor(from_seq)
         while True:
@@ -195,19 +192,19 @@ class ReassignmentClient(BlockingConnection):
         return self._run(reassignment_calls.can_forbid_replication_factor_change)
 
     def can_compare_replicas(self) -> bool:
-        """Whether the controller is a kafka-reassign-rpc server, which knows `expected_replicas`."""
+        """Whether the controller knows `expected_replicas`."""
         return self._run(reassignment_calls.can_compare_replicas)
 
     def can_queue(self) -> bool:
-        """Whether the controller is a kafka-reassign-rpc server, which knows `queue`."""
+        """Whether the controller knows `queue`."""
         return self._run(reassignment_calls.can_queue)
 
     def can_lease_throttles(self) -> bool:
-        """Whether the controller is a kafka-reassign-rpc server, which knows `throttle`."""
+        """Whether the controller knows `throttle`."""
         return self._run(reassignment_calls.can_lease_throttles)
 
     def can_keep_reasons(self) -> bool:
-        """Whether the controller is a kafka-reassign-rpc server, which knows `reason`."""
+        """Whether the controller knows `reason`."""
         return self._run(reassignment_calls.can_keep_reasons)
 
     def why_disabled(self) -> str | None:
@@ -215,15 +212,15 @@ class ReassignmentClient(BlockingConnection):
         return self._run(enable_disable_calls.why_disabled, self._timeout_ms)
 
     def enable(self) -> str | None:
-        """Enable reassignments: delete the setting `partition.reassignments.enabled` of all servers.
+        """Delete the setting `partition.reassignments.enabled` of all servers.
 
-        Returns None, or why they are still disabled (the znode `/admin/reassign_cancel` exists). Raises
+        Returns None, or why reassignments are still disabled (the znode `/admin/reassign_cancel` exists). Raises
         UnsupportedHere.
         """
         return self._run(enable_disable_calls.set_enabled, True, self._timeout_ms)
 
     def disable(self) -> str | None:
-        """Disable reassignments (KIP-236): set `partition.reassignments.enabled=false` for all servers.
+        """Set `partition.reassignments.enabled=false` for all servers (KIP-236).
 
         No new move starts by any route. Moves in flight continue and can be cancelled. Returns the reason that clients
         then get. Raises UnsupportedHere.
@@ -239,7 +236,7 @@ class ReassignmentClient(BlockingConnection):
     ) -> ThrottledMoves:
         """Give moves, in flight and waiting, a throttle lease of so many bytes/s, or none (0).
 
-        `topics` and `partitions` say which; without both: all moves. Moves of repairs are passed over: they follow
+        Without `topics` and `partitions`: all moves. Moves of repairs are passed over: they follow
         `self.healing.throttle`. Raises UnsupportedHere.
         """
         return self._run(throttle_calls.alter_throttles, throttle, topics, partitions, self._timeout_ms)
@@ -249,16 +246,14 @@ class ReassignmentClient(BlockingConnection):
         return self._run(self_healing_calls.healing_status)
 
     def history(self) -> list[PastFigures]:
-        """Figures of all moves in the last hour and day, from the times at which the server was the controller.
-
-        Empty if the server keeps none. Raises UnsupportedHere.
+        """Figures of all moves in the last hour and day, from the times at which the server was the controller; empty
+        if it keeps none. Raises UnsupportedHere.
         """
         return self._run(history_calls.history, self._timeout_ms)
 
     def status(self) -> Status:
-        """The status document: sums, estimates, caps, self-healing and problems, as the controller's page shows them.
-
-        docs/status-api.md explains its fields. Raises UnsupportedHere if the controller does not tell it.
+        """The status document, as the controller's page shows it: see docs/status-api.md. Raises UnsupportedHere if the
+        controller does not tell it.
         """
         found: Status = self._run(status_calls.document, "status", Status)
         return found
@@ -277,7 +272,7 @@ class ReassignmentClient(BlockingConnection):
         return found
 
     def brokers(self) -> Brokers:
-        """The brokers, what moves copy to and from them, their throttles. Raises UnsupportedHere."""
+        """What moves copy to and from them, and their throttles. Raises UnsupportedHere."""
         found: Brokers = self._run(status_calls.document, "brokers", Brokers)
         return found
 
@@ -316,7 +311,7 @@ class ReassignmentClient(BlockingConnection):
         return self._run(cordon_calls.cordoned)
 
     def cordon(self, brokers: Iterable[int], *, uncordon: bool = False) -> frozenset[int]:
-        """Cordon brokers, or with `uncordon` open them again; returns the cordoned ones. Raises UnsupportedHere."""
+        """With `uncordon` open them again; returns the cordoned brokers. Raises UnsupportedHere."""
         return self._run(cordon_calls.cordon, brokers, uncordon)
 
     def hold(
@@ -341,7 +336,7 @@ class ReassignmentClient(BlockingConnection):
         brokers: Iterable[int] | None = None,
         requests: Iterable[str] | None = None,
     ) -> HoldOutcome:
-        """Release held moves: each starts when it is its turn, from the replicas that it had when it was held."""
+        """Each move starts when it is its turn, from the replicas that it had when it was held."""
         return self._run(hold_calls.hold_moves, False, topics, brokers, requests, "")
 
     def can_cordon(self) -> bool:
@@ -349,9 +344,8 @@ class ReassignmentClient(BlockingConnection):
         return self._run(cordon_calls.can_cordon)
 
     def settings(self) -> list[ServerSetting]:
-        """The settings that all servers share, in the order of names: values in force, and where they stand.
-
-        Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server that has them.
+        """Those that all servers share, in the order of names: values in force, and where they stand. Raises
+        UnsupportedHere.
         """
         return self._run(settings_calls.settings)
 
@@ -360,9 +354,8 @@ class ReassignmentClient(BlockingConnection):
         self._run(settings_calls.change_settings, changes)
 
     def move_settings(self) -> MovedSettings:
-        """Move the settings of servers out of the brokers' default configs, where earlier versions kept them.
-
-        No value changes.
+        """Move the settings of servers out of the brokers' default configs, where earlier versions kept them. No value
+        changes.
         """
         return self._run(settings_calls.move_settings)
 
@@ -381,9 +374,8 @@ class ReassignmentClient(BlockingConnection):
     def describe_topics(
         self, topics: Iterable[str], *, of_controller: bool = False
     ) -> dict[str, dict[int, PartitionInfo] | KafkaError]:
-        """The partitions of each topic, or its error.
-
-        With `of_controller` ask the controller: others learn later of the end of a move.
+        """The partitions of each topic, or its error. With `of_controller` ask the controller: others learn later of
+        the end of a move.
         """
         return self._run(metadata_calls.describe_topics, topics, of_controller=of_controller)
 
@@ -401,9 +393,8 @@ class ReassignmentClient(BlockingConnection):
         return self._run(log_dir_calls.describe_log_dirs, partitions_by_broker, timeout_ms)
 
     def alter_replica_log_dirs(self, replicas: Mapping[Replica, str]) -> dict[Replica, KafkaError | None]:
-        """Move replicas to other log dirs (absolute paths) of their brokers.
-
-        The result of each is None or its error.
+        """Move replicas to other log dirs (absolute paths) of their brokers. The result of each is
+        None or its error.
         """
         return self._run(log_dir_calls.alter_replica_log_dirs, replicas)
 
@@ -414,9 +405,8 @@ class ReassignmentClient(BlockingConnection):
     def throttle_moves(
         self, of_moves: throttle_configs.Moves, bytes_per_second: int
     ) -> dict[config_calls.Resource, KafkaError | None]:
-        """Throttle the replicas of these moves (client.throttle_configs.all_moves).
-
-        Sets the topics' lists of throttled replicas first, then the brokers' rates.
+        """Throttle the replicas of these moves (client.throttle_configs.all_moves): the topics' lists first, then the
+        brokers' rates.
         """
         results = self.change_configs(throttle_configs.topic_lists(of_moves))
         return results | self.change_configs(
@@ -428,7 +418,7 @@ class ReassignmentClient(BlockingConnection):
         return metadata_calls.read_everything(self._run(metadata_calls.describe_everything))
 
     def describe_quorum(self, named: int) -> Quorum:
-        """The quorum of the controllers, where brokers name `named`: in KRaft mode they name any of themselves."""
+        """Of the controllers, where brokers name `named`: in KRaft mode they name any of themselves."""
         return self._run(kraft_calls.describe_quorum, named)
 
     def kraft_facts(self, cluster: Cluster, quiet_s: Mapping[int, float]) -> tuple[KRaftFacts, str]:
@@ -440,10 +430,8 @@ class ReassignmentClient(BlockingConnection):
     def describe_brokers(
         self, partitions_by_broker: Mapping[int, Mapping[str, Sequence[int]]], *, timeout_ms: int | None = None
     ) -> dict[int, BrokerLogDirs | KafkaError]:
-        """The log dirs of brokers: their replicas of these partitions (topic -> indexes), the sizes of their volumes.
-
-        All brokers are asked at the same time, for `timeout_ms` at most (default: the request timeout). A broker that
-        does not answer, or refuses, has its error as the result.
+        """Their replicas of these partitions (topic -> indexes), and the sizes of their volumes. A broker that does not
+        answer, or refuses, has its error as the result. The time is as in `describe_log_dirs`.
         """
         return self._run(log_dir_calls.describe_brokers, partitions_by_broker, timeout_ms)
 
@@ -456,8 +444,5 @@ class ReassignmentClient(BlockingConnection):
     def describe_broker_configs(
         self, brokers: Iterable[int], *, timeout_ms: int | None = None
     ) -> dict[int, Configs | KafkaError]:
-        """The configs set for each broker, or its error.
-
-        All are asked at the same time, for `timeout_ms` at most (default: the request timeout).
-        """
+        """The configs set for each broker, or its error. The time is as in `describe_log_dirs`."""
         return self._run(config_calls.describe_broker_configs, brokers, timeout_ms)

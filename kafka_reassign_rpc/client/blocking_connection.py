@@ -1,5 +1,3 @@
-"""The connections of the blocking client, and the calls over them."""
-
 from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any, Self, TypeVar

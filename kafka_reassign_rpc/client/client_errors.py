@@ -1,5 +1,3 @@
-"""The errors that the client raises. Every error code of a server becomes one of `core.kafka_errors`."""
-
 from kafka.errors import for_code
 
 from kafka_reassign_rpc.core import kafka_errors
@@ -35,7 +33,7 @@ class Unauthenticated(KafkaError):
 
 
 def error_of(code: int, message: str | None) -> KafkaError | None:
-    """None for code 0. Without a message the error has Kafka's default text."""
+    """Without a message the error has Kafka's default text."""
     if code == 0:
         return None
     message = message or None

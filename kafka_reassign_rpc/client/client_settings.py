@@ -62,7 +62,7 @@ class _Configs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ClientSettings(NamedTuple):
-    """`named` are the addresses as given, for messages. `controllers`: they are those of KRaft controllers."""
+    """`named`: the addresses as given, for messages. `controllers`: they are those of KRaft controllers."""
 
     named: list[str]
     addresses: tuple[Address, ...]

@@ -1,10 +1,8 @@
-"""Calls that read and change the dynamic configs of topics and brokers."""
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from kafka_reassign_rpc.client.client_errors import error_of
+from kafka_reassign_rpc.client.client_errors import error_of, raise_for
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, IncrementalAlterConfigsRequest
@@ -44,8 +42,8 @@ Configs = list[Config]
 async def describe_configs(
     router: RequestRouter, resources: Sequence[Resource]
 ) -> dict[Resource, Configs | KafkaError]:
-    """The configs that are set, without defaults. A request about one broker goes to that broker, so `resources` then
-    holds nothing else.
+    """Those that are set, without defaults. A request about one broker goes to that broker, so `resources` then holds
+    nothing else.
     """
     kinds = {kind for kind, _ in resources}
     brokers = {name for kind, name in resources if kind == BROKER and name}
@@ -94,10 +92,8 @@ async def _describe_configs(
 
 
 async def change_configs(router: RequestRouter, changes: Changes) -> dict[Resource, KafkaError | None]:
-    """The result of each resource is None or its error.
-
-    The changes for one broker go to that broker, as Kafka requires; all others go to any node. A failed request does
-    not stop those after it.
+    """The result of each resource is None or its error. The changes for one broker go to that broker, as Kafka
+    requires; all others go to any node. A failed request does not stop those after it.
     """
     by_node: dict[int | None, list[Resource]] = {}
     for resource in changes:
@@ -121,15 +117,13 @@ async def change_configs(router: RequestRouter, changes: Changes) -> dict[Resour
 
 
 async def set_cluster_config(router: RequestRouter, name: str, value: str | None) -> None:
-    """None deletes. The request goes to the controller: a stock broker would store this server's configs without
-    checking them. Raises KafkaError.
+    """None deletes. It asks the controller: a stock broker would store this server's configs without checking them.
+    Raises KafkaError.
     """
     request = always(config_request({(BROKER, ""): {name: value}}))
     answer = await router.ask_controller(request, IncrementalAlterConfigsRequest, changes=True, any_can=True)
     [result] = answer.responses
-    error = error_of(result.error_code, result.error_message)
-    if error is not None:
-        raise error
+    raise_for(result.error_code, result.error_message)
 
 
 def config_request(changes: Changes) -> IncrementalAlterConfigsRequest:

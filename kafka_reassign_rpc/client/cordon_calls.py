@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from kafka_reassign_rpc.client.client_errors import error_of
+from kafka_reassign_rpc.client.client_errors import raise_for
 from kafka_reassign_rpc.client.config_calls import BROKER
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
@@ -28,9 +28,8 @@ async def can_cordon(router: RequestRouter) -> bool:
 
 
 async def cordon(router: RequestRouter, brokers: Iterable[int], uncordon: bool) -> frozenset[int]:
-    """Adds to the cordoned brokers, or takes away: a change that somebody else makes to others in the meantime stays.
-
-    Returns the cordoned brokers afterwards. Raises KafkaError, UnsupportedHere.
+    """A change that somebody else makes to others in the meantime stays. Returns the cordoned brokers afterwards.
+    Raises KafkaError, UnsupportedHere.
     """
     await require(router, MoveServerSettingsRequest, NO_CORDON)
     node = await router.controller()
@@ -43,7 +42,5 @@ async def cordon(router: RequestRouter, brokers: Iterable[int], uncordon: bool) 
     )
     answer = await router.ask_node(node, always(request), IncrementalAlterConfigsRequest, changes=True)
     [result] = answer.responses
-    error = error_of(result.error_code, result.error_message)
-    if error is not None:
-        raise error
+    raise_for(result.error_code, result.error_message)
     return await cordoned(router)

@@ -1,5 +1,5 @@
-"""Calls that disable and enable reassignments (KIP-236), by a setting of all servers. `/admin/reassign_cancel`
-disables them too, and only a ZooKeeper client can delete it.
+"""By a setting of all servers (KIP-236). `/admin/reassign_cancel` disables reassignments too, and only a ZooKeeper
+client can delete it.
 """
 
 from kafka_reassign_rpc.client.client_errors import raise_for

@@ -1,5 +1,3 @@
-"""Calls that read the events of servers: page by page, or one after the other across failovers."""
-
 from dataclasses import dataclass
 from typing import Any
 

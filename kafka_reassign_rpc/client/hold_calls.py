@@ -1,5 +1,3 @@
-"""Calls that hold moves of the queue and release them."""
-
 from collections.abc import Iterable
 
 from kafka_reassign_rpc.client.client_errors import raise_for

@@ -1,4 +1,4 @@
-"""Calls that only a cluster in KRaft mode answers: its quorum, fenced brokers, eligible leader replicas."""
+"""Calls that only a cluster in KRaft mode answers."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -53,7 +53,7 @@ async def describe_quorum(router: RequestRouter, named: int) -> Quorum:
 
 
 def _quiet_s(found: DescribeQuorumResponse.TopicData.PartitionData) -> dict[int, float]:
-    """The leader is always caught up, so its time is now. -1 is unknown."""
+    """The leader is always caught up, so its time is now."""
     nodes = [*(found.current_voters or ()), *(found.observers or ())]
     now = max((one.last_caught_up_timestamp or -1 for one in nodes if one.replica_id == found.leader_id), default=-1)
     if now < 0:
@@ -110,9 +110,7 @@ async def _fenced_brokers(router: RequestRouter) -> frozenset[int]:
 
 
 async def _eligible_replicas(router: RequestRouter, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, ...]]:
-    """Of partitions that have some (KIP-966, DESCRIBE on the topics), from the first `_MOST_PAGES` answers; empty
-    where the cluster knows none.
-    """
+    """Of partitions that have some (KIP-966, DESCRIBE on the topics), from the first `_MOST_PAGES` answers."""
     asked = [DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in sorted(topics)]
     found: dict[TopicPartition, tuple[int, ...]] = {}
     cursor = None

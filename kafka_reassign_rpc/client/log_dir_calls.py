@@ -1,5 +1,3 @@
-"""Calls about the log dirs of brokers: the replicas there, their sizes, and moves between log dirs."""
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -32,10 +30,8 @@ class HeldReplica(NamedTuple):
 
 
 class LogDir(NamedTuple):
-    """`online`: the broker can use it.
-
-    Bytes are those of its volume, on which several log dirs may lie; None before Kafka 3.3. `cordoned`: it gets no new
-    replica; None before Kafka 4.3 (KIP-1066).
+    """`online`: the broker can use it. Bytes are those of its volume, on which several log dirs may lie; None before
+    Kafka 3.3. `cordoned`: it gets no new replica; None before Kafka 4.3 (KIP-1066).
     """
 
     path: str
@@ -150,7 +146,6 @@ def _held(answer: DescribeLogDirsResponse) -> BrokerLogDirs:
 
 
 def _told(size: int | None) -> int | None:
-    """None for -1 and for a missing field."""
     return None if size is None or size < 0 else size
 
 

@@ -1,6 +1,4 @@
-"""Calls that read the cluster's metadata.
-
-The answer about all topics may be large (some 60 MB for a million partitions), so `describe_everything` leaves it
+"""The answer about all topics may be large (some 60 MB for a million partitions), so `describe_everything` leaves it
 undecoded: the caller decodes it topic by topic on its own thread with `read_everything`.
 """
 
@@ -103,7 +101,7 @@ async def describe_everything(router: RequestRouter) -> UndecodedAnswer:
 
 
 async def describe_some(router: RequestRouter, topics: Iterable[str]) -> Everything:
-    """Asks any node: brokers learn of changes a little later than the controller."""
+    """Of any node: brokers learn of changes a little later than the controller."""
     asked = list(topics)
 
     def build(_version: int) -> MetadataRequest:
@@ -116,7 +114,7 @@ async def describe_some(router: RequestRouter, topics: Iterable[str]) -> Everyth
 
 
 def read_everything(answer: UndecodedAnswer) -> Everything:
-    """Decodes the answer up to its topics; the iterator decodes these one by one. Both raise RemoteProtocolError."""
+    """The iterator decodes the topics one by one. Both raise RemoteProtocolError."""
     head, topics = decode_body_in_parts(MetadataResponse, answer.data, "topics", version=answer.version)
     return Everything(head.cluster_id or "", head.controller_id, _nodes(head), map(_topic, topics))
 

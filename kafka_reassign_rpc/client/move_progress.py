@@ -1,7 +1,5 @@
-"""The progress of moves: bytes copied, rate and remaining time.
-
-A kafka-reassign-rpc server tells them in its status document and in DescribeReassignments. For stock Kafka the core
-derives them from ListPartitionReassignments and DescribeLogDirs.
+"""The progress of moves. A kafka-reassign-rpc server tells it in its status document and in DescribeReassignments; for
+stock Kafka the core derives it from ListPartitionReassignments and DescribeLogDirs.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -35,13 +33,13 @@ class Progress:
     """The progress of one move, or of all moves together; None: unknown.
 
     done               bytes copied
-    waits_for          all is copied: which replicas still have to join the ISR
-    no_estimate        of all moves together: why nobody can say when they are done
     total              bytes to copy
     rate               bytes/s
-    remaining_seconds  seconds until all is copied, at this rate
+    remaining_seconds  until all is copied, at this rate
     copied             adding replica's broker -> bytes that it holds
     stalled            why the server reports the move as stalled; None: it does not
+    waits_for          all is copied: which replicas still have to join the ISR
+    no_estimate        of all moves together: why nobody can say when they are done
     """
 
     done: int | None
@@ -63,7 +61,7 @@ class Progress:
 class ProgressSnapshot:
     """The progress of all moves at one time.
 
-    moves            the moves in flight
+    moves            those in flight
     total            all of them together, with those that have finished
     finished         how many moves have ended since the first snapshot
     unknown_brokers  brokers that did not answer, with the error
@@ -88,7 +86,7 @@ class ProgressSnapshot:
 
 
 def brokers_to_ask(in_flight: Mapping[TopicPartition, PartitionReassignment]) -> dict[int, list[TopicPartition]]:
-    """By broker: the partitions whose replicas it holds or gets."""
+    """By broker that holds or gets them."""
     asked: dict[int, list[TopicPartition]] = {}
     for partition, move in in_flight.items():
         for broker in move.replicas:
@@ -137,7 +135,7 @@ class LogDirProgressTracker:
         return ProgressSnapshot(moves, self._together(moves), len(self._finished), unknown)
 
     def _together(self, moves: Mapping[TopicPartition, Progress]) -> Progress:
-        """Adds up what each move has, with those that have ended since."""
+        """With those that have ended since."""
         sums, times = Sums(), [one.remaining_seconds for one in moves.values()]
         for one in moves.values():
             sums.add(MoveBytes(one.total, one.done))
@@ -173,10 +171,8 @@ def read_progress(
     *,
     with_document: bool = False,
 ) -> tuple[Listed, ProgressSnapshot]:
-    """Moves in flight and in the queue, of these partitions or of all, and their progress. Brokers are asked only
-    about moves for which the server has no figures.
-
-    with_document: the sums are those of the server's document, if it tells one.
+    """Of these partitions or of all, in flight and in the queue. Brokers are asked only about moves for which the
+    server has no figures. `with_document`: the sums are those of the server's document, if it tells one.
     """
     listed = client.list_partition_reassignments(partitions)
     in_flight = {partition: move for partition, move in listed.items() if not move.is_waiting}
@@ -202,7 +198,7 @@ def _with_document(client: ProgressSource, snapshot: ProgressSnapshot) -> Progre
 
 
 def together(status: Status) -> Progress:
-    """Counts moves that have ended and moves that wait, too."""
+    """With moves that have ended and moves that wait."""
     work, totals = status.work, status.totals
     if work is None or totals is None:
         return Progress(None, None)

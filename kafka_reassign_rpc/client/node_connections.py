@@ -1,6 +1,5 @@
-"""One connection to each node of a cluster, opened when it is first wanted, kept while it is in use.
-
-Errors become the client's: Unreachable, or Unauthenticated if asking again cannot help.
+"""One connection to each node of a cluster, opened when it is first wanted, kept while it is in use. Errors become
+Unreachable, or Unauthenticated if asking again cannot help.
 """
 
 import asyncio
@@ -71,8 +70,6 @@ class NodeConnection:
 
 
 class _Failed(NamedTuple):
-    """`until`: when the node may be tried again."""
-
     until: float
     why: KafkaError
     backoff: Backoff
@@ -80,9 +77,7 @@ class _Failed(NamedTuple):
 
 class NodeConnections:
     """Until the nodes are known, and while none can be reached, the given addresses stand for them, with ids below 0.
-
-    learned_at   when the nodes were learned, by the clock of the event loop
-    stale        the cluster has changed, or may have: ask for its nodes again
+    `learned_at` is by the clock of the event loop. `stale`: the cluster has changed, or may have.
     """
 
     def __init__(self, settings: ClientSettings) -> None:
@@ -151,7 +146,7 @@ class NodeConnections:
         return min(nodes, key=self._load)
 
     def is_silent(self, node: int) -> bool:
-        """Whether it keeps somebody waiting, or has done so a short while ago and not answered since."""
+        """It keeps somebody waiting, or has done so a short while ago and not answered since."""
         connection = self._open.get(node)
         if connection is not None and connection.client.waits_s > SLOW_S:
             return True
@@ -159,7 +154,7 @@ class NodeConnections:
         return address is not None and self._silent.get(address, 0.0) > asyncio.get_running_loop().time()
 
     def has_sent(self, node: int, since: float) -> bool:
-        """Whether anything has come from it, a part of a large answer too."""
+        """A part of a large answer counts."""
         connection = self._open.get(node)
         return connection is not None and connection.client.heard_at > since
 

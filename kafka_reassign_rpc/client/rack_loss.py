@@ -1,4 +1,4 @@
-"""Moves that leave their partitions less even over racks: a warning, not a refusal, as the stock tool starts them."""
+"""Moves that leave their partitions less even over racks: a warning, no refusal, as the stock tool starts them."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,9 +9,7 @@ from kafka_reassign_rpc.support.counted import counted
 
 
 def loses_racks(before: Iterable[int], after: Iterable[int], racks: Mapping[int, str | None]) -> bool:
-    """The replicas are in fewer racks afterwards, or less even over as many, by the racks of live brokers. Brokers
-    without a rack count as one more rack.
-    """
+    """By the racks of live brokers. Those without a rack count as one more rack."""
     old, new = (count_by_rack(replicas, racks).values() for replicas in (before, after))
     return len(new) < len(old) or (sum(new) == sum(old) and not is_as_even(new, old))
 

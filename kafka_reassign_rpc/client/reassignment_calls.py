@@ -1,5 +1,3 @@
-"""Calls about moves: list, describe, start and cancel them, and find out what the controller supports."""
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -257,6 +255,6 @@ def by_topic(partitions: Partitions) -> dict[str, list[int]]:
 
 
 async def require(router: RequestRouter, cls: type[ApiMessage], otherwise: str) -> None:
-    """Raises UnsupportedHere, with the text `otherwise`, if the controller does not serve this API."""
+    """Raises UnsupportedHere with the text `otherwise`."""
     if await router.controller_serves(cls) < 0:
         raise UnsupportedHere(otherwise)

@@ -1,12 +1,10 @@
-"""Sends requests to the right node: any node, one broker, or the controller wherever it moves to.
-
-The version of a request follows what the receiving node serves, since the nodes of a cluster differ.
+"""Sends requests to the right node, in a version that it serves, since the nodes of a cluster differ.
 
 A request that changes something is repeated only if it certainly had no effect: the node answered NOT_CONTROLLER, or
 was never reached. If an answer is lost, the caller gets an error, and has to look at the cluster and decide.
 
-A node that hangs takes requests and answers none. So one that any node can answer goes to another one as well where
-the first has sent nothing for `SLOW_S`; from then on others are asked first.
+A node that hangs takes requests and answers none. So one that any node can answer goes to another one as well where the
+first has sent nothing for `SLOW_S`; from then on others are asked first.
 """
 
 import asyncio
@@ -52,9 +50,7 @@ _Nodes = tuple[NodeConnection, dict[int, Address], int]
 
 
 class Needs(NamedTuple):
-    """Other nodes than those that serve this API ignore our tagged fields. `otherwise` is the text of
-    UnsupportedHere.
-    """
+    """Nodes that do not serve this API ignore our tagged fields. `otherwise`: the text of UnsupportedHere."""
 
     api: type[ApiMessage]
     otherwise: str
@@ -70,9 +66,7 @@ def always(request: ApiMessage) -> BuildRequest:
 
 
 class RequestRouter:
-    """Sends the requests of one client. `timeout_ms`: how long a call tries to get an answer; servers get it as their
-    own time.
-    """
+    """`timeout_ms`: how long a call tries to get an answer; servers get it as their own time."""
 
     def __init__(self, nodes: NodeConnections, settings: ClientSettings) -> None:
         self._nodes = nodes
@@ -96,10 +90,8 @@ class RequestRouter:
     async def ask_any(
         self, build: BuildRequest, cls: type[RequestFor[Response]], *, changes: bool = False, names: int = 0
     ) -> Response:
-        """Asks the least busy node.
-
-        changes  the request has an effect: it is not repeated if its answer is lost
-        names    how many topics or partitions the request names: a thread makes one that names many
+        """changes  the request has an effect: it is not repeated if its answer is lost
+        names    how many topics or partitions it names: a thread makes one that names many
         """
         elsewhere = None if changes or self._of_controllers else self._another_node
         answer: Response = await self._send_until_answered(
@@ -108,7 +100,7 @@ class RequestRouter:
         return answer
 
     async def ask_given(self, build: BuildRequest, cls: type[RequestFor[Response]], otherwise: str) -> Response:
-        """Asks the first node at the given addresses that serves the API, even if Metadata does not name it. Raises
+        """The first node at the given addresses that serves the API, even if Metadata does not name it. Raises
         UnsupportedHere with the text `otherwise`.
         """
         for node in self._nodes.given:
@@ -140,8 +132,8 @@ class RequestRouter:
     async def at_once(
         self, calls: Sequence[Callable[[], Awaitable[T]]], timeout_ms: int | None = None
     ) -> list[T | KafkaError]:
-        """Runs calls at the same time; a call's KafkaError is its result. One that has not ended after `timeout_ms`
-        (default: the request timeout) gives Unreachable.
+        """A call's KafkaError is its result. One that has not ended after `timeout_ms` (default: the request timeout)
+        gives Unreachable.
         """
         seconds = (self.timeout_ms if timeout_ms is None else timeout_ms) / 1000
 
@@ -187,8 +179,8 @@ class RequestRouter:
         any_can: bool = False,
         needs: Needs | None = None,
     ) -> Response:
-        """Follows the controller when it moves, until the request timeout is over. A top-level error code in the
-        answer says that a node is not the controller.
+        """Follows the controller when it moves, until the request timeout is over. A top-level error code in the answer
+        says that a node is not the controller.
 
         any_can    any node answers this API, so the answer has no such code
         needs      the request goes only to nodes with it, whichever is the controller by then
@@ -206,7 +198,7 @@ class RequestRouter:
         return answer
 
     async def controller_serves(self, cls: type[ApiMessage]) -> int:
-        """Returns the highest common version of an API; -1 for none."""
+        """The highest common version; -1 for none."""
         deadline = self._deadline()
         while True:
             try:
@@ -223,12 +215,12 @@ class RequestRouter:
         return common_version(cls, await (await self._nodes.connection(node)).versions()) >= 0
 
     async def controller(self) -> int:
-        """Raises Unreachable if the cluster has none."""
+        """Raises Unreachable if there is none."""
         return await self._find_controller()
 
     async def refresh(self) -> None:
-        """Asks a reachable node for the nodes and the controller. Calls that come meanwhile wait for the same
-        answer.
+        """Asks a reachable node for the nodes and the controller. Calls that come meanwhile wait
+        for the same answer.
         """
         begun = asyncio.get_running_loop().time()
         async with self._refreshing:
@@ -258,9 +250,8 @@ class RequestRouter:
         elsewhere: Callable[[], Awaitable[int | None]],
         ask_other: Callable[[int], Awaitable[T]] | None = None,
     ) -> T:
-        """Asks the node, and where it has sent nothing for `SLOW_S` another one too. The first answer counts; where
-        there is none, the error of the node that was asked first. `elsewhere` gives the other node, or None;
-        `ask_other` asks it in another way.
+        """Asks the node, and where it has sent nothing for `SLOW_S` another one too (`elsewhere` gives it, or None).
+        The first answer counts; where there is none, the error of the node that was asked first.
         """
         first = asyncio.ensure_future(ask(node))
         tasks = {first}
@@ -294,7 +285,6 @@ class RequestRouter:
         return await ask(other)
 
     async def _another(self) -> int | None:
-        """One that keeps nobody waiting."""
         other = self._nodes.least_busy()
         return None if self._nodes.is_silent(other) else other
 
@@ -338,9 +328,7 @@ class RequestRouter:
         names: int = 0,
         elsewhere: Callable[[], Awaitable[int | None]] | None = None,
     ) -> Any:
-        """`retried`: after this error code in an answer the request is sent again. `elsewhere`: as in
-        `_first_answer`; None: nobody else is asked.
-        """
+        """`retried`: after this error code the request is sent again. `elsewhere` None: nobody else is asked."""
         deadline, sent = self._deadline(), False
 
         async def ask(node: int) -> UndecodedAnswer:
@@ -402,8 +390,8 @@ class RequestRouter:
 
 
 async def connect(settings: ClientSettings) -> RequestRouter:
-    """Tries the addresses until a node answers. Raises Unreachable, Unauthenticated; with addresses of controllers
-    also the error of a node that is none.
+    """Tries the addresses until a node answers. Raises Unreachable, Unauthenticated; with addresses of controllers also
+    the error of a node that is none.
     """
     router = RequestRouter(NodeConnections(settings), settings)
     seconds = settings.configs.bootstrap_timeout_ms / 1000

@@ -1,5 +1,3 @@
-"""The immutable values that the client's calls return."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,16 +12,14 @@ MOVING, WAITING = "moving", "waiting"
 
 
 def known(value: int) -> int | None:
-    """None for -1."""
     return None if value < 0 else value
 
 
 class Reassignment:
     """The identity of one move of one partition (KIP-240).
 
-    Successive moves of a partition have different identities. Equality and hash go by the partition and the id that the
-    server gave the move. Moves of other partitions may have the same id, such as those that started in one request:
-    keep the whole value, or id and partition.
+    Equality and hash go by the partition and the id that the server gave the move. Moves of other partitions may have
+    the same id, such as those that started in one request: keep the whole value, or id and partition.
     """
 
     __slots__ = ("_id", "topic_partition")
@@ -55,9 +51,9 @@ class ReassignmentDescription:
 
     start_time              milliseconds since 1970 (UTC)
     current_leader          broker id; -1: no leader
-    leader_throttle         bytes/s; NO_THROTTLE: no throttle applies
+    leader_throttle         bytes/s; NO_THROTTLE: none applies
     new_assigned_brokers    the target, preferred leader first
-    new_assigned_throttles  broker of the target -> bytes/s at which it may copy; NO_THROTTLE: no throttle applies
+    new_assigned_throttles  broker of the target -> bytes/s at which it may copy; NO_THROTTLE: none applies
     total_bytes             bytes that each adding replica has to copy; None: unknown
     copied_bytes            broker with an adding replica -> bytes that it holds, if known
     bytes_per_second        the rate at which all adding replicas grow together; None: unknown
@@ -138,7 +134,7 @@ class PartitionReassignment:
 
     @property
     def target(self) -> tuple[int, ...]:
-        """The replicas after the move. For a waiting move the order is known only with `waiting_target`."""
+        """For a waiting move the order is known only with `waiting_target`."""
         if self.waiting_target is not None:
             return self.waiting_target
         coming = self.adding_replicas if self.is_waiting else ()
@@ -146,7 +142,7 @@ class PartitionReassignment:
 
     @property
     def sources(self) -> frozenset[int]:
-        """The replicas that the move does not add: the data comes from these."""
+        """The data comes from these: the replicas that the move does not add."""
         return frozenset(self.replicas) - frozenset(self.adding_replicas)
 
 
@@ -172,7 +168,7 @@ class PartitionInfo:
 
 @dataclass(frozen=True, order=True)
 class Replica:
-    """One replica of a partition. Replicas are ordered as in the stock tool, by broker first."""
+    """Ordered as in the stock tool, by broker first."""
 
     broker: int
     topic: str

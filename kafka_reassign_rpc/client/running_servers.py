@@ -1,7 +1,5 @@
-"""A client of each running kafka-reassign-rpc server: only it has the events that it has recorded.
-
-The controller names the servers. Metadata shows only the controller, so each server is asked at the address with which
-it has registered.
+"""A client of each running kafka-reassign-rpc server: only it has the events that it has recorded. The controller names
+the servers with the addresses with which they have registered; Metadata shows only the controller.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,8 +29,6 @@ def configs_of_another(configs: Mapping[str, Any], address: str) -> dict[str, An
 
 
 class ServerClients:
-    """Makes a client of a server when it is first wanted."""
-
     def __init__(self, client: ReassignmentClient, connect: Connect) -> None:
         self._client = client
         self._connect = connect

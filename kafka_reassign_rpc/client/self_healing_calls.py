@@ -1,5 +1,3 @@
-"""Calls about self-healing (KIP-46): failed brokers, their repairs, and the switch that pauses it."""
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,12 +1,11 @@
-"""Calls about the settings that all servers of a cluster share: configs of the server's own node.
-
-A server of an earlier version has them among the configs of all brokers: it does not serve MoveServerSettings.
+"""The settings that all servers of a cluster share: configs of the server's own node. A server of an earlier version
+has them among the configs of all brokers: it does not serve MoveServerSettings.
 """
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, raise_for
+from kafka_reassign_rpc.client.client_errors import UnsupportedHere, raise_for
 from kafka_reassign_rpc.client.config_calls import BROKER, config_request, set_cluster_config
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
@@ -26,7 +25,7 @@ WHERE = {2: "servers", 3: "defaults", 4: "started", 5: "default"}
 
 
 class ServerSetting(NamedTuple):
-    """value    the value in force
+    """value    the one in force
     where    "servers": set for all servers; "defaults": among the brokers' default configs, where it no longer belongs;
              "started": given to this server at its start; "default": set nowhere
     old      the value among the brokers' default configs; None: there is none
@@ -39,7 +38,7 @@ class ServerSetting(NamedTuple):
 
 
 async def settings(router: RequestRouter) -> list[ServerSetting]:
-    """They come in the order of names."""
+    """In the order of names."""
     await require(router, MoveServerSettingsRequest, NO_SETTINGS)
     node = await router.controller()
     one = DescribeConfigsRequest.DescribeConfigsResource
@@ -68,7 +67,7 @@ async def change_settings(router: RequestRouter, changes: Mapping[str, str | Non
 
 
 async def switch(router: RequestRouter, name: str, value: str | None) -> None:
-    """Sets a setting; None deletes it wherever it stands, even in an earlier version's place. Raises KafkaError.
+    """None deletes a setting wherever it stands, even in an earlier version's place. Raises KafkaError.
 
     The new place is written first: whatever happens in between, no former value comes back.
     """
@@ -100,13 +99,11 @@ async def _change(router: RequestRouter, node: int, changes: Mapping[str, str | 
     request = always(config_request({(BROKER, str(node)): changes}))
     answer = await router.ask_node(node, request, IncrementalAlterConfigsRequest, changes=True)
     [result] = answer.responses
-    error = error_of(result.error_code, result.error_message)
-    if error is not None:
-        raise error
+    raise_for(result.error_code, result.error_message)
 
 
 async def _stands_in_defaults(router: RequestRouter, name: str) -> bool:
-    """Asks the controller: a stock broker may not know the last change yet."""
+    """Of the controller: a stock broker may not know the last change yet."""
     node = await router.controller()
     one = DescribeConfigsRequest.DescribeConfigsResource
     request = DescribeConfigsRequest(

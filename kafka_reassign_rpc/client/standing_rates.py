@@ -1,4 +1,4 @@
-"""Asks a cluster which replication rates stand on its brokers (`core.throttling.standing_rates`)."""
+"""Which replication rates stand on the brokers (`core.throttling.standing_rates`)."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -47,8 +47,8 @@ def leased_rates(client: ReassignmentClient) -> dict[int, int]:
 
 
 def rated_window(client: ReassignmentClient) -> StartWindow | None:
-    """The window that holds, if its rate goes before that of a lease. None: leases have their own rates, or the
-    controller does not tell its windows.
+    """The window that holds, if its rate goes before that of a lease. None also if the controller does not tell its
+    windows.
     """
     try:
         window = client.status().window
@@ -61,7 +61,6 @@ def rates_after(
     client: ReassignmentClient, brokers: Iterable[int], former: Mapping[int, int], lease: int
 ) -> StandingRates:
     """What stands once brokers follow a lease that has changed to `lease` bytes/s; `former`: `leased_rates` before.
-
     Brokers learn of it a moment later. Until then the former lease looks like a stricter limit that somebody has set.
     """
     deadline = time.monotonic() + SETTLE_S
@@ -73,7 +72,6 @@ def rates_after(
 
 
 def _follow_still(stricter: Mapping[int, Mapping[str, RateInForce]], former: Mapping[int, int]) -> bool:
-    """A stricter rate is the one that a lease asked for before."""
     return any(
         rate.by != "lease" and rate.rate == former.get(broker)
         for broker, sides in stricter.items()

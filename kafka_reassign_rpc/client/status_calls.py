@@ -1,5 +1,3 @@
-"""The calls that read the status document, as the controller's status page shows it."""
-
 from typing import TypeVar
 from urllib.parse import urlencode
 

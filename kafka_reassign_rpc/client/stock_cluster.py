@@ -65,7 +65,8 @@ def put_described(cluster: Cluster, topic: TopicInfo, listed: Listed, records: R
 
 def put_listed(cluster: Cluster, listed: Listed, records: Records, untold: Collection[str] = ()) -> Iterator[None]:
     """Moves of topics that no broker describes, and of `untold`, which none describes any more. The list tells neither
-    leader nor ISR: nobody knows them."""
+    leader nor ISR.
+    """
     lacking: dict[str, dict[int, PartitionInfo]] = {}
     for name, move in listed.items():
         yield
@@ -99,7 +100,7 @@ def text_of_hidden(topics: Sequence[str]) -> str:
 
 
 def of_moves(listed: Listed) -> Cluster:
-    """Has only partitions that move. The list tells neither leader nor ISR: nobody knows them (`put_listed`)."""
+    """Only partitions that move (`put_listed`)."""
     return cluster_of((), (), listed)
 
 
@@ -114,8 +115,8 @@ def answers_of(log_dirs: Iterable[LogDirs]) -> dict[int, list[SampledLogDir] | N
 
 
 def sampled(answer: BrokerLogDirs | KafkaError | None) -> list[SampledLogDir] | None:
-    """An answer as a sample of progress takes it; None: there is none. A size below 0, or two sizes of one replica,
-    are unknown. A copy that moves to another log dir of its broker does not count.
+    """As a sample of progress takes it; None: there is none. A size below 0, or two sizes of one replica, are unknown.
+    A copy that moves to another log dir of its broker does not count.
     """
     if answer is None or isinstance(answer, KafkaError):
         return None
@@ -140,9 +141,7 @@ def sampled(answer: BrokerLogDirs | KafkaError | None) -> list[SampledLogDir] | 
 
 
 def others_to_ask(cluster: Cluster) -> list[Resource]:
-    """Their configs say what throttles a move, beside those of single brokers: all brokers together, and topics that
-    move.
-    """
+    """Whose configs say what throttles a move, beside those of single brokers."""
     return [(BROKER, ""), *((TOPIC, topic) for topic in sorted(cluster.moving))]
 
 

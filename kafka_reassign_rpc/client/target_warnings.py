@@ -1,8 +1,7 @@
 """What a command says of the targets of moves before they start: warnings, no refusals, as the stock tool starts them.
-
-fewer replicas than min.insync.replicas   producers with acks=all cannot write there once the move has ended
-a throttle that stands                    moves without one of their own are held where a topic's lists name their
-                                          replicas, and a broker, or all of them, have a rate
+With fewer replicas than min.insync.replicas producers with acks=all cannot write there once the move has ended. A
+throttle that stands holds moves without one of their own where a topic's lists name their replicas, and a broker, or
+all of them, have a rate.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -35,10 +34,9 @@ Replicas = Mapping[TopicPartition, Iterable[int]]
 def target_warnings(
     client: ReassignmentClient, targets: Replicas, before: Replicas, *, have_throttle: bool
 ) -> list[str]:
-    """What cannot be read causes no warning. `have_throttle`: the moves get one of their own.
-
-    before   the replicas of partitions that do not move yet. Of others nobody knows whether lists name them for the
-             throttle of the move that is under way
+    """What cannot be read causes no warning. `have_throttle`: the moves get one of their own. `before`: the replicas of
+    partitions that do not move yet; of others nobody knows whether lists name them for the throttle of the move that is
+    under way.
     """
     try:
         configs = topic_configs(client, {name.topic for name in targets})
@@ -51,7 +49,7 @@ def target_warnings(
 
 
 def topic_configs(client: ReassignmentClient, topics: Iterable[str]) -> dict[str, Configs]:
-    """Gives configs in force without Kafka's defaults. Topics that tell none are absent."""
+    """In force, without Kafka's defaults. Topics that tell none are absent."""
     found = client.describe_configs([(TOPIC, topic) for topic in sorted(topics)])
     return {
         topic: {one.name: one.value for one in configs if one.value is not None}
@@ -120,7 +118,7 @@ def held_warning(
 
 
 def _listed(name: TopicPartition, target: list[int], before: list[int], lists: Mapping[str, Named]) -> Iterator[_Held]:
-    """The replicas of a move that lists name: those that get a copy, and those that may send it."""
+    """Those that get a copy, and those that may send it."""
     adding = [broker for broker in target if broker not in before]
     for rate, brokers in ((LEADER_RATE, before), (FOLLOWER_RATE, adding)):
         found = lists[rate]

@@ -1,5 +1,3 @@
-"""Formats bytes, rates, durations, progress bars, tables and long lists as text for people."""
-
 from collections.abc import Iterable
 
 from kafka_reassign_rpc.client.move_progress import Progress
@@ -22,12 +20,12 @@ def first_lines(lines: list[str]) -> list[str]:
 
 
 def named(partitions: Iterable[TopicPartition]) -> str:
-    """The first partitions by name, and how many more there are."""
+    """The first by name, and how many more there are."""
     return ", ".join(first_lines([str(one) for one in sorted(partitions)]))
 
 
 def throttle(bytes_per_second: int) -> str:
-    """A rate such as 5.0 MB/s, or "no throttle"."""
+    """Such as 5.0 MB/s, or "no throttle"."""
     return "no throttle" if bytes_per_second >= NO_THROTTLE else f"{size(bytes_per_second)}/s"
 
 

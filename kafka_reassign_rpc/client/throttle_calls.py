@@ -1,5 +1,3 @@
-"""The call that gives moves, in flight and waiting, another throttle lease."""
-
 from collections.abc import Iterable
 
 from kafka_reassign_rpc.client.client_errors import raise_for

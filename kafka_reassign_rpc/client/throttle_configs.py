@@ -1,8 +1,6 @@
-"""The configs that throttle moves, as the stock tool computes them: lists of replicas for topics, rates for brokers.
-
-A broker throttles a replica only if the topic's list names it *and* the broker has a rate (KIP-73). Sources:
-ReassignPartitionsCommand.calculateProposedMoveMap, calculateLeaderThrottles, calculateFollowerThrottles,
-calculateReassigningBrokers.
+"""The configs that throttle moves, as the stock tool computes them. A broker throttles a replica only if the topic's
+list names it *and* the broker has a rate (KIP-73). Sources: ReassignPartitionsCommand.calculateProposedMoveMap,
+calculateLeaderThrottles, calculateFollowerThrottles, calculateReassigningBrokers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,10 +39,8 @@ def all_moves(
     proposed: Mapping[TopicPartition, Sequence[int]],
     current: Mapping[TopicPartition, Sequence[int]],
 ) -> Moves:
-    """All moves in flight once `proposed` has started.
-
-    in_flight   their sources are the replicas that they do not add
-    current     the replicas of the proposed partitions; used for partitions that do not move yet
+    """All moves in flight once `proposed` has started. `current`: the replicas of the proposed partitions, used for
+    those that do not move yet.
     """
     found: Moves = {}
     for (topic, index), move in in_flight.items():
@@ -58,7 +54,7 @@ def all_moves(
 
 
 def topic_lists(of_moves: Moves) -> dict[Resource, dict[str, str | None]]:
-    """The lists are sorted as text, as the stock tool sorts them."""
+    """Sorted as text, as by the stock tool."""
     return {
         (TOPIC, topic): {
             LEADER_REPLICAS: _list((index, broker) for index, move in parts.items() for broker in move.sources),
@@ -103,7 +99,7 @@ def no_topic_throttles(
 
 @dataclass(frozen=True)
 class ThrottlesInUse:
-    """The throttles that hold moves in flight back.
+    """Those that hold moves in flight back.
 
     brokers  their rates apply to a move
     lists    by topic and config name: the entries of its list that name replicas of a move

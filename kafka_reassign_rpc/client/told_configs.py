@@ -1,5 +1,3 @@
-"""What brokers tell of configs: throttles, and whether topics are tiered."""
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -31,8 +29,8 @@ class Told(NamedTuple):
 
 
 def told(brokers: Mapping[int, Answer], others: Mapping[Resource, Answer]) -> Told:
-    """Takes the answers of brokers about themselves, and those about topics and all brokers. A topic that a broker
-    does not know was deleted, or is known to it a little later.
+    """The answers of brokers about themselves, and those about topics and all brokers. A topic that a broker does not
+    know was deleted, or is known to it a little later.
     """
     of_brokers: Configs = {
         str(broker): {one.name: one.value for one in some if one.value and one.source != OF_ALL_BROKERS}
@@ -53,7 +51,7 @@ def told(brokers: Mapping[int, Answer], others: Mapping[Resource, Answer]) -> To
 
 
 def lacking(brokers: Mapping[int, Answer], others: Mapping[Resource, Answer]) -> str:
-    """Says who has not answered, or which right is missing."""
+    """Who has not answered, or which right is missing."""
     refused, silent = set[str](), dict[str, list[int]]()
     for broker, one in [*sorted(brokers.items()), *((None, one) for one in others.values())]:
         if isinstance(one, ClusterAuthorizationFailed | TopicAuthorizationFailed):

@@ -34,7 +34,7 @@ _counted: ContextVar[Traffic | None] = ContextVar("counted", default=None)
 
 @contextmanager
 def counted() -> Iterator[Traffic]:
-    """Counts the calls of this block, and of tasks that begin in it. Blocks may be nested."""
+    """The calls of this block, and of tasks that begin in it. Blocks may be nested."""
     traffic = Traffic(_counted.get())
     token = _counted.set(traffic)
     try:

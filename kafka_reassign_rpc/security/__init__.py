@@ -1,10 +1,8 @@
-"""Who is at the other end of a connection, and who this side is: TLS, SASL and logins by Kafka's settings.
-
-The mechanisms take bytes and give bytes: no sockets.
+"""Who is at the other end of a connection, and who this side is: TLS, SASL and logins by Kafka's settings. No sockets.
 
     authenticator.py        what a connection asks before any handler sees a request
     bad_setting.py          the error of a security setting, and text that never shows
-    properties.py           settings as texts by name, a listener's own before those of all
+    properties.py           settings as texts by name
     config_providers.py     values of a properties file that stand elsewhere (KIP-297)
     secret_files.py         files with secrets that settings name, and whether others may read them
     security_protocols.py   which protocol a listener speaks
@@ -13,6 +11,5 @@ The mechanisms take bytes and give bytes: no sockets.
     sasl/                   the order of messages of SASL, and its mechanisms
     tls/                    keystores, contexts and principals of TLS
 
-A listener makes one authenticator for each connection (`server.listener.Listener.authenticator`). Source:
-org.apache.kafka.common.security and network.Authenticator (Kafka 3.9).
+Source: org.apache.kafka.common.security and network.Authenticator (Kafka 3.9).
 """

@@ -1,10 +1,9 @@
-"""An `Authenticator` finds out who is at the other end of one connection before any handler sees a request. No I/O:
-the connection passes whole frames in, and does what comes back.
+"""An `Authenticator` finds out who is at the other end of one connection before any handler sees a request. A listener
+makes one for each connection, when TLS is done. No I/O: the connection passes whole frames in.
 
     call                         the connection
     ---------------------------  -----------------------------------------------------------------------------
-    make(context)                calls it once for each connection, when TLS is done. AuthenticationFailed: it closes
-    authenticated, principal     asks for both after `make` and after each step; no request is served before
+    authenticated, principal     asks for both after the making and after each step
     admission(frame)             asks before each frame what to do with it, in the order in which frames came
         SERVE                    serves it as a request of `principal`
         TAKE                     passes it to `receive`
@@ -31,22 +30,18 @@ class Requests(Protocol):
     """Answers requests that come before authentication."""
 
     @property
-    def served(self) -> Mapping[int, tuple[int, int]]:
-        """The served versions, by API key."""
+    def served(self) -> Mapping[int, tuple[int, int]]: ...
 
     def api_versions(self, request: DecodedRequest) -> Body:
         """The answer's error code says whether the request was in order."""
 
     def illegal_sasl_state(self, request: DecodedRequest, text: str) -> ApiMessage | None:
-        """Answers ILLEGAL_SASL_STATE to any served request; None if its API has no place for an error."""
+        """To any served request; None if its API has no place for an error."""
 
 
 class AuthenticationContext(NamedTuple):
-    """What is known of a connection before its first frame (Kafka's AuthenticationContext).
-
-    client_address       the client's IP address
-    security_protocol    PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL
-    certificate          the client's certificate (DER), if TLS has verified one
+    """What is known before the first frame (Kafka's AuthenticationContext). `certificate`: the client's (DER), if TLS
+    has verified one.
     """
 
     client_address: str
@@ -63,9 +58,7 @@ class Admission(Enum):
 
 
 class End(Enum):
-    """How a connection goes on after a step.
-
-    CLOSE_LATER is for failed authentication: the answer waits for connection.failed.authentication.delay.ms, and the
+    """CLOSE_LATER is for failed authentication: the answer waits for connection.failed.authentication.delay.ms, and the
     connection reads nothing meanwhile.
     """
 
@@ -75,9 +68,8 @@ class End(Enum):
 
 
 class Step(NamedTuple):
-    """After a frame the connection sends `answer` (with its length in front; empty: nothing), then does `end`.
-
-    `reason` says for the log why it closes. It holds no secrets, and of the client's words only names.
+    """The connection sends `answer` (with its length in front; empty: nothing), then does `end`. `reason` says for the
+    log why it closes. It holds no secrets, and of the client's words only names.
     """
 
     answer: bytes = b""
@@ -86,8 +78,8 @@ class Step(NamedTuple):
 
 
 class Authenticator(Protocol):
-    """authenticated      whether requests are served; may turn False again while a client re-authenticates
-    guards             whether frames need `admission`: False if the principal never changes
+    """authenticated      may turn False again while a client re-authenticates
+    guards             frames need `admission`: False if the principal never changes
     principal          Kafka's principal, such as `User:alice`; ANONYMOUS before authentication
     mechanism          the SASL mechanism that found it, else ""
     max_receive_size   bytes of the largest frame before authentication (sasl.server.max.receive.size)
@@ -113,8 +105,7 @@ class Authenticator(Protocol):
     def receive(self, frame: bytes) -> Step | Awaitable[Step]:
         """The next frame comes only after this step. It is awaitable if the check is done off the event loop."""
 
-    def invalid_size(self, text: str) -> Step:
-        """Handles a frame whose announced size is out of bounds."""
+    def invalid_size(self, text: str) -> Step: ...
 
 
 MakeAuthenticator = Callable[[AuthenticationContext], Authenticator]

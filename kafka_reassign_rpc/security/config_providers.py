@@ -1,9 +1,9 @@
 """`config.providers`: values that stand elsewhere, as `${provider:[path:]key}` in a properties file (KIP-297, KIP-421).
 
 A variable of a provider that is not configured stays as it is, as in Kafka. One that has no value, or lies outside of
-`allowed.paths`, is refused: Kafka takes its text for the value, and a login fails later. Values are read once. Source:
-ConfigTransformer, AbstractConfig.instantiateConfigProviders, FileConfigProvider, DirectoryConfigProvider,
-EnvVarConfigProvider, AllowedPaths (Kafka 3.9).
+`allowed.paths`, is refused: Kafka takes its text for the value, and a login fails later. Source: ConfigTransformer,
+AbstractConfig.instantiateConfigProviders, FileConfigProvider, DirectoryConfigProvider, EnvVarConfigProvider,
+AllowedPaths (Kafka 3.9).
 """
 
 import os
@@ -38,9 +38,7 @@ class _Variable(NamedTuple):
 
 
 def resolved(values: Mapping[str, str], properties: Mapping[str, str]) -> dict[str, str]:
-    """Replaces the variables in the values, by the providers that `properties` (the whole file) configures. Reads
-    files. Raises BadSetting.
-    """
+    """By the providers that `properties` (the whole file) configures. Reads files, once. Raises BadSetting."""
     providers = _providers(properties)
     if not providers:
         return dict(values)
@@ -59,7 +57,7 @@ def is_of_providers(name: str) -> bool:
 
 
 def files_of_providers(values: Mapping[str, str], properties: Mapping[str, str]) -> list[Path]:
-    """The files from which `resolved` would bring the values, each once. Reads nothing."""
+    """From which `resolved` would bring the values, each once. Reads nothing."""
     found: dict[Path, None] = {}
     for value in values.values():
         for variable in _variables(value):
@@ -101,7 +99,7 @@ def _replaced(value: str, providers: Mapping[str, Lookup], most: int) -> str:
 
 
 def _variables(value: str) -> Iterator[_Variable]:
-    r"""Finds what `\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}` matches, in one pass."""
+    r"""What `\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}` matches, in one pass."""
     start = value.find("${")
     while start >= 0:
         end = value.find("}", start)

@@ -1,5 +1,3 @@
-"""Settings of Kafka's configuration files: texts by name, some behind the prefix of a listener."""
-
 from collections.abc import Mapping
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
@@ -8,12 +6,12 @@ LISTENER_PREFIX = "listener.name."
 
 
 def prefix_of(listener: str) -> str:
-    """How the names of a listener's own settings begin (ListenerName.configPrefix)."""
+    """ListenerName.configPrefix."""
     return f"{LISTENER_PREFIX}{listener.lower()}."
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    r"""Parses as java.util.Properties does. Raises BadSetting for a malformed \uXXXX, with Java's message."""
+    r"""As java.util.Properties does. Raises BadSetting for a malformed \uXXXX, with Java's message."""
     import javaproperties  # here, because most calls of the commands read no such file
 
     try:
@@ -30,7 +28,7 @@ class Properties:
         self._prefixes = prefixes
 
     def name(self, setting: str) -> str:
-        """The setting's name with the prefix under which it stands (the first prefix if it stands nowhere)."""
+        """With the prefix under which it stands (the first prefix if it stands nowhere)."""
         for prefix in self._prefixes:
             if self._values.get(prefix + setting) is not None:
                 return prefix + setting

@@ -1,8 +1,7 @@
 """The files with secrets that settings name, and what to say if others may read them.
 
 Keys, keytabs, passwords (also their hashes) and tokens are secret; certificates and truststores are not. A file of
-settings counts if it holds a secret itself, not if it only says where one stands. Source of the names: Kafka's settings
-of type PASSWORD.
+settings counts if it holds a secret itself. Source of the names: Kafka's settings of type PASSWORD.
 """
 
 import re
@@ -26,7 +25,7 @@ _KEYTAB = "keyTab"
 
 
 class SecretFile(NamedTuple):
-    """`named_by` is the setting, or the flag."""
+    """`named_by`: the setting, or the flag."""
 
     path: Path
     named_by: str
@@ -67,9 +66,7 @@ def named_files(properties: Mapping[str, object]) -> Iterator[SecretFile]:
 
 
 def of_settings_file(path: str, named_by: str, properties: Mapping[str, object]) -> Iterator[SecretFile]:
-    """Yields the file of these settings, if it holds a secret, and those from which `config.providers` brings
-    values.
-    """
+    """This file, if it holds a secret, and those from which `config.providers` brings values."""
     if holds_secret(properties):
         yield SecretFile(Path(path), named_by)
     texts = {name: value for name, value in properties.items() if isinstance(value, str)}
@@ -79,7 +76,7 @@ def of_settings_file(path: str, named_by: str, properties: Mapping[str, object])
 
 
 def readable(files: Iterable[SecretFile]) -> list[ReadableSecret]:
-    """Finds files that others may read, each once. A missing file is not among them."""
+    """Those that others may read, each once, without missing ones."""
     first: dict[Path, SecretFile] = {}
     for file in files:
         first.setdefault(file.path, file)
@@ -102,7 +99,7 @@ def _has_password(entry: jaas.JaasEntry) -> bool:
 
 
 def _entries_of(text: str) -> list[jaas.JaasEntry] | None:
-    """None: it is no login configuration, so nobody knows what it holds."""
+    """None if nobody knows what it holds."""
     try:
         return [jaas.parse_entry(text, _JAAS)]
     except BadSetting:

@@ -21,7 +21,7 @@ def protocol_named(text: str, setting: str) -> str:
 
 
 def protocols_of_listeners(text: str) -> dict[str, str]:
-    """Parses `NAME:PROTOCOL,…`, the value of PROTOCOL_MAP, into names in capitals. Raises BadSetting."""
+    """`NAME:PROTOCOL,…`, the value of PROTOCOL_MAP, with names in capitals. Raises BadSetting."""
     found: dict[str, str] = {}
     for part in filter(None, map(str.strip, text.split(","))):
         name, _, protocol = (word.strip().upper() for word in part.partition(":"))

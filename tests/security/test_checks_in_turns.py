@@ -122,6 +122,20 @@ async def test_hm_5_where_too_many_wait_the_busiest_address_gives_up_its_last(
     assert bench.done == ["held", "a0", "b0", "a1", "b1"]
 
 
+async def test_hm_5_who_goes_as_it_is_given_up_hands_on_no_turn(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks_in_turns, "MOST_WAITING", 2)
+    await bench.hold()
+    for name in ("a0", "a1"):
+        bench.ask("a", name)
+    await asyncio.sleep(0)
+    bench.checks._make_room("b")  # a1 is given up; it has not run yet
+    bench.tasks["a1"].cancel()
+    await asyncio.gather(bench.tasks["a1"], return_exceptions=True)
+    assert bench.checks._count == 1  # a0 still waits for the thread
+    assert await bench.outcomes() == {"a1": "CancelledError"}
+    assert bench.done == ["held", "a0"]
+
+
 # ------------------------------------------------------------------------------------------------ over sockets
 
 

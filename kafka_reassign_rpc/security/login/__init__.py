@@ -1,7 +1,7 @@
 """How this side of a connection says who it is: to brokers, to ZooKeeper, and as a client.
 
 client_security    protocol, TLS and login of a client, by its properties
-jaas               Java's login configuration (JAAS): an entry, or a file with sections
+jaas               Java's login configuration (JAAS)
 sasl_login         a login over SASL: its mechanism with its credentials
 sasl_mechanisms    the client's side of the mechanisms
 oauth_tokens       where the tokens of OAUTHBEARER come from

@@ -1,5 +1,3 @@
-"""How a connection to Kafka is secured, by the properties of a Java client or of a broker."""
-
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -12,15 +10,13 @@ DEFAULT_MECHANISM = "GSSAPI"
 
 
 class ClientSecurity(NamedTuple):
-    """`tls` is None without TLS, `login` without SASL."""
-
     protocol: str = "PLAINTEXT"
     tls: TlsConfig | None = None
     login: SaslLogin | None = None
 
 
 def client_security(values: Mapping[str, str]) -> ClientSecurity:
-    """Takes the properties of a Java client. Reads no keystore. Raises BadSetting."""
+    """By the properties of a Java client. Reads no keystore. Raises BadSetting."""
     properties = Properties(values, ("",))
     protocol = protocol_named(properties.text("security.protocol") or "PLAINTEXT", "security.protocol")
     tls = TlsConfig.of(values) if uses_tls(protocol) else None

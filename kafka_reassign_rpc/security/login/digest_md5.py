@@ -1,8 +1,7 @@
-"""The client's side of DIGEST-MD5 (RFC 2831), without integrity and confidentiality layers. Pure but for the nonce.
+"""The client's side of DIGEST-MD5 (RFC 2831), without integrity and confidentiality layers.
 
-ZooKeeper has no better password login, and the Python libraries have no maintainer, take their nonce from a
-predictable generator and do not hash passwords outside ASCII as Java does. Source: the JDK's DigestMD5Client and
-DigestMD5Server.
+ZooKeeper has no better password login, and the Python libraries have no maintainer, take their nonce from a predictable
+generator and do not hash passwords outside ASCII as Java does. Source: the JDK's DigestMD5Client and DigestMD5Server.
 """
 
 import hmac
@@ -53,7 +52,7 @@ def directives(challenge: bytes) -> dict[str, str]:
 
 
 class DigestMd5Client:
-    """One login: `respond` to the server's challenge, then `verify` its last token. `server`: service/host."""
+    """`respond` to the server's challenge, then `verify` its last token. `server`: service/host."""
 
     def __init__(self, username: str, password: str, server: str) -> None:
         self._username = username
@@ -62,7 +61,7 @@ class DigestMd5Client:
         self._expected = ""
 
     def respond(self, challenge: bytes) -> bytes:
-        """Raises LoginFailed if the challenge cannot be answered."""
+        """Raises LoginFailed."""
         asked = directives(challenge)
         nonce, realm = asked.get("nonce", ""), asked.get("realm", "")
         if not nonce or asked.get("algorithm") != "md5-sess":

@@ -1,9 +1,10 @@
-"""Java's login configuration (JAAS), of a `sasl.jaas.config` or of a file. Pure but for `read_file`.
+"""Java's login configuration (JAAS), of a `sasl.jaas.config` or of a file with sections: `Client { … };` is the one for
+ZooKeeper.
 
     org.apache.kafka.common.security.plain.PlainLoginModule required username="admin" password="it is secret";
 
-A file has sections of such entries: `Client { … };` is the one for ZooKeeper. Source: Kafka's JaasConfig, the JDK's
-javax.security.auth.login.Configuration. No error and no `repr` shows an option's value.
+Source: Kafka's JaasConfig, the JDK's javax.security.auth.login.Configuration. No error and no `repr` shows an option's
+value.
 """
 
 import re
@@ -99,7 +100,7 @@ def _entry(tokens: _Tokens) -> JaasEntry:
 
 
 def parse_entry(text: str, what: str) -> JaasEntry:
-    """The text has one entry; `what` names the text in errors. Raises BadSetting."""
+    """`what` names the text in errors. Raises BadSetting."""
     if len(text) > MAX_BYTES:
         raise BadSetting(f"{what} is longer than {MAX_BYTES} characters")
     tokens = _Tokens(text, what)
@@ -128,7 +129,7 @@ def parse_sections(text: str, what: str) -> dict[str, tuple[JaasEntry, ...]]:
 
 
 def read_file(path: str, what: str) -> dict[str, tuple[JaasEntry, ...]]:
-    """Returns the sections; `what` names the setting with its path. Raises BadSetting."""
+    """`what` names the setting with its path. Raises BadSetting."""
     try:
         text = read_bounded(Path(path), MAX_BYTES).decode()
     except OSError as error:
@@ -139,8 +140,8 @@ def read_file(path: str, what: str) -> dict[str, tuple[JaasEntry, ...]]:
 
 
 def server_entries(path: str, listener: str) -> tuple[JaasEntry, ...]:
-    """The listener's own section wins over the common one (Kafka's JaasContext.loadServerContext). Raises
-    BadSetting.
+    """The listener's own section wins over the common one (Kafka's JaasContext.loadServerContext).
+    Raises BadSetting.
     """
     sections = read_file(path, JAAS_FILE)
     return sections.get(f"{listener.lower()}.{SERVER_SECTION}") or sections.get(SERVER_SECTION, ())

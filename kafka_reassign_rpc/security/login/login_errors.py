@@ -1,4 +1,4 @@
-"""Why a secured connection cannot be made. No text has a password, a token or a line of a login configuration."""
+"""No text has a password, a token or a line of a login configuration."""
 
 import ssl
 

@@ -28,7 +28,7 @@ REFRESH_WINDOW = 0.8
 
 
 class Token(NamedTuple):
-    """`refresh_at`: when to fetch the next one (seconds of `time.time`)."""
+    """`refresh_at`: seconds of `time.time`."""
 
     text: Password
     refresh_at: float
@@ -56,7 +56,7 @@ class TokenSource:
 
 
 def expiry(token: str) -> float:
-    """Reads `exp` of a JWT, whose signature only the other side can check. Raises LoginFailed."""
+    """`exp` of a JWT, whose signature only the other side can check. Raises LoginFailed."""
     parts = token.split(".")
     try:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
@@ -66,7 +66,7 @@ def expiry(token: str) -> float:
 
 
 def source(url: str, options: Mapping[str, str], context: Callable[[], ssl.SSLContext], place: str) -> TokenSource:
-    """`options` are of the JAAS entry; `place` is the setting of the URL. Raises BadSetting."""
+    """`options`: of the JAAS entry; `place`: the setting of the URL. Raises BadSetting."""
     parts = urlsplit(url)
     if parts.scheme == "file":
         path = Path(unquote(parts.path))
@@ -103,7 +103,7 @@ class _Endpoint(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Leaves out the query, which may have a key."""
+        """Without the query, which may have a key."""
         return f"{self.scheme}://{self.host}{'' if self.port is None else f':{self.port}'}{self.path}"
 
 

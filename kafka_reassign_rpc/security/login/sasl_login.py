@@ -21,7 +21,7 @@ TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 (the name of a s
 
 
 class SaslLogin:
-    """`configs` have the names that kafka-python gives them."""
+    """`configs` have kafka-python's names."""
 
     def __init__(self, mechanism: str, configs: Mapping[str, Any]) -> None:
         self.mechanism = mechanism
@@ -48,11 +48,8 @@ def jaas_entry(properties: Properties) -> JaasEntry | None:
 
 
 def sasl_login(mechanism: str, entry: JaasEntry | None, properties: Properties, place: str) -> SaslLogin:
-    """Raises BadSetting.
-
-    entry       who logs in
-    properties  have the other settings of SASL
-    place       where the entry stands or should stand, for messages
+    """`properties` have the other settings of SASL; `place`: where the entry stands or should
+    stand. Raises BadSetting.
     """
     if mechanism not in MECHANISMS:
         raise BadSetting(f"the SASL mechanism {mechanism!r} is not one of {', '.join(MECHANISMS)}")
@@ -101,7 +98,7 @@ def _context(tls: TlsConfig) -> ssl.SSLContext:
 
 
 class _Provider:
-    """Adds the extensions of the login configuration (KIP-342) to the tokens of a source."""
+    """With the extensions of the login configuration (KIP-342)."""
 
     def __init__(self, source: oauth_tokens.TokenSource, extensions: Mapping[str, str]) -> None:
         self._source = source

@@ -44,7 +44,7 @@ class TokenProvider(Protocol):
 
 
 def next_token(exchange: Exchange, challenge: bytes | None = None) -> bytes | None:
-    """Returns the first token, or the one after this answer of the server; None at the end."""
+    """The first, or the one after this answer of the server; None at the end."""
     try:
         return next(exchange) if challenge is None else exchange.send(challenge)
     except StopIteration:
@@ -58,7 +58,7 @@ def plain(username: str, password: str) -> Exchange:
 
 
 def scram(mechanism: str, username: str, password: str) -> Exchange:
-    """`mechanism` is SCRAM-SHA-256 or SCRAM-SHA-512. Raises LoginFailed if the server does not know the password."""
+    """Raises LoginFailed if the server does not know the password."""
     digest = "sha" + mechanism.rpartition("-")[2]
     nonce = secrets.token_hex(NONCE_BYTES)
     name = username.replace("=", "=3D").replace(",", "=2C")
@@ -101,7 +101,7 @@ def oauthbearer(provider: TokenProvider) -> Exchange:
 
 
 def gssapi(service: str, host: str) -> Exchange:
-    """Both are parts of the server's principal, such as kafka/broker1. It needs the package gssapi."""
+    """Both are parts of the server's principal, such as kafka/broker1."""
     import gssapi as kerberos
 
     principal = f"{service}@{host}"

@@ -1,6 +1,5 @@
-"""The logins that ZooKeeper speaks: DIGEST-MD5 with a password, and GSSAPI (Kerberos).
-
-Source: ZooKeeper's ZooKeeperSaslClient and SecurityUtils. With DIGEST-MD5 every server is "zk-sasl-md5".
+"""The logins that ZooKeeper speaks. Source: its ZooKeeperSaslClient and SecurityUtils. With DIGEST-MD5 every server is
+"zk-sasl-md5".
 """
 
 import asyncio
@@ -25,7 +24,7 @@ ZooKeeperLogin = Callable[[str, _Exchange], Awaitable[None]]
 
 
 def zookeeper_login(entry: JaasEntry, place: str, service: str = "zookeeper") -> ZooKeeperLogin:
-    """`place` is where the entry stands, for messages; `service` the first part of ZooKeeper's Kerberos principal.
+    """`place`: where the entry stands, for messages; `service`: the first part of ZooKeeper's Kerberos principal.
     Raises BadSetting.
     """
     if entry.module.endswith(kerberos.MODULE):

@@ -4,7 +4,7 @@ sasl_authenticator.py    the order of messages of one connection (Kafka's SaslSe
 mechanism.py             what a mechanism is to it (Java's SaslServer)
 plain.py, scram.py, oauthbearer.py, kerberos.py   the mechanisms
 scram_messages.py        what clients of SCRAM send, by Kafka's grammar
-sasl_config.py           which mechanisms a listener has, and how large a frame before login may be, by Kafka's settings
+sasl_config.py           SASL of a listener, by Kafka's settings
 credential_cache.py      SCRAM credentials of all users, in memory
 checks_in_turns.py       checks that take long, by turns of the addresses that ask
 hashed_users.py          users of PLAIN by hashes of their passwords

@@ -20,8 +20,6 @@ class TooBusy(Exception): ...
 
 
 class ChecksInTurns:
-    """All checks are for one event loop."""
-
     def __init__(self, name: str) -> None:
         self._thread = ThreadPoolExecutor(1, name)
         self._busy = False
@@ -54,7 +52,7 @@ class ChecksInTurns:
             async with asyncio.timeout(LONGEST_WAIT_S):
                 await turn
         except (TimeoutError, asyncio.CancelledError) as error:
-            if turn.done() and not turn.cancelled():
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
                 self._over()  # it had just come: the next one gets it
             if isinstance(error, TimeoutError):
                 raise TooBusy from None
@@ -83,7 +81,7 @@ class ChecksInTurns:
                 del self._waiting[address]
 
     def _over(self) -> None:
-        """The thread is free: the first address has the next turn, then waits behind all others."""
+        """The first address has the next turn, then waits behind all others."""
         while self._waiting:
             address, turns = next(iter(self._waiting.items()))
             turn = next(iter(turns))

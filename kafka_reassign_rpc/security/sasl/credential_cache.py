@@ -7,8 +7,6 @@ from kafka_reassign_rpc.security.sasl.scram import MECHANISMS, Credentials, Scra
 
 
 class CredentialCache:
-    """Whoever reads ZooKeeper keeps the texts up to date."""
-
     def __init__(self) -> None:
         self._texts: Mapping[str, dict[str, str]] = {name: {} for name in MECHANISMS}
         self.loaded = False

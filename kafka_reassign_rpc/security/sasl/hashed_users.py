@@ -66,9 +66,7 @@ class _Proven(NamedTuple):
 
 
 class HashedUsers:
-    """Verifies passwords against hashes (`plain.Passwords`).
-
-    A hash takes long on purpose: it is computed off the event loop, and the clients' addresses take turns. A digest
+    """A hash takes long on purpose: it is computed off the event loop, and the clients' addresses take turns. A digest
     that only this process can make recognizes a password that was right once, so clients that come back do not wait
     behind others.
     """
@@ -89,7 +87,7 @@ class HashedUsers:
         self._nobodies = [ScramCredential(os.urandom(24), os.urandom(size), b"", count) for size, count in costs]
 
     def _nobody(self, user: str) -> ScramCredential:
-        """A credential that no password fits, always the same for a name, which costs as much as a user's."""
+        """No password fits it. It is always the same for a name, and costs as much as a user's."""
         place = int.from_bytes(hmac.digest(self._key, user.encode("utf-8", "surrogatepass"), "sha256"))
         return self._nobodies[place % len(self._nobodies)]
 

@@ -6,10 +6,9 @@
     (an empty token)           the security layers that it has, wrapped: none (01 00 00 00)
     the layer, wrapped         nothing: the client is known
 
-The client's authorization id is left out: the name is that of its ticket, by the rules of `kerberos_names`. A keytab is
-read, and a ticket checked, by one thread, off the event loop, by turns of the clients' addresses.
-
-Source: GssKrb5Server of the JDK; SaslServerCallbackHandler, KerberosError (Kafka 3.9).
+The client's authorization id is left out: the name is that of its ticket. A keytab is read, and a ticket checked, by
+one thread, off the event loop, by turns of the clients' addresses. Source: GssKrb5Server of the JDK;
+SaslServerCallbackHandler, KerberosError (Kafka 3.9).
 """
 
 from typing import Any
@@ -38,7 +37,7 @@ RETRIABLE = frozenset({21, 33, 34})
 
 
 class KerberosConfig(msgspec.Struct, frozen=True):
-    """The server's identity. `setting` names where it stands."""
+    """`setting` names where it stands."""
 
     setting: str
     principal: str
@@ -47,7 +46,7 @@ class KerberosConfig(msgspec.Struct, frozen=True):
 
 
 def default_realm() -> str:
-    """Empty if this host has no Kerberos, or Kerberos has no default realm."""
+    """Empty if there is none, or no Kerberos."""
     try:
         from gssapi.raw.misc import GSSError
     except (ImportError, OSError):
@@ -99,7 +98,7 @@ class KerberosIdentity:
             raise BadSetting(text) from None
 
     async def step(self, exchange: "_Exchange", token: bytes, address: str) -> bytes:
-        """Answers a token of a client at `address`. Raises SaslError."""
+        """Raises SaslError."""
         try:
             return await self._checks.run(address, lambda: exchange.step(token))
         except TooBusy:
@@ -116,7 +115,7 @@ class KerberosIdentity:
 
 
 class _Exchange:
-    """One exchange in the thread. `principal` is known at its end."""
+    """In the thread. `principal` is known at its end."""
 
     def __init__(self, credentials: Any) -> None:
         self._credentials = credentials

@@ -1,25 +1,21 @@
-"""What a SASL mechanism is to the authenticator: one `SaslServer` for each exchange (Java's)."""
-
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 
 class SaslError(Exception):
-    """The exchange has failed. The text is for the log: a client must not know it."""
+    """The text is for the log: a client must not know it."""
 
 
 class SaslAuthenticationError(SaslError):
-    """The exchange has failed, and the client gets the text (Kafka's SaslAuthenticationException)."""
+    """The client gets the text (Kafka's SaslAuthenticationException)."""
 
 
 class SaslRetry(SaslError):
-    """The exchange cannot be decided now. The connection closes without an answer, so that the client tries again
-    (Kafka: retriable Kerberos errors).
-    """
+    """The connection closes without an answer, so that the client tries again (Kafka: retriable Kerberos errors)."""
 
 
 class SaslServer(Protocol):
-    """The server's side of one exchange.
+    """One exchange (Java's SaslServer).
 
     complete         the client is authenticated; no further token may come
     authorization_id the user's name, once complete

@@ -40,9 +40,7 @@ _AUTH = re.compile(r"(?P<scheme>\w++) ++(?P<token>[-_~+/.a-zA-Z0-9]++=*+)", re.A
 
 
 class TokenRules(msgspec.Struct, frozen=True):
-    """What tokens have to say: sasl.oauthbearer.expected.audience, expected.issuer, sub.claim.name, scope.claim.name,
-    clock.skew.seconds.
-    """
+    """sasl.oauthbearer.expected.audience, expected.issuer, sub.claim.name, scope.claim.name, clock.skew.seconds."""
 
     audiences: tuple[str, ...] = ()
     issuer: str | None = None
@@ -69,7 +67,7 @@ class TokenKeys:
         return frozenset() if self.keys is None else frozenset(key.kid for key in self.keys.keys)
 
     def for_token(self, kid: object) -> KeySet:
-        """One of the keys has the id. Raises BadToken, and SaslRetry before the keys are there."""
+        """Raises BadToken if no key has the id, and SaslRetry before the keys are there."""
         if self.keys is None:
             raise SaslRetry("the keys of sasl.oauthbearer.jwks.endpoint.url are not there yet")
         if kid is not None and not any(key.kid == kid for key in self.keys.keys):
@@ -140,7 +138,7 @@ def _strong_key(keys: KeySet, token: Any) -> Key:
 
 
 def _parts(token: bytes) -> tuple[str, str]:
-    """Returns the authorization id ("" if there is none) and the JWT of the client's message."""
+    """The authorization id ("" if there is none) and the JWT."""
     match = None if len(token) > LONGEST_MESSAGE else _FIRST.fullmatch(token.decode("utf-8", "replace"))
     if match is None:
         raise SaslError("Invalid OAUTHBEARER client first message")
@@ -152,7 +150,7 @@ def _parts(token: bytes) -> tuple[str, str]:
 
 
 def validate_claims(claims: Mapping[str, Any], rules: TokenRules, now: float) -> tuple[str, float]:
-    """Returns the subject, and when the token expires (seconds since 1970). Raises BadToken."""
+    """The subject, and when the token expires (seconds since 1970). Raises BadToken."""
     expires, _ = _seconds(claims, "exp"), _seconds(claims, "iat")
     if now - rules.skew_s >= expires:
         raise BadToken("it has expired")

@@ -23,9 +23,8 @@ WRONG = "Authentication failed: Invalid username or password"
 
 class Passwords(Protocol):
     def verify(self, user: str, password: str, address: str) -> bool | Awaitable[bool]:
-        """The time it takes does not show how much of the password is right. `address` is the client's.
-
-        Raises SaslAuthenticationError if that cannot be found out.
+        """The time it takes does not show how much of the password is right. `address` is the client's. Raises
+        SaslAuthenticationError if that cannot be found out.
         """
 
 
@@ -69,7 +68,7 @@ class PlainSaslServer:
 
 
 class PlainPasswords:
-    """Passwords of a JAAS config (`user_alice="…"` of PlainLoginModule)."""
+    """Of a JAAS config (`user_alice="…"` of PlainLoginModule)."""
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self._digests = {user: _digest(password) for user, password in passwords.items()}
@@ -85,7 +84,7 @@ class PlainPasswords:
 
 
 class UsersOf:
-    """Passwords of a JAAS config, then of a file: a name that stands in both has two passwords."""
+    """Of a JAAS config, then of a file: a name that stands in both has two passwords."""
 
     def __init__(self, known: PlainPasswords, file: Passwords) -> None:
         self._known = known

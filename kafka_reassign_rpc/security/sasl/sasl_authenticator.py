@@ -3,8 +3,8 @@
     state          message                              step                                   next state
     -------------  -----------------------------------  -------------------------------------  ------------------
     INITIAL        no request of Kafka, GSSAPI enabled  the token of GSSAPI, without headers   AUTHENTICATE
-    INITIAL        no request of Kafka                  closes later                           FAILED
-    INITIAL        any request                          as in HANDSHAKE_OR_VERSIONS
+                   no request of Kafka                  closes later                           FAILED
+                   any request                          as in HANDSHAKE_OR_VERSIONS
     HANDSHAKE_OR_  ApiVersions, in order                the versions                           HANDSHAKE
       VERSIONS     ApiVersions, unknown version         35                                     the same
                    ApiVersions, improper names          42                                     the same
@@ -31,10 +31,9 @@
                    any other request after the end      closes now                             FAILED
     BAD_MECHANISM  anything                             closes later                           FAILED
 
-"Closes later": after connection.failed.authentication.delay.ms, its answer with it. A re-authentication that changes
-the principal fails. Where Kafka answers 34 to a request of an API that this server does not serve, it closes later
-without an answer. `session_lifetime_ms` is the least of connections.max.reauth.ms and what is left of the credentials'
-life; the session ends then.
+"Closes later": after connection.failed.authentication.delay.ms, its answer with it. Where Kafka answers 34 to a request
+of an API that this server does not serve, it closes later without an answer. `session_lifetime_ms` is the least of
+connections.max.reauth.ms and what is left of the credentials' life.
 
 Source: SaslServerAuthenticator, KafkaChannel.maybeBeginServerReauthentication, SocketServer.processCompletedReceives
 (Kafka 3.9); KIP-43, KIP-152, KIP-368.
@@ -320,7 +319,7 @@ class SaslAuthenticator:
         return Step(_authenticate_answer(header, 0, "", answer, lifetime))
 
     def _session(self, server: SaslServer) -> int:
-        """Returns the session's length in ms; 0 if it has no end."""
+        """Its length in ms; 0 if it has no end."""
         reauth = self._settings.max_reauth_ms.get(self.mechanism, 0)
         lengths = [float(reauth)] if reauth > 0 else []
         if server.expires_at is not None:
@@ -347,7 +346,7 @@ class SaslAuthenticator:
 
 
 def _header_of(frame: bytes, served: Mapping[int, tuple[int, int]]) -> RequestHeader | None:
-    """Returns None unless it is a request of Kafka, or of this server."""
+    """None unless it is a request of Kafka, or of this server."""
     try:
         header = peek_request_header(frame)
     except Truncated:
@@ -359,7 +358,7 @@ _NAMES = {int(key): key.name for key in ApiKey}
 
 
 def _name(key: int) -> str:
-    """Kafka's name of an API, such as API_VERSIONS."""
+    """Kafka's, such as API_VERSIONS."""
     return _NAMES.get(key, str(key))
 
 

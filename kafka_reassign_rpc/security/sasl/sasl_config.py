@@ -1,11 +1,10 @@
-"""SASL of a listener by Kafka's properties. It reads no file but that of logins; `SaslSources` has what lies outside.
+"""SASL of a listener by Kafka's properties. It reads no file but that of logins.
 
 Each setting is read as `listener.name.<listener>.<setting>`, then as `<setting>`, and before both as
-`listener.name.<listener>.<mechanism>.<setting>`, in lower case, if Kafka or this server has it for one mechanism:
-connections.max.reauth.ms, sasl.server.callback.handler.class, sasl.plain.users.file and sasl.oauthbearer.*. A login
-configuration (`sasl.jaas.config`) counts only for one mechanism of one listener, as in Kafka; without one the section
-KafkaServer of the file of logins counts. `cli/security_names.py` refuses what nothing reads. Source: SaslConfigs,
-BrokerSecurityConfigs, JaasContext, ListenerName, SaslChannelBuilder, ConfigurationUtils (Kafka 3.9).
+`listener.name.<listener>.<mechanism>.<setting>`, in lower case, if Kafka or this server has it for one mechanism. A
+login configuration (`sasl.jaas.config`) counts only for one mechanism of one listener, as in Kafka.
+`cli/security_names.py` refuses what nothing reads. Source: SaslConfigs, BrokerSecurityConfigs, JaasContext,
+ListenerName, SaslChannelBuilder, ConfigurationUtils (Kafka 3.9).
 """
 
 from collections.abc import Mapping
@@ -44,7 +43,7 @@ INT32, INT64 = 2**31 - 1, 2**63 - 1
 
 
 class JwksConfig(msgspec.Struct, frozen=True):
-    """sasl.oauthbearer.jwks.endpoint.*: where the keys of tokens come from, and how often (seconds)."""
+    """sasl.oauthbearer.jwks.endpoint.*"""
 
     setting: str
     url: str
@@ -111,7 +110,7 @@ def _check_callbacks(mechanism: str, its: Properties) -> None:
 
 
 class _Found(NamedTuple):
-    """`setting` says where the login configuration stands or should stand."""
+    """`setting`: where the login configuration stands or should stand."""
 
     setting: str
     entry: JaasEntry | None

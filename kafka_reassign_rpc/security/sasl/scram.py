@@ -1,8 +1,5 @@
-"""SASL SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802), step by step as Kafka does it, with the credentials that its tools
-write.
-
-Delegation tokens (`tokenauth=true`) are refused: only brokers take them. Source: ScramSaslServer, ScramCredentialUtils
-(Kafka 3.9).
+"""SASL SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802), step by step as Kafka does it (ScramSaslServer,
+ScramCredentialUtils, Kafka 3.9). Delegation tokens (`tokenauth=true`) are refused: only brokers take them.
 """
 
 import binascii
@@ -46,7 +43,7 @@ Credentials = Callable[[str], ScramCredential | None]
 
 
 def parse_credential(text: str) -> ScramCredential | None:
-    """None: the user's config holds no credential (ScramCredentialUtils.credentialFromString)."""
+    """None if it holds no credential (ScramCredentialUtils.credentialFromString)."""
     fields = fields_of(text)
     if fields is None:
         return None

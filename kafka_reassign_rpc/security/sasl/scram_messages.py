@@ -10,10 +10,8 @@ All of it is ASCII, so a name with other characters cannot log in, and nothing i
 message. Whatever channel a client claims is signed, and checked no further.
 
 Kafka bounds none of these fields. Here a message that is longer than any that can succeed is refused before anything
-looks at its fields.
-
-Source: ScramMessages, ScramFormatter (Kafka 3.9); RFC 5802. Kafka signs several extensions in the order of a Java hash
-map; here it is the client's own, which clients sign.
+looks at its fields. Kafka signs several extensions in the order of a Java hash map; here it is the client's own, which
+clients sign. Source: ScramMessages, ScramFormatter (Kafka 3.9); RFC 5802.
 """
 
 import re

@@ -1,7 +1,5 @@
-"""Alerts of TLS for peers whose handshake fails.
-
-Event loops close such a connection before they have sent OpenSSL's alert. The peer would see only a broken connection
-and try again until its time is over; Java's clients give up at an alert, and say what it says
+"""Event loops close a connection whose handshake fails before they have sent OpenSSL's alert. The peer would see only a
+broken connection and try again until its time is over; Java's clients give up at an alert, and say what it says
 (SslAuthenticationException).
 """
 
@@ -16,7 +14,7 @@ PEER: ContextVar[socket.socket | None] = ContextVar("peer", default=None)
 
 
 class AlertingObject(ssl.SSLObject):
-    """The `sslobject_class` of servers' contexts: if the handshake fails, it sends the alert to PEER."""
+    """The `sslobject_class` of servers' contexts: it sends the alert to PEER."""
 
     _outgoing: ssl.MemoryBIO | None
     _peer: socket.socket | None

@@ -1,7 +1,6 @@
-"""Keystores and truststores: what their bytes hold. The bytes distinguish PEM, PKCS12 and JKS, not the type in the
-settings: keytool has written PKCS12 since Java 9, whatever the file is called.
-
-Source: DefaultSslEngineFactory (PEM), sun.security.ssl.TrustManagerFactoryImpl (what of a store is trusted).
+"""What the bytes of keystores and truststores hold. They distinguish PEM, PKCS12 and JKS, not the type in the settings:
+keytool has written PKCS12 since Java 9, whatever the file is called. Source: DefaultSslEngineFactory (PEM),
+sun.security.ssl.TrustManagerFactoryImpl (what of a store is trusted).
 """
 
 import base64
@@ -36,7 +35,7 @@ class KeyAndChain(NamedTuple):
 
 
 def is_pem(data: bytes) -> bool:
-    """Comments may stand before the first PEM entry."""
+    """Comments may stand before the first entry."""
     return _PEM in data and not is_binary(data)
 
 
@@ -45,7 +44,7 @@ def is_binary(data: bytes) -> bool:
 
 
 def read_key(data: bytes, store_password: str | None, key_password: str | None) -> KeyAndChain:
-    """Raises BadKeystore, which says what is wrong."""
+    """Raises BadKeystore."""
     if not data.strip():
         raise BadKeystore("it is empty")
     if is_pem(data):
@@ -61,7 +60,7 @@ def read_key(data: bytes, store_password: str | None, key_password: str | None) 
 
 
 def read_trusted(data: bytes, store_password: str | None) -> tuple[bytes, ...]:
-    """Returns DER; the own certificates of its keys count too. Raises BadKeystore."""
+    """In DER; the own certificates of its keys count too. Raises BadKeystore."""
     if not data.strip():
         raise BadKeystore("it is empty")
     if is_pem(data):
@@ -103,7 +102,7 @@ def pem_key(key: str, chain: str, password: str | None) -> KeyAndChain:
 
 
 def pem_certificates(text: str) -> tuple[bytes, ...]:
-    """Returns at least one, in DER. Raises BadKeystore."""
+    """At least one, in DER. Raises BadKeystore."""
     found = tuple(_content(entry) for entry in _CERTIFICATE.finditer(text))
     if not found:
         raise BadKeystore("it has no certificate in PEM")
@@ -150,7 +149,7 @@ def _pkcs12(data: bytes, password: str | None) -> pkcs12.PKCS12KeyAndCertificate
 
 
 def _checked(key: PrivateKeyTypes, chain: tuple[bytes, ...]) -> KeyAndChain:
-    """Puts the certificates in their order: the next one issues each. Those of no use to the key are left out."""
+    """Each certificate is issued by the next. Those of no use to the key are left out."""
     if not chain:
         raise BadKeystore("its key has no certificate")
     own, *others = (_parsed(one) for one in chain)

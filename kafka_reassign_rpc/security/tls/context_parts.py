@@ -1,5 +1,3 @@
-"""The parts of an `ssl.SSLContext`: protocol versions, cipher suites by Java's names, a key from memory."""
-
 import logging
 import os
 import re
@@ -66,7 +64,7 @@ class Offered(msgspec.Struct, frozen=True):
 
 
 def offered(properties: Properties) -> Offered:
-    """Reads `ssl.enabled.protocols`, `ssl.protocol` and `ssl.cipher.suites`. Raises BadSetting."""
+    """By `ssl.enabled.protocols`, `ssl.protocol` and `ssl.cipher.suites`. Raises BadSetting."""
     versions = _versions(properties)
     suites = properties.words("ssl.cipher.suites")
     name = properties.name("ssl.cipher.suites")
@@ -102,7 +100,7 @@ def _versions(properties: Properties) -> list[ssl.TLSVersion]:
 
 
 def _known_ciphers(suites: Sequence[str], name: str) -> list[str]:
-    """Returns OpenSSL's names for TLS 1.2. Suites that this OpenSSL lacks are left out, unless it lacks them all."""
+    """OpenSSL's names for TLS 1.2. Suites that this OpenSSL lacks are left out, unless it lacks them all."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_ciphers("ALL:COMPLEMENTOFALL")
     known = {str(cipher["name"]) for cipher in context.get_ciphers()}
@@ -116,7 +114,7 @@ def _known_ciphers(suites: Sequence[str], name: str) -> list[str]:
 
 
 def openssl_name(suite: str) -> str:
-    """Returns ECDHE-RSA-AES128-GCM-SHA256 for TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256. Other names stay as they are."""
+    """ECDHE-RSA-AES128-GCM-SHA256 for TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256. Other names stay as they are."""
     found = _CIPHER.fullmatch(suite)
     if found is None:
         return suite
@@ -136,7 +134,7 @@ def load_key(context: ssl.SSLContext, own: KeyAndChain, source: str) -> None:
 
 
 def warn_of_end(certificate: bytes, source: str) -> None:
-    """Warns if the own certificate (DER) is not valid, or not for long."""
+    """`certificate`: the own one (DER)."""
     parsed = x509.load_der_x509_certificate(certificate)
     begins, ends = parsed.not_valid_before_utc, parsed.not_valid_after_utc
     now = datetime.now(UTC)
@@ -153,9 +151,7 @@ def warn_of_end(certificate: bytes, source: str) -> None:
 
 @contextmanager
 def _key_file(key: PrivateKeyTypes, chain: bytes) -> Iterator[tuple[str, str | None]]:
-    """Yields a file as OpenSSL reads it, and its password. It is in memory, or encrypted if the system has no such
-    files.
-    """
+    """A file as OpenSSL reads it, and its password. It is in memory, or encrypted if the system has no such files."""
     password = None if hasattr(os, "memfd_create") else secrets.token_urlsafe(32)
     hidden = NoEncryption() if password is None else BestAvailableEncryption(password.encode())
     with _file(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, hidden) + chain) as path:
@@ -164,7 +160,7 @@ def _key_file(key: PrivateKeyTypes, chain: bytes) -> Iterator[tuple[str, str | N
 
 @contextmanager
 def _file(data: bytes) -> Iterator[str]:
-    """Yields a path: in memory, if the system has such files."""
+    """In memory, if the system has such files."""
     if not hasattr(os, "memfd_create"):
         with tempfile.NamedTemporaryFile() as file:
             file.write(data)

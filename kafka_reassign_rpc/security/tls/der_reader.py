@@ -1,4 +1,4 @@
-"""Reads DER as far as certificates and keystores need it. Every length is checked against the bytes that are there."""
+"""Every length is checked against the bytes that are there."""
 
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ class Element(NamedTuple):
 
 
 def elements(data: bytes) -> list[Element]:
-    """They follow each other in `data`. Raises BadDer."""
+    """Those that follow each other in `data`. Raises BadDer."""
     found = []
     at = 0
     while at < len(data):
@@ -32,7 +32,7 @@ def elements(data: bytes) -> list[Element]:
 
 
 def single(data: bytes, tag: int) -> bytes:
-    """Returns the content of the only element, which must have this tag. Raises BadDer."""
+    """The content of the only element, which must have this tag. Raises BadDer."""
     element, end = _element(data, 0)
     if element.tag != tag or end != len(data):
         raise BadDer("not the expected element")

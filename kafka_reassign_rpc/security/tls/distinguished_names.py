@@ -1,8 +1,8 @@
 """A certificate's subject as Java prints it: X500Principal.getName(), RFC 2253, the last part first.
 
-Source: sun.security.x509.X500Name, RDN and AVA (toRFC2253String) of JDK 17. Other libraries print other names, but
-ACLs and super.users use Java's: values that are no text, or whose attribute has no keyword of RFC 2253, become
-hexadecimal DER.
+Source: sun.security.x509.X500Name, RDN and AVA (toRFC2253String) of JDK 17. Other libraries print other names, but ACLs
+and super.users use Java's: values that are no text, or whose attribute has no keyword of RFC 2253, become hexadecimal
+DER.
 """
 
 from kafka_reassign_rpc.security.tls.der_reader import SEQUENCE, BadDer, Element, elements, single
@@ -32,7 +32,7 @@ def subject_name(certificate: bytes) -> str:
 
 
 def subject(certificate: bytes) -> bytes:
-    """Returns DER of a Name. Raises BadDer."""
+    """DER of a Name. Raises BadDer."""
     parts = elements(elements(single(certificate, SEQUENCE))[0].content)
     first = 1 if parts and parts[0].tag == _VERSION else 0
     if len(parts) <= first + _OF_THE_SUBJECT:

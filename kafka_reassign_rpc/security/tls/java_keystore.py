@@ -1,6 +1,5 @@
-"""The JKS format of Java's keytool (`-storetype JKS`).
-
-Source: sun.security.provider.JavaKeyStore and KeyProtector (JDK 17). Numbers are big-endian.
+"""The JKS format of Java's keytool (sun.security.provider.JavaKeyStore and KeyProtector of JDK 17). Numbers are
+big-endian.
 
     magic FEEDFEED, version 1 or 2, number of entries, entries, SHA-1 of (password, "Mighty Aphrodite", all before)
     entry        1 (a key) or 2 (a trusted certificate), alias, milliseconds, content
@@ -24,12 +23,11 @@ _SUN_KEY_PROTECTOR = bytes.fromhex("2b060104012a02110101")
 """OID 1.3.6.1.4.1.42.2.17.1.1."""
 
 
-class BadKeystore(ValueError):
-    """The bytes are no whole JKS keystore, or the password is wrong."""
+class BadKeystore(ValueError): ...
 
 
 class KeyEntry(NamedTuple):
-    """The key is encrypted by Sun's algorithm; the certificates (DER) begin with its own."""
+    """Encrypted by Sun's algorithm; the certificates (DER) begin with the key's own."""
 
     protected_key: bytes
     certificates: tuple[bytes, ...]
@@ -70,7 +68,7 @@ def read_java_keystore(data: bytes, password: str | None) -> JavaKeystore:
 
 
 def private_key(entry: KeyEntry, password: str) -> bytes:
-    """Returns PKCS #8 (DER). Raises BadKeystore if the password is wrong."""
+    """PKCS #8 (DER). Raises BadKeystore if the password is wrong."""
     try:
         algorithm, content = elements(single(entry.protected_key, SEQUENCE))
         if elements(algorithm.content)[0].content != _SUN_KEY_PROTECTOR:

@@ -1,8 +1,5 @@
-"""Java's regular expressions in Python.
-
-What both languages write in two ways is translated; what Python lacks, or reads in another sense, is refused: a rule
-that gave another principal than on the brokers would be worse than none. Source: java.util.regex.Pattern and Matcher
-(JDK 17).
+"""Java's regular expressions in Python (java.util.regex.Pattern and Matcher of JDK 17). What Python lacks, or reads in
+another sense, is refused: a rule that gave another principal than on the brokers would be worse than none.
 """
 
 import re
@@ -28,7 +25,7 @@ _IGNORING_CASE = re.compile(r"(\^?)\(\?i\)")
 
 
 def java_pattern(text: str) -> re.Pattern[str]:
-    """Matches as Java's Pattern.compile(text) does. Raises ValueError if no Python pattern does."""
+    """Java's Pattern.compile. Raises ValueError if no Python pattern matches the same."""
     found = _IGNORING_CASE.match(text)
     out = ["" if found is None else "(?i)" + found[1]]
     at = 0 if found is None else found.end()
@@ -79,7 +76,7 @@ def _escape(text: str, at: int) -> tuple[str, int]:
 
 
 def _posix_class(text: str, at: int) -> tuple[str, int] | None:
-    r"""Returns the characters of `\p{Alpha}` and its like, and where it ends; None for anything else."""
+    r"""The characters of `\p{Alpha}` and its like, and where it ends."""
     named = re.match(r"\\p\{(\w+)\}", text[at:])
     if named is None or named[1] not in _POSIX:
         return None

@@ -1,6 +1,5 @@
-"""`ssl.principal.mapping.rules`: from the name of a certificate's subject to the name of a principal.
-
-Source: org.apache.kafka.common.security.ssl.SslPrincipalMapper (Kafka 3.9; KIP-371), line by line.
+"""`ssl.principal.mapping.rules`: org.apache.kafka.common.security.ssl.SslPrincipalMapper (Kafka 3.9; KIP-371), line by
+line.
 """
 
 import re
@@ -23,7 +22,7 @@ class NoMatchingRule(ValueError): ...
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """`pattern` None is DEFAULT: the name stays as it is. `case` is L, U or nothing."""
+    """`pattern` None is DEFAULT: the name stays as it is."""
 
     pattern: re.Pattern[str] | None = None
     replacement: str = ""

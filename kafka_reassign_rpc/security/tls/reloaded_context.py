@@ -1,6 +1,4 @@
-"""Renews a context when the files of its stores change.
-
-Existing connections keep their context. If a new file cannot be used, the old context stays, and the log says why,
+"""Existing connections keep their context. If a new file cannot be used, the old context stays, and the log says why,
 once for each state of the files.
 """
 
@@ -20,9 +18,7 @@ CHECK_S = 10.0
 
 
 class ReloadedContext:
-    """`context` is the latest that could be made. The first one is made at once: raises BadSetting. `what` names it in
-    the log.
-    """
+    """The first context is made at once: raises BadSetting. `what` names it in the log."""
 
     def __init__(self, what: str, make: Callable[[], ssl.SSLContext], files: tuple[Path, ...]) -> None:
         self._what = what
@@ -32,13 +28,13 @@ class ReloadedContext:
         self.context = make()
 
     async def keep(self, every: float = CHECK_S) -> None:
-        """Checks the files from time to time, off the event loop, until cancelled."""
+        """Until cancelled."""
         while self._files:
             await asyncio.sleep(every)
             await self.check()
 
     async def check(self) -> bool:
-        """Checks the files now, off the event loop. Returns whether there is a new context."""
+        """Off the event loop. Returns whether there is a new context."""
         return await asyncio.to_thread(self._check)
 
     def _check(self) -> bool:

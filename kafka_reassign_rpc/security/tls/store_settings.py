@@ -1,6 +1,4 @@
-"""The keystore and the truststore that the settings name (DefaultSslEngineFactory.createKeystore and createTruststore,
-Kafka 3.9).
-"""
+"""DefaultSslEngineFactory.createKeystore and createTruststore (Kafka 3.9)."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -76,7 +74,7 @@ class TruststoreSettings(msgspec.Struct, frozen=True):
 
 
 def keystore_settings(properties: Properties) -> KeystoreSettings | None:
-    """Raises BadSetting if the properties do not fit together."""
+    """Raises BadSetting."""
     kind = _type(properties, "ssl.keystore.type")
     path = properties.text("ssl.keystore.location")
     password, key_password = properties.password("ssl.keystore.password"), properties.password("ssl.key.password")
@@ -104,7 +102,7 @@ def keystore_settings(properties: Properties) -> KeystoreSettings | None:
 
 
 def truststore_settings(properties: Properties) -> TruststoreSettings | None:
-    """Raises BadSetting if the properties do not fit together."""
+    """Raises BadSetting."""
     kind = _type(properties, "ssl.truststore.type")
     path, password = properties.text("ssl.truststore.location"), properties.password("ssl.truststore.password")
     certificates = properties.password("ssl.truststore.certificates")
@@ -128,7 +126,7 @@ def truststore_settings(properties: Properties) -> TruststoreSettings | None:
 
 
 def read_store(source: str, path: Path) -> bytes:
-    """Reads a file that a setting names. Raises BadSetting."""
+    """Raises BadSetting."""
     try:
         return read_bounded(path, LARGEST_STORE)
     except OSError as error:

@@ -1,5 +1,3 @@
-"""TLS by Kafka's properties, for servers and for clients."""
-
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
@@ -44,8 +42,8 @@ class TlsConfig(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, properties: Mapping[str, str], prefixes: tuple[str, ...] = ("",)) -> "TlsConfig":
-        """Takes `ssl.*` properties, each read under the prefixes in their order: `("listener.name.a.", "")` for a
-        listener, `("zookeeper.",)` for ZooKeeper. Reads no file. Raises BadSetting.
+        """`ssl.*` properties are read under the prefixes in their order: `("listener.name.a.", "")` for a listener,
+        `("zookeeper.",)` for ZooKeeper. Reads no file. Raises BadSetting.
         """
         found = Properties(properties, prefixes)
         client_auth = (found.text("ssl.client.auth") or "none").lower()
@@ -106,7 +104,7 @@ class TlsConfig(msgspec.Struct, frozen=True):
         return context
 
     def principal_of(self, certificate: bytes | None) -> str:
-        """Returns a principal such as `User:CN=alice`, ANONYMOUS without a certificate (DER). Raises NoMatchingRule."""
+        """Such as `User:CN=alice`; ANONYMOUS without a certificate (DER). Raises NoMatchingRule."""
         if certificate is None:
             return ANONYMOUS
         try:
