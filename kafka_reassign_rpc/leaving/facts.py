@@ -1,4 +1,4 @@
-"""What ZooKeeper holds that decides what is left to do. It is read again before each write."""
+"""What ZooKeeper holds that decides what is left to do."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -26,12 +26,12 @@ Znode = tuple[bytes, Stat]
 class Facts(NamedTuple):
     """state       as `check` reads it
     epoch       the version of `/controller_epoch`, which fences every write; None: there was never a controller
-    servers     servers of ours that run, by id: where they are reached
+    servers     servers of ours that run, by id: their endpoints
     leased      configs that leases have changed, with their former values
     requests    request znodes, by path
     configs     the brokers' default configs, and configs of our servers' ids, by path
     lacking     topic znodes with our field `missing_replicas`, by path
-    unreadable  znodes of ours that cannot be understood, with the reason
+    unreadable  znodes of ours that cannot be understood, and why
     """
 
     state: FoundState

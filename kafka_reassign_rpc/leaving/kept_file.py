@@ -1,12 +1,11 @@
-"""The file of `--export`: what a stock controller has no place for, for the other side. Pure but for reading it.
+"""The file of `--export` keeps what a stock controller has no place for, for the other side.
 
-    partitions   the moves that waited, in their order: the file is one for `kafka-reassign --reassignment-json-file`
-    originals    of moves in flight: the replicas to which a cancel would have taken them, in the same form
+    partitions   moves that waited, in order, as in a file for `kafka-reassign --reassignment-json-file`
+    originals    of moves in flight: the replicas to which a cancel would have taken them
     settings     of all servers, those of self-healing among them
-    history      the figures of the last hour and the last day, as `kafka-reassign --status --json` has them; null
-                 where no server of ours has told them
+    history      as `kafka-reassign --status --json` has it; null where no server of ours has told it
 
-What the file has kept stays in it: a run that was killed goes on with a queue that is half gone.
+What the file has stays in it: a run that was killed goes on with a queue that is half gone.
 """
 
 from pathlib import Path
@@ -25,7 +24,7 @@ MAX_BYTES = 1 << 30
 
 
 class WrongFile(ValueError):
-    """The file is there, but is none of ours, or of another cluster."""
+    """The file is none of ours, or of another cluster."""
 
 
 class Moves(msgspec.Struct):

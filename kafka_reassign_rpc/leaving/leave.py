@@ -1,6 +1,4 @@
-"""Reads what is left, shows it, asks, reads again, writes one step, and begins again until nothing is left. It
-remembers nothing, so a run may be killed anywhere.
-"""
+"""Shows what is left, then writes step by step. It remembers nothing, so a run may be killed anywhere."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,21 +26,21 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
 )
 
 LOOK_S = 1.0
-"""The pause between two looks while it waits; ten times the last look where that took longer."""
+"""While it waits; ten times the last look where that took longer."""
 RACES = 20
-"""So often a step is tried again because others have changed its znodes, or the connection was lost."""
+"""A step is tried so often, because others changed its znodes or the connection was lost."""
 _CHANGED = (BadVersion, NoNode, NodeExists, NotEmpty)
 
 
 class Stopped(Exception):
-    """The operator has to do something, or does not want to go on."""
+    """The operator has to act, or does not want to go on."""
 
 
 class Choices(NamedTuple):
     """say        shows a line
     ask        asks a question; `--yes` agrees
-    export     the file that keeps what a stock controller has no place for
-    history    reads the history from a server at HOST:PORT, of the endpoints of the controller; None: without it
+    export     the file for what a stock controller has no place for
+    history    asks the controller's endpoints for the history; None: without it
     hand_over  moves in flight go on under a stock controller
     wait_s     the longest wait for others; None: no limit
     """
@@ -122,14 +120,14 @@ def _declined(found: Facts) -> str:
 
 
 async def _write(zk: ZooKeeper, found: Facts, step: Step) -> None:
-    """Writes nothing behind the back of a server of ours that is elected meanwhile: that changes the epoch."""
+    """An election meanwhile, of a server of ours, changes the epoch, and this fails."""
     fence = [] if found.epoch is None else [Check(znode_paths.CONTROLLER_EPOCH, found.epoch)]
     for ops in step.writes:
         await zk.multi([*fence, *ops])
 
 
 async def _keep(path: Path, found: Facts, step: Step, choices: Choices) -> None:
-    """Comes before anything is destroyed, and again whenever there is more to keep. A wrong file is found before moves
+    """Runs before anything is destroyed, and again whenever there is more to keep. A wrong file is found before moves
     are held; what waits then may still start.
     """
     before = kept_file.load(path, found.state.cluster_id or "")

@@ -1,8 +1,7 @@
-"""What is left to be done before nothing of this product is left, in order. Pure: from facts to steps with writes.
+"""What is left to do, in order: from facts to steps with writes. No step depends on what an earlier run has done.
 
 While a server of ours runs it is the one that moves and restores: no new move starts, those in flight end, then the
-operator stops it, and a broker becomes the controller. What is left then is in ZooKeeper alone. No step depends on
-what an earlier run has done: facts say what is left.
+operator stops it, and a broker becomes the controller. What is left then is in ZooKeeper alone.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,11 +42,11 @@ class Act(StrEnum):
 
 
 class Step(NamedTuple):
-    """Two equal steps would write the same to the same znodes.
+    """Equal steps write the same to the same znodes.
 
-    subject   a word that stays the same from version to version
-    advice    what the operator does about it, where it waits or stops
-    writes    transactions, each as a whole and under the fence of the controller's epoch
+    subject   stays the same from version to version
+    advice    what the operator does where it waits or stops
+    writes    transactions, each under the fence of the controller's epoch
     created   czxids of what `writes` deletes: a version alone does not tell a znode from a later one
     """
 
@@ -60,7 +59,7 @@ class Step(NamedTuple):
 
 
 def steps(facts: Facts, *, hand_over: bool) -> list[Step]:
-    """The next step comes first. With `hand_over`, moves in flight need not end under a server of ours."""
+    """The next comes first. With `hand_over`, moves in flight need not end under a server of ours."""
     left = list(_left(facts))
     if not left:
         return []
@@ -68,7 +67,7 @@ def steps(facts: Facts, *, hand_over: bool) -> list[Step]:
 
 
 def _before(facts: Facts, *, hand_over: bool) -> Iterator[Step]:
-    """Comes before the first write to what servers keep."""
+    """What comes before the first write to what servers keep."""
     cluster, owner = facts.state.cluster, facts.state.controller.owner
     controls = owner is not None and owner.id in facts.servers
     if facts.unreadable:
@@ -169,7 +168,7 @@ def _left(facts: Facts) -> Iterator[Step]:
 
 
 def _deletion(subject: str, text: str, znodes: Iterable[OwnZnode]) -> Step:
-    """Children go before their parents; what keeps servers from starting moves goes last."""
+    """Children go before parents, and last what keeps servers from starting moves."""
     wanted = sorted(znodes, key=lambda one: (one.path == znode_paths.REASSIGN_CANCEL, -one.path.count("/"), one.path))
     ops = [Delete(one.path, one.version) for one in wanted]
     return Step(subject, Act.DO, text, "", _split(ops), tuple(one.created for one in wanted))

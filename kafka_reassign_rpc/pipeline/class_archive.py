@@ -1,6 +1,5 @@
-"""Spark's classes in an archive that the JVM maps (class data sharing, JEP 350). `kafka-reassign-rpc prepare` makes it.
-
-A JVM of another build, or with other jars, ignores it.
+"""Spark's classes in an archive that the JVM maps (class data sharing, JEP 350). A JVM of another build, or with other
+jars, ignores it.
 """
 
 import os

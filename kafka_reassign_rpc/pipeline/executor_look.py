@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 _LOCAL = "it is local to the driver; give a URI of a store (s3a:, hdfs:) or a folder that all machines mount there"
 HEAD = 65536
-"""So many bytes of a file are compared."""
+"""Bytes of a file that are compared."""
 
 
 class Wanted(NamedTuple):
-    """`version` is "" if the package is sent along; `files` are paths with digests of their first bytes."""
+    """`version` is "" if the package is sent along; `files`: paths with digests of their first bytes."""
 
     modules: tuple[str, ...]
     version: str
@@ -28,7 +28,7 @@ def digest(path: str) -> str:
 
 
 def look(wanted: Wanted) -> tuple[str, ...]:
-    """Returns what this machine lacks, in sentences that name it."""
+    """What this machine lacks, in sentences that name it."""
     here = f"executor {socket.gethostname()} (Python {platform.python_version()})"
     lacks = []
     for module in wanted.modules:

@@ -1,7 +1,5 @@
-"""The packages that Spark's executors need beside PySpark: this one and msgspec, as an archive for `spark.archives`.
-
-It has the driver's own versions. msgspec is compiled, so executors need the driver's platform and minor version of
-Python.
+"""What Spark's executors need beside PySpark: this package and msgspec, as an archive for `spark.archives`. msgspec is
+compiled, so executors need the driver's platform and minor version of Python.
 """
 
 import zipfile

@@ -31,9 +31,8 @@ _START_SECONDS = 300.0
 
 
 def require_executors(spark: SparkSession, *inputs: StorePath, out: StorePath | None = None) -> None:
-    """Raises JobFailed if executors lack the package, or cannot read `inputs` or files beside `out`.
-
-    Only executors that have started by now are checked; with a local master none are.
+    """Raises JobFailed if executors lack the package, or cannot read `inputs` or files beside `out`. Only those that
+    have started are checked; with a local master none are.
     """
     if is_local(spark.sparkContext.master):
         return
@@ -72,10 +71,8 @@ def _read_on_executor(spark: SparkSession, file: RemotePath) -> None:
 
 @contextmanager
 def checkpoint_directory(spark: SparkSession, out: StorePath) -> Iterator[Callable[[str], None] | None]:
-    """Where rounds of a plan are kept, so that a lost executor costs at most one round.
-
-    Yields a function that deletes a round. With a local master it yields None: there the executor is lost together
-    with the driver.
+    """Where rounds of a plan are kept, so that a lost executor costs at most one. Yields a function that deletes a
+    round; with a local master None: there the executor is lost together with the driver.
     """
     if is_local(spark.sparkContext.master):
         yield None
@@ -91,7 +88,7 @@ def checkpoint_directory(spark: SparkSession, out: StorePath) -> Iterator[Callab
 
 @contextmanager
 def _token(out: StorePath | None) -> Iterator[StorePath | None]:
-    """Makes a file beside `out`: executors that can read it can read what the driver will write."""
+    """A file beside `out`: executors that can read it can read what the driver will write."""
     if out is None:
         yield None
         return

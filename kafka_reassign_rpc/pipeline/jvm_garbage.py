@@ -1,6 +1,5 @@
-"""Ends py4j's thread that tells the JVM which objects Python no longer needs.
-
-If the JVM ended before it answered that thread, py4j would print a traceback after a job that has succeeded.
+"""Ends py4j's thread that tells the JVM which objects Python no longer needs. If the JVM ended before it answered that
+thread, py4j would print a traceback after a job that has succeeded.
 """
 
 from threading import Lock
@@ -8,7 +7,7 @@ from typing import Any
 
 
 class JvmGarbage:
-    """`client` is that of a py4j gateway. Only its thread calls `garbage_collect_object` with `enqueue=False`."""
+    """Only the thread of `client`, of a py4j gateway, calls `garbage_collect_object` with `enqueue=False`."""
 
     def __init__(self, client: Any) -> None:
         self._collect = client.garbage_collect_object

@@ -1,7 +1,6 @@
-"""A directory that a job writes under the name `hidden`, and that appears as a whole or not at all.
-
-A disk and HDFS rename it in one step. On an object store objects move one by one, last the file that makes the
-directory complete (meta.json, summary.json, …).
+"""A directory that a job writes under the name `hidden`, and that appears as a whole or not at all. A disk and HDFS
+rename it in one step. On an object store objects move one by one, last the file that makes it complete (meta.json,
+summary.json, …).
 """
 
 import os
@@ -27,10 +26,10 @@ class OutputDirectory(Protocol):
         """Its name must be free."""
 
     def replace(self) -> None:
-        """Publishes it in place of the former content."""
+        """In place of the former content."""
 
     def discard(self) -> None:
-        """Removes it unless it was published."""
+        """Unless it was published."""
 
 
 def output_directory(path: StorePath, *, last: str) -> OutputDirectory:

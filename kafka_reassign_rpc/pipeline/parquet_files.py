@@ -1,6 +1,5 @@
-"""Parquet files with a fixed schema, written atomically: the writer renames a hidden file once its footer is durable.
-
-One row group bounds the memory.
+"""Parquet files with a fixed schema, written atomically: a hidden file is renamed once its footer is durable. One row
+group bounds the memory.
 """
 
 import os
@@ -39,14 +38,12 @@ FORMAT = 1
 _STAMP_FORMAT, _STAMP_VERSION, _STAMP_AT = b"kafka-reassign.format", b"kafka-reassign.version", b"kafka-reassign.at"
 
 Row = Sequence[Any]
-"""Values are in the schema's order; missing ones at the end are null."""
+"""In the schema's order; missing values at the end are null."""
 
 
 class TableWriter:
-    """The file exists once the context manager's block succeeds.
-
-    Its metadata name the format of tables, the version of this product, and `at`, the time of the rows in ms since the
-    epoch. The same rows give the same file.
+    """The file exists once the context manager's block succeeds. The same rows give the same file. `at`: the time of
+    the rows in ms since the epoch, for the metadata.
     """
 
     def __init__(
@@ -106,7 +103,7 @@ class TableWriter:
 
 
 class DirectoryWriter:
-    """Writes `part-00000.parquet`, …; at least one file, even without rows."""
+    """At least one file, even without rows."""
 
     def __init__(
         self, directory: StorePath, schema: pa.Schema, *, file_rows: int = FILE_ROWS, at: int | None = None
@@ -224,21 +221,20 @@ def require_rows(path: StorePath, schema: pa.Schema, written: int, remedy: str) 
 
 
 def _columns_with_nulls(metadata: pq.FileMetaData) -> set[str]:
-    """Plain columns with a null, by the statistics in the footer."""
+    """Of plain columns, by the statistics in the footer."""
     groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
     columns = (group.column(number) for group in groups for number in range(group.num_columns))
     return {one.path_in_schema for one in columns if one.statistics is not None and one.statistics.null_count}
 
 
 def read(path: StorePath, schema: pa.Schema, *, added: Collection[str] = ()) -> pa.Table:
-    """Reads a small table."""
     return pa.Table.from_batches(list(record_batches(path, schema, added=added)), schema=schema)
 
 
 def record_batches(
     path: StorePath, schema: pa.Schema, *, rows: int = GROUP_ROWS, added: Collection[str] = ()
 ) -> Iterator[pa.RecordBatch]:
-    """Batches come in the order of rows. Columns of `added` are null where a file lacks them. Raises BadInput."""
+    """In order. Columns of `added` are null where a file lacks them. Raises BadInput."""
     check(path, pa.schema([field for field in schema if field.name not in added]))
     for file in table_files(path):
         try:

@@ -34,7 +34,7 @@ _PYTHON = "PYSPARK_PYTHON"
 _JVM_EXIT_SECONDS = 20.0
 _ARCHIVE_SECONDS = 600.0
 _JVM_OPTIONS = "-XX:-UsePerfData -XX:+ExitOnOutOfMemoryError"
-"""Out of memory, a JVM neither ends by itself nor reports anything useful, so it exits at once."""
+"""Out of memory, a JVM neither ends by itself nor reports anything useful."""
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -50,7 +50,7 @@ _S3_SETTINGS = {
     "spark.hadoop.fs.s3a.connection.establish.timeout": "10s",
 }
 SMALL_ROWS = 5000
-"""Jobs of up to so many partitions are small: starting another task and compiling Java cost more than they save."""
+"""Partitions of a small job: starting another task and compiling Java cost more than they save."""
 _SMALL_SETTINGS = {
     "spark.default.parallelism": "1",
     "spark.sql.shuffle.partitions": "1",
@@ -131,8 +131,8 @@ def session(
 
 @contextmanager
 def _imported(module: str | None) -> Iterator[None]:
-    """Imports the module during the block, which must import nothing itself: modules of PySpark import each other in
-    circles, so two threads that import parts of one meet half-made modules.
+    """The block must import nothing itself: modules of PySpark import each other in circles, so two threads that
+    import parts of one meet half-made modules.
     """
 
     def load(name: str) -> None:
@@ -192,7 +192,7 @@ def _python_of_executors(master: str, given: str | None) -> Iterator[None]:
 
 @contextmanager
 def spark_errors_as_job_failed() -> Iterator[None]:
-    """Turns an error of Spark into JobFailed with one line."""
+    """With one line."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
@@ -275,7 +275,7 @@ def _stop_context(context: SparkContext, gateway: Any, *, kill: bool) -> None:
 
 
 def _end_jvm(gateway: Any, seconds: float) -> None:
-    """The JVM ends when its standard input is closed."""
+    """It ends when its standard input is closed."""
     gateway.shutdown()
     gateway.proc.stdin.close()
     try:

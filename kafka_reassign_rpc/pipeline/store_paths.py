@@ -5,8 +5,7 @@ file:/mnt/shared/snapshots/monday   the same; Spark's executors read it if it is
 s3a://bucket/snapshots/monday       an object store (s3: means the same), by the AWS_… environment variables
 hdfs://namenode:8020/snapshots      HDFS, by the configuration in HADOOP_CONF_DIR
 
-`store_path` gives pathlib's Path for the first two and a RemotePath with the same methods for the others. The driver
-uses pyarrow's file systems, Spark's executors Hadoop's (`spark_uri`).
+The driver uses pyarrow's file systems, Spark's executors Hadoop's (`spark_uri`).
 """
 
 import os
@@ -27,12 +26,12 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.support import atomic_files
 
 NO_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for a file that is no JSON of the wanted type, is no UTF-8, or is nested thousands deep."""
+"""msgspec raises these for what is no JSON of the wanted type, is no UTF-8, or is nested thousands deep."""
 
 _S3 = ("s3", "s3a")
 _SCHEMES = ("file", *_S3, "hdfs")
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
-"""AWS's variables for another endpoint; the first that is set counts."""
+"""AWS's variables; the first that is set counts."""
 
 _REFUSALS = ("ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "EXPIRED_TOKEN", "ExpiredToken")
 _CREDENTIALS = (
@@ -91,7 +90,7 @@ class RemotePath(NamedTuple):
         return self._type() is fs.FileType.Directory
 
     def iterdir(self) -> Iterator["RemotePath"]:
-        """Gives names in order."""
+        """In order of names."""
         with self._errors():
             found = self._store.get_file_info(fs.FileSelector(self._key, allow_not_found=True))
         return (self / one.base_name for one in sorted(found, key=lambda one: one.base_name))
@@ -100,7 +99,7 @@ class RemotePath(NamedTuple):
         return (one for one in self.iterdir() if fnmatchcase(one.name, pattern))
 
     def files(self) -> list["RemotePath"]:
-        """Gives all files below, however deep, in order."""
+        """All files below, however deep, in order."""
         with self._errors():
             found = self._store.get_file_info(fs.FileSelector(self._key, allow_not_found=True, recursive=True))
         inside = sorted(one.path.removeprefix(f"{self._key}/") for one in found if one.type is fs.FileType.File)
@@ -127,7 +126,7 @@ class RemotePath(NamedTuple):
             return self._store.open_input_file(self._key) if mode == "rb" else self._store.open_output_stream(self._key)
 
     def rename(self, target: "RemotePath") -> None:
-        """Moves a file (an object store copies, then deletes), or on HDFS a directory in one step."""
+        """A file (an object store copies, then deletes), or on HDFS a directory in one step."""
         with self._errors():
             self._store.move(self._key, target._key)
 
@@ -146,7 +145,7 @@ class RemotePath(NamedTuple):
 
     @property
     def renames_directories(self) -> bool:
-        """Tells whether that is one step."""
+        """In one step."""
         return self.scheme == "hdfs"
 
     @property
@@ -195,7 +194,7 @@ def store_path(text: str) -> StorePath:
 
 
 def matching(directory: StorePath, pattern: str) -> list[StorePath]:
-    """Gives what is directly inside, fits the pattern and is not hidden, in order."""
+    """What is directly inside, fits the pattern and is not hidden, in order."""
     found: list[StorePath] = [*directory.glob(pattern)]
     return sorted((one for one in found if not one.name.startswith(".")), key=lambda one: one.name)
 
@@ -221,7 +220,7 @@ def store_error(path: StorePath, error: Exception) -> StoreError:
 
 
 def rename(source: StorePath, target: StorePath) -> None:
-    """Stays within one directory. Raises OSError, StoreError."""
+    """Within one directory. Raises OSError, StoreError."""
     if isinstance(source, RemotePath) and isinstance(target, RemotePath):
         source.rename(target)
     else:

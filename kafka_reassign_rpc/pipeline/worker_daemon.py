@@ -1,8 +1,6 @@
-"""PySpark's daemon of Python workers, for the many short tasks of jobs on this machine.
-
-PySpark's own workers each import the planner, and after each task collect garbage among the objects of all modules,
-which takes longer than most tasks of a small job. This daemon imports it once, and its forked workers skip those
-objects.
+"""PySpark's daemon of Python workers, for the many short tasks of jobs on this machine. PySpark's own workers each
+import the planner, and after each task collect garbage among the objects of all modules, which takes longer than
+most tasks of a small job. This daemon imports it once, and its forked workers skip those objects.
 """
 
 import gc

@@ -1,11 +1,4 @@
-"""The audit job: tables from snapshots taken over time.
-
-brokers            for each snapshot: the load of each broker, and what its disks can hold
-drift              replication factors that changed between snapshots; from the events: who asked for it
-mixed              last snapshot: topics whose partitions have different replication factors
-rack_violations    last snapshot: partitions on fewer racks than possible, or with more replicas in one than needed
-under_replicated   last snapshot: partitions with replicas out of sync, and since when
-ending_configs     last snapshot: configs that end brokers, or that they cannot apply
+"""The audit job: tables from snapshots taken over time. docs/results.md has the columns.
 
 A partition whose move is in flight or waits counts with its target. The rack rule ignores brokers without a rack.
 """
@@ -35,8 +28,8 @@ _TARGET_EVENTS = (catalogue.MOVE_STARTED, catalogue.MOVE_RETARGETED)
 
 
 def audit_tables(spark: SparkSession, found: Sequence[FoundSnapshot], events: StorePath | None) -> dict[str, DataFrame]:
-    """Raises BadInput for unreadable events, and for a partition that stands twice in a snapshot: it would count twice.
-    Later errors come from Spark.
+    """Raises BadInput for unreadable events, and for a partition that stands twice in a snapshot: it would count
+    twice. Later errors come from Spark.
     """
     metas = {one.path: one.meta for one in found}
     last = {found[-1].path: found[-1].meta}
@@ -75,10 +68,6 @@ def _partitions(rows: DataFrame) -> DataFrame:
 
 
 def _loads(partitions: DataFrame, brokers: DataFrame, sizes: DataFrame) -> DataFrame:
-    """unknown     replicas of unknown size
-    holdable    bytes of replicas that the disks can hold: those that are there, and what is free; null: not known
-    produce …   null: no rate is known
-    """
     replicas = F.explode("replicas").alias("broker")
     assigned = partitions.select("at", *PARTITION, replicas, "adding", "leader", "bytes", *RATES)
     replica_sizes = sizes.groupBy("at", *PARTITION, "broker").agg(F.max("bytes").alias("replica_bytes"))
@@ -164,12 +153,8 @@ def _mixed(partitions: DataFrame) -> DataFrame:
 
 
 def _rack_violations(partitions: DataFrame, brokers: DataFrame) -> DataFrame:
-    """Finds partitions on fewer racks than both their replicas and the cluster's racks, or with more replicas in one
-    rack than needed (⌈replicas / racks⌉, more where racks have too few live brokers).
-
-    racks       those of `replicas`, one for one
-    in_one      the most replicas in one rack
-    needed      the least that this can be
+    """Partitions on fewer racks than both their replicas and the cluster's racks, or with more replicas in one rack
+    than needed (⌈replicas / racks⌉, more where racks have too few live brokers).
     """
     racks = brokers.where("rack is not null").select("broker", "rack")
     sizes = brokers.where("live and rack is not null").groupBy("rack").agg(F.count("*").alias("size"))

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.configs.topic_config_rules import why_brokers_end
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import OF_BROKER, STATIC
 
 ALL_BROKERS = "<default>"
-"""The cluster-wide configs, as in Kafka's znodes."""
+"""As in Kafka's znodes."""
 _COLUMNS = "resource_type string, resource string, reason string"
 
 OfBrokers = Mapping[str, Sequence[Any]]
@@ -21,7 +21,7 @@ OfBrokers = Mapping[str, Sequence[Any]]
 
 
 def ending_configs(spark: SparkSession, configs: DataFrame, brokers: DataFrame) -> DataFrame:
-    """Gives one row for each fault of a topic or of the cluster-wide configs."""
+    """A row for each fault of a topic or of the cluster-wide configs."""
     of_brokers = _by_resource(configs, "broker")
     told = {resource: list(rows) for resource, rows in of_brokers}
     defaults = told.pop("", [])
@@ -55,7 +55,7 @@ def _of_defaults(defaults: Configs, told: OfBrokers) -> Iterator[str]:
 
 
 def _tiered_storage(live: set[str], told: OfBrokers) -> bool | None:
-    """Returns None unless the configs of all live brokers are known."""
+    """None unless the configs of all live brokers are known."""
     if not live <= told.keys():
         return None
     return all(_values(told[broker]).get(TIERED_STORAGE) == "true" for broker in live)

@@ -14,16 +14,14 @@ from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
 
 RATE_MEASURES = ("produce", "fetch", "bytes_in", "potential_out", "messages_in", "cpu")
 MEASURES = ("bytes", "leaders", "replicas", *RATE_MEASURES)
-"""Rates are often unknown."""
-
 BrokerWeights = Mapping[int, Mapping[str, float]]
-"""By broker and measure: its weight compared with the other brokers (`plan --broker-weights`)."""
+"""By broker and measure (`plan --broker-weights`)."""
 
 
 class Spread(NamedTuple):
     """One measure over the live brokers of a snapshot. If each is at its target, `worst` is 1.0 and `deviation` 0.0.
 
-    fullest      the broker that holds most for its target; among equals the lowest id
+    fullest      holds most for its target; among equals the lowest id
     target       what the fullest should hold
     worst        what it holds, as a multiple of that
     deviation    root of the mean square of all distances from targets, as shares of these
@@ -64,7 +62,7 @@ def spread_of_loads(brokers: Iterable[Any], weights: BrokerWeights | None = None
 
 
 def targets_of(live: Sequence[Any], weights: BrokerWeights | None = None) -> dict[str, dict[int, float]]:
-    """By known measure and broker: the share that a plan would aim at, as far as racks allow it. `live` comes from one
+    """By known measure and broker: the share that a plan would aim at, as far as racks allow it. `live`: of one
     snapshot.
     """
     brokers = [PlannerBroker(row["broker"], None, True, _or_unknown(row["capacity"])) for row in live]

@@ -1,8 +1,4 @@
-"""The log dirs of a snapshot: what each holds and should hold as in `plan disks`, whether it is failed or cordoned,
-and what would help.
-
-This process reads them, a batch of replicas at a time.
-"""
+"""What each log dir of a snapshot holds and should hold as in `plan disks`, and what would help."""
 
 from collections.abc import Iterator, Mapping
 from shlex import quote
@@ -25,13 +21,7 @@ _READ = pa.schema([REPLICAS.field(name) for name in ("broker", "log_dir", "bytes
 
 
 class LogDirRow(NamedTuple):
-    """`bytes` and `replicas` leave out copies under way; `unknown` counts replicas of unknown size.
-
-    capacity, free   bytes of its disk; null: not known
-    even_bytes       bytes that its disk should hold, as of an even plan; null: it gets no replica
-    distance         how far its disk is from that, as a share of it: 0.5 holds half as much again
-    advice           what `plan disks` or another plan would do about it; empty: nothing
-    """
+    """docs/results.md explains the columns. `unknown` counts replicas of unknown size."""
 
     broker: int
     log_dir: str

@@ -1,15 +1,15 @@
-"""Plans that move replicas between the log dirs of a broker: made, checked, listed, carried out.
+"""Plans that move replicas between the log dirs of a broker.
 
-disk_plan.py           summary.json of such a plan: its fields, how it is read
-disk_plan_files.py     the plan's files and columns; writes and reads them
-disk_snapshot.py       what a snapshot says of log dirs and their replicas
-plan_disks_job.py      the job: reads a snapshot, plans broker by broker, writes the plan, verifies it
-verify_disks.py        checks a plan against its snapshot, without any code of the planner
-verify_disk_files.py   its rules about files, figures and the spread
-disk_facts.py          what it reads of both
+disk_plan.py           summary.json of such a plan
+disk_plan_files.py     its files and columns
+disk_snapshot.py       log dirs and replicas of a snapshot
+plan_disks_job.py      makes a plan
+verify_disks.py        checks a plan, without any code of the planner
+verify_disk_files.py   rules about files, figures and the spread
+disk_facts.py          what the check reads
 disk_texts.py          such a plan in words
-disk_state.py          how far a move is, from what its broker shows (pure)
-disk_queue.py          which moves begin next, and what has become of each (pure)
-disk_throttle.py       Kafka's throttle of such copies: set, and taken away at the end, also after a kill
+disk_state.py          how far a move is (pure)
+disk_queue.py          which moves begin next (pure)
+disk_throttle.py       Kafka's throttle of such copies
 submit_disks.py        `submit` of such a plan
 """

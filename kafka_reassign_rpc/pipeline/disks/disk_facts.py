@@ -68,7 +68,7 @@ class DiskFacts(NamedTuple):
         return self.summary.requested.empty.get(broker, ())
 
     def open_dirs(self, broker: int) -> dict[str, Row]:
-        """These may get replicas. The keys are paths."""
+        """By path: what may get replicas."""
         return {
             path: row
             for path, row in self.dirs.get(broker, {}).items()
@@ -77,7 +77,7 @@ class DiskFacts(NamedTuple):
 
 
 def volume_of(row: Row) -> Any:
-    """A log dir whose volume is unknown counts as a volume of its own."""
+    """A log dir whose volume is unknown counts as its own."""
     return row["log_dir"] if row["volume"] is None else row["volume"]
 
 
@@ -131,7 +131,7 @@ def _rows(snapshot: StorePath, table: str, schema: pa.Schema) -> Iterator[Row]:
 
 
 def coming(facts: DiskFacts) -> dict[int, Counter[Any]]:
-    """By broker and volume: the bytes that the plan brings."""
+    """Bytes that the plan brings, by broker and volume."""
     found: dict[int, Counter[Any]] = defaultdict(Counter)
     for move in facts.moves:
         row = facts.dirs.get(move.broker, {}).get(move.to_log_dir)
@@ -141,7 +141,7 @@ def coming(facts: DiskFacts) -> dict[int, Counter[Any]]:
 
 
 def rooms(facts: DiskFacts) -> dict[int, dict[Any, int | None]]:
-    """By broker and volume: the bytes that may come, without room that the plan makes; None: not known."""
+    """By broker and volume: bytes that may come, without room that the plan makes; None: not known."""
     arriving = Counter[int]()
     for row in facts.reassigned.values():
         arriving.update(dict.fromkeys(row["adding"], row["bytes"] or 0))

@@ -60,7 +60,7 @@ class DiskBatchFigures(msgspec.Struct, frozen=True):
 
 
 class LeftOutReplicas(msgspec.Struct, frozen=True):
-    """Replicas left out for one reason, and the `first` names."""
+    """For one reason, and the `first` names."""
 
     reason: str
     replicas: int

@@ -1,11 +1,6 @@
-"""The files of a plan between log dirs.
-
-summary.json                 `disk_plan.DiskSummary`; written last
-moves/                       Parquet, one row for each replica that moves, in the order in which they start
-left_out/                    Parquet, one row for each replica that the goal would move and that cannot
-batches/batch-0001.json      as kafka-reassign-partitions takes it: replicas stay, "log_dirs" names where some go.
-                             "expected_log_dirs" are the present ones of these, "topic_ids" those of the snapshot
-rollback/rollback-0001.json  undoes batch-0001, in the same form
+"""The files of a plan between log dirs; docs/plans.md has the columns. In batches/ and rollback/, as
+kafka-reassign-partitions takes them, replicas stay; "log_dirs" names where some go, "expected_log_dirs" where these
+are, "topic_ids" are those of the snapshot.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +19,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK
 from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, matching
 
 ANY = "any"
-"""Stands for a replica that stays where it is."""
+"""A replica stays where it is."""
 
 
 def _text(name: str) -> pa.Field:
@@ -47,7 +42,6 @@ DISK_MOVES = pa.schema(
         _number("start", pa.int32()),
     ]
 )
-"""`start`: place in the order in which moves start, from 1 on, over all batch files."""
 DISK_LEFT_OUT = pa.schema([*_REPLICA, _text("log_dir"), _number("bytes", pa.int64()), _text("reason")])
 
 
@@ -104,7 +98,7 @@ class DiskPlanWriter(PlanDirectory):
 def _entries(
     moves: Iterable[PlannedDirMove], replicas: Mapping[tuple[str, int], tuple[int, ...]]
 ) -> Iterator[DirEntry]:
-    """Makes one for each partition: the stock tool takes it once in a file."""
+    """One for each partition: the stock tool takes it once in a file."""
     by_partition: dict[tuple[str, int], dict[int, PlannedDirMove]] = {}
     for move in moves:
         by_partition.setdefault((move.topic, move.partition), {})[move.broker] = move
@@ -118,7 +112,7 @@ def _entries(
 
 
 def read_dir_moves(plan: StorePath) -> Iterator[PlannedDirMove]:
-    """They come in the order in which they start. Raises BadInput."""
+    """In start order. Raises BadInput."""
     for batch in parquet_files.record_batches(plan / MOVES, DISK_MOVES):
         for row in zip(*(batch.column(name).to_pylist() for name in PlannedDirMove._fields), strict=True):
             yield PlannedDirMove(*row)
@@ -130,9 +124,7 @@ def require_all_dir_moves(plan: StorePath) -> None:
 
 
 def read_dir_batches(plan: StorePath, *, undo: bool = False) -> list[tuple[StorePath, DirBatch]]:
-    """They come in the order in which submit carries them out; with `undo`, the last batch comes first. Raises
-    BadInput.
-    """
+    """As submit carries them out; with `undo`, the last batch comes first. Raises BadInput."""
     files = matching(plan / (ROLLBACK if undo else BATCHES), "*.json")
     return [(file, _read_batch(file)) for file in sorted(files, key=batch_number, reverse=undo)]
 

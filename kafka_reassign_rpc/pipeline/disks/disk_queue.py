@@ -1,7 +1,5 @@
-"""Decides which moves between log dirs begin next, and keeps what became of each. Pure: the caller passes what brokers
-show.
-
-Each broker has its own places, so one that does not answer holds up no other.
+"""Which moves between log dirs begin next, and what became of each, from what brokers show. Each broker has its own
+places, so one that does not answer holds up no other.
 """
 
 from collections import Counter, deque
@@ -20,8 +18,8 @@ NO_ROOM = "{} has {} bytes free, the replica has {}"
 @dataclass
 class DiskQueue:
     """at_a_time    moves of a broker
-    left_out     replicas that do not move, with the reason
-    given_up     brokers that are asked no more, with the reason
+    left_out     replicas that do not move, and why
+    given_up     brokers that are asked no more, and why
     begun        moves that this run began
     unseen       copies of brokers that are given up: nobody sees their end
     """
@@ -49,11 +47,11 @@ class DiskQueue:
 
     @property
     def brokers(self) -> set[int]:
-        """Brokers whose moves have not all ended."""
+        """Those whose moves have not all ended."""
         return {one.broker for one in self.flying} | {broker for broker, some in self.waiting.items() if some}
 
     def to_look_at(self) -> dict[int, list[DirMove]]:
-        """By broker: moves in flight, and moves that may begin next."""
+        """Moves in flight, and moves that may begin next."""
         found: dict[int, list[DirMove]] = {}
         for move in self.flying.values():
             found.setdefault(move.replica.broker, []).append(move)
@@ -63,7 +61,7 @@ class DiskQueue:
         return {broker: some for broker, some in found.items() if some}
 
     def see(self, broker: int, moves: Iterable[DirMove], shown: Mapping[Replica, SeenReplica]) -> None:
-        """Takes what a broker shows of moves that `to_look_at` has named."""
+        """What a broker shows of moves that `to_look_at` has named."""
         flying = {replica for replica in self.flying if replica.broker == broker}
         waiting = self.waiting.get(broker, deque())
         for move in moves:
@@ -87,9 +85,8 @@ class DiskQueue:
                 self.left_out[move.replica] = f"its broker has ended the copy {MOST_BEGINNINGS} times"
 
     def next(self, broker: int, shown: Mapping[Replica, SeenReplica], free: Mapping[str, int | None]) -> list[DirMove]:
-        """Moves to begin now; they count as in flight. `free`: bytes by log dir, None where not known.
-
-        A move without room beside the copies in flight waits for them. Without any in flight it is left out.
+        """Moves to begin now; they count as in flight. `free`: bytes by log dir, None where not known. One without
+        room beside the copies in flight waits for them; without any in flight it is left out.
         """
         flying = {one: move for one, move in self.flying.items() if one.broker == broker}
         coming = sum(max(0, shown[one].size - self.copied.get(one, 0)) for one in flying if one in shown)
@@ -113,7 +110,7 @@ class DiskQueue:
         return chosen
 
     def answered(self, move: DirMove, error: KafkaError | None) -> None:
-        """Takes the answer to the request for a move of `next`."""
+        """The answer to the request for a move of `next`."""
         if error is None:
             self._beginnings[move.replica] += 1
             self.begun += self._beginnings[move.replica] == 1
@@ -126,12 +123,12 @@ class DiskQueue:
             self.leave_out(move.replica, error.message)
 
     def leave_out(self, replica: Replica, why: str) -> None:
-        """Drops a move of `next` that was not begun."""
+        """A move of `next` that was not begun."""
         del self.flying[replica]
         self.left_out[replica] = why
 
     def give_up(self, broker: int, why: str) -> None:
-        """Asks the broker no more. Its copies in flight go on unseen."""
+        """Copies in flight go on unseen."""
         self.given_up[broker] = why
         flying = [move for one, move in self.flying.items() if one.broker == broker]
         self.unseen += len(flying)

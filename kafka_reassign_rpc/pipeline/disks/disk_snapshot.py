@@ -1,6 +1,5 @@
-"""What a snapshot says of log dirs and their replicas.
-
-The table of replicas stays in memory as Arrow; only those of one broker at a time become objects.
+"""What a snapshot says of log dirs and their replicas. The table of replicas stays in memory as Arrow; only those of
+one broker at a time become objects.
 """
 
 from collections import Counter
@@ -43,7 +42,7 @@ class _Moving:
 
 @dataclass
 class DiskSnapshot:
-    """Methods and properties raise BadInput for files that cannot be read."""
+    """Methods and properties raise BadInput."""
 
     path: StorePath
 
@@ -116,7 +115,7 @@ class DiskSnapshot:
 
     @cached_property
     def _strays(self) -> set[tuple[str, int, int]]:
-        """Topic, partition and broker of replicas that their partition does not have: no JSON can name them."""
+        """Replicas that their partition does not have: no JSON can name them."""
         path, names = snapshot_files.table_path(self.path, "partitions"), ("topic", "partition", "replicas")
         schema, keys = pa.schema([PARTITIONS.field(name) for name in names]), ["topic", "partition", "broker"]
         held = [self._replicas.select(keys).schema.empty_table()]
@@ -128,7 +127,7 @@ class DiskSnapshot:
         return set(zip(*(found[key].to_pylist() for key in keys), strict=True))
 
     def replicas_of(self, wanted: set[PartitionName]) -> dict[PartitionName, tuple[int, ...]]:
-        """Keeps the order of replicas."""
+        """In the order of replicas."""
         found: dict[PartitionName, tuple[int, ...]] = {}
         for row in self._partitions():
             name = row["topic"], row["partition"]

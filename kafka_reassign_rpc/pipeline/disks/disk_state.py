@@ -1,6 +1,5 @@
-"""How far a move between log dirs is. Pure: the caller passes what the broker shows.
-
-The broker alone shows what is left to do, so submit can be killed at any point and started again:
+"""How far a move between log dirs is. The broker alone shows what is left to do, so submit can be killed at any point
+and started again:
 
 the replica                                      its state
 lies in the target, no copy                      done
@@ -26,7 +25,7 @@ class DirMove(NamedTuple):
 
 
 class SeenReplica(NamedTuple):
-    """What a broker shows: the replica's log dir, its copy's, and their bytes."""
+    """The replica's log dir, its copy's, and their bytes."""
 
     current: str | None = None
     future: str | None = None
@@ -42,7 +41,7 @@ class MoveState(StrEnum):
 
 
 def state_of(move: DirMove, seen: SeenReplica) -> tuple[MoveState, str]:
-    """Returns the state, and why the move does not fit."""
+    """And why the move does not fit."""
     if seen.current is None:
         return MoveState.DOES_NOT_FIT, "the broker has it in no live log dir"
     if seen.current == move.target:

@@ -14,7 +14,6 @@ _DIRS, _MOVES = 20, 5
 
 
 def summary_lines(summary: DiskSummary, out: StorePath, first: Iterable[PlannedDirMove], how_to_show: str) -> list[str]:
-    """The text names the first few moves of `first`."""
     lines = []
     if not summary.complete:
         count = sum(one.replicas for one in summary.left_out)
@@ -64,7 +63,7 @@ def _dir_line(one: DirFigures) -> str:
 
 
 def move_lines(moves: Iterable[tuple[PlannedDirMove, str]]) -> Iterator[str]:
-    """For example `orders-0 on broker 3  /d/1 → /d/2  50.0 MB  batch 1  done  /d/1 is to be emptied`."""
+    """`orders-0 on broker 3  /d/1 → /d/2  50.0 MB  batch 1  done  /d/1 is to be emptied`"""
     for move, state in moves:
         name = f"{move.topic}-{move.partition} on broker {move.broker}"
         where = f"{move.from_log_dir} → {move.to_log_dir}"

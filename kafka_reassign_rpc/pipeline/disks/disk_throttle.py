@@ -1,7 +1,6 @@
-"""Kafka's throttle of copies between log dirs: set on brokers for a plan, restored at its end.
-
-The controller does not know such copies, so no lease ends this throttle. disk-throttle.json in the plan's directory is
-written first and keeps each broker's former value, so a run after a kill restores the same values.
+"""Kafka's throttle of copies between log dirs. The controller does not know such copies, so no lease ends it.
+disk-throttle.json in the plan's directory is written first and keeps each broker's former value, so a run after a
+kill restores the same.
 """
 
 from collections.abc import Collection, Iterable
@@ -36,7 +35,7 @@ class DiskThrottle:
 
     @property
     def stands(self) -> bool:
-        """Tells whether a broker may have the throttle."""
+        """A broker may have the throttle."""
         return bool(self._read().before)
 
     def set(self, brokers: Iterable[int], rate: int) -> dict[int, KafkaError]:
@@ -81,7 +80,7 @@ class DiskThrottle:
         self._write(known)
 
     def _shown(self, brokers: Iterable[int]) -> dict[int, str | KafkaError | None]:
-        """Reads the own dynamic config of each broker."""
+        """The own dynamic config of each broker."""
         answers = self.cluster.client.describe_broker_configs(list(brokers))
         found: dict[int, str | KafkaError | None] = {}
         for broker, one in answers.items():

@@ -1,7 +1,4 @@
-"""The job behind `plan disks`: reads a snapshot, plans broker by broker, writes the plan, verifies and publishes it.
-
-It needs no Spark: what lies on one broker decides what moves there.
-"""
+"""The job behind `plan disks`. It needs no Spark: what lies on one broker decides what moves there."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, zip_longest
@@ -33,7 +30,7 @@ _NAMED = 10
 
 
 class DiskJob(NamedTuple):
-    """`bandwidth` and `throttle` are bytes/s of copies between log dirs on each broker; throttle None: none."""
+    """`bandwidth`, `throttle`: bytes/s of copies between log dirs on each broker; throttle None: none."""
 
     snapshot: StorePath
     out: StorePath
@@ -96,7 +93,7 @@ def run(job: DiskJob, show_status: Callable[[str], None] = lambda _: None) -> Di
 
 
 def _brokers(snapshot: DiskSnapshot, requested: DiskRequest) -> list[int]:
-    """Raises BadInput for a broker that the snapshot does not know."""
+    """Raises BadInput."""
     asked = sorted({*requested.brokers, *requested.empty})
     for broker in asked:
         if broker not in snapshot.live:

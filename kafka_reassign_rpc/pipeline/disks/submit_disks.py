@@ -1,6 +1,5 @@
-"""`submit` of a plan between log dirs: begins copies as others end, and follows them by what brokers show.
-
-Each broker is asked separately, so one that does not answer or refuses holds up no other.
+"""`submit` of a plan between log dirs. Each broker is asked separately, so one that does not answer or refuses holds
+up no other.
 """
 
 import time
@@ -35,7 +34,7 @@ from kafka_reassign_rpc.pipeline.submission.submit_settings import (
 from kafka_reassign_rpc.support.counted import counted, first_of, plural
 
 AT_ONCE = 1000
-"""So many replicas are in one request to a broker."""
+"""Replicas in one request to a broker."""
 Looked = dict[int, BrokerLogDirs | KafkaError]
 
 
@@ -77,7 +76,7 @@ class DiskSubmission:
 
     @property
     def is_throttled(self) -> bool:
-        """True also where a broker only may have the plan's throttle."""
+        """Also where a broker only may have the plan's throttle."""
         return self._throttle.stands
 
     @cached_property
@@ -159,9 +158,7 @@ class DiskSubmission:
         return self.queue.begun
 
     def _report_emptied(self) -> None:
-        """A broker puts new replicas where fewest are, so an emptied log dir may hold some again. Names them, with the
-        commands that move them. Raises NotEmpty.
-        """
+        """A broker puts new replicas where fewest are, so an emptied log dir may hold some again. Raises NotEmpty."""
         requested = self.summary.requested
         if self.undo or requested.topics or not requested.empty:
             return
@@ -227,7 +224,7 @@ class DiskSubmission:
         return self.client.describe_brokers(names)
 
     def _set_throttle(self) -> None:
-        """Sets it before the first copy, so that none runs without it."""
+        """Before the first copy, so that none runs without it."""
         if self.throttle == 0:
             self._throttle.restore()
         elif self.throttle is not None and self.queue.unfinished:
@@ -244,7 +241,7 @@ class DiskSubmission:
         return ids
 
     def _recreated(self, moves: Iterable[DirMove]) -> dict[Replica, str]:
-        """Finds replicas of topics that were deleted and created again since the snapshot."""
+        """Replicas of topics that were deleted and created again since the snapshot."""
         of = {move.replica: move.replica.topic for move in moves}
         ids = {topic: self._topic_ids[topic] for topic in of.values() if topic in self._topic_ids}
         topics = self._cluster.ask(lambda: self.client.find_topics(ids, of_controller=True)) if ids else {}

@@ -1,4 +1,4 @@
-"""The verifier's rules about files, figures and spread of a plan between log dirs."""
+"""Rules about files, figures and spread of a plan between log dirs."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
 
 
 def faults_of_spread(facts: DiskFacts) -> Iterator[RuleViolation]:
-    """An even plan brings no broker further from even, copies no more than asked, and says so in its figures."""
+    """An even plan brings no broker further from even, copies no more than asked, and says so."""
     requested = facts.summary.requested
     copied = Counter[int]()
     for move in facts.moves:

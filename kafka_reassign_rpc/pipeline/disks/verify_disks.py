@@ -101,7 +101,7 @@ def _of_left_out(facts: DiskFacts) -> Iterator[RuleViolation]:
 
 
 def _certain_rooms(facts: DiskFacts) -> dict[int, float]:
-    """By broker: the largest replica that still fits beside what the plan brings."""
+    """The largest replica that still fits beside what the plan brings."""
     free, come = rooms(facts), coming(facts)
     found = {}
     for broker in {one.broker for one in facts.left_out} | facts.held.keys():

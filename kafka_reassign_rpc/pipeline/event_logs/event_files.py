@@ -1,7 +1,5 @@
-"""Event logs as Parquet: columns, file names, checks.
-
-events-1000-000-000000000000-000000000041.parquet holds events 0 to 41 of server 1000, of its first log (000). A log
-that the server starts again gets the next number.
+"""Event logs as Parquet. events-1000-000-000000000000-000000000041.parquet holds events 0 to 41 of server 1000, of its
+first log (000). A log that the server starts again gets the next number.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -54,7 +52,7 @@ _ADDED = ("principal", "client_id", "address", "copied", "listener", "mechanism"
 """Files of release 0.1.0 lack these."""
 _IN_EVERY_FILE = pa.schema([field for field in EVENTS if field.name not in _ADDED])
 ORDER = ("epoch", "seq", "server", "at", "event")
-"""Orders events by controller epoch and sequence number, whatever the servers' clocks; the others break ties."""
+"""By controller epoch and sequence number, whatever the servers' clocks; the others break ties."""
 WHAT_AND_WHEN = pa.schema([EVENTS.field("at"), EVENTS.field("event")])
 
 
@@ -84,9 +82,7 @@ class _KnownFields(msgspec.Struct):
 
 
 class EventFile(NamedTuple):
-    """What a file's name says. `generation` counts the server's restarts of its log; `first` and `last` are sequence
-    numbers.
-    """
+    """By its name. `generation` counts the server's restarts of its log; `first` and `last` are sequence numbers."""
 
     path: StorePath
     server: int
@@ -121,7 +117,7 @@ def check(directory: StorePath) -> int:
 
 
 def in_no_file(files: Iterable[EventFile]) -> Iterator[str]:
-    """Names the events between files of one log, such as `events 5 to 9 of server 1`, by the names of the files."""
+    """Events between files of one log, such as `events 5 to 9 of server 1`, by the names of the files."""
     for one, following in pairwise(sorted(files, key=lambda file: file[1:])):
         is_same_log = (one.server, one.generation) == (following.server, following.generation)
         if is_same_log and following.first > one.last + 1:

@@ -2,7 +2,7 @@
 
 After a failover the history lies on two servers, so every running one is asked. The file names are the state: an
 export continues after the last file. A file is complete or does not exist, so a killed export repeats and misses
-nothing. A server that lacks the last exported event has restarted its log: its next files get a new generation number.
+nothing. A server that lacks the last exported event has restarted its log: its next files get a new generation.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,10 +36,8 @@ def export_new_events(
     show_status: Callable[[str], None] = lambda _: None,
 ) -> ExportedEvents:
     """A server that does not answer gives a warning; the next export asks it again. `connect` makes a client of a
-    server that is not the controller.
-
-    Raises UnsupportedHere if the controller is none of our servers, BadInput for unreadable files or events,
-    KafkaError if the controller refuses its events.
+    server that is not the controller. Raises UnsupportedHere if the controller is none of our servers, BadInput for
+    unreadable files or events, KafkaError if the controller refuses its events.
     """
     directory.mkdir(parents=True, exist_ok=True)
     for unfinished in directory.glob(".events-*"):
@@ -70,7 +68,7 @@ def _at(server: int, node: ClusterNode | None) -> str:
 
 
 class _ServerLog:
-    """One server's log after the last file."""
+    """After the last file."""
 
     def __init__(
         self,
@@ -88,7 +86,7 @@ class _ServerLog:
         self._warned = False
 
     def run(self) -> Iterator[int]:
-        """Yields how many events each page has."""
+        """How many events each page has."""
         generation, seq = (0, 0) if self._last is None else (self._last.generation, self._last.last + 1)
         if self._last is not None and not self._is_same_log(self._last):
             generation, seq = generation + 1, 0
@@ -113,7 +111,7 @@ class _ServerLog:
             self._warnings.append(f"server {self._server} has deleted {deleted}: refusals may be missing")
 
     def _is_same_log(self, last: event_files.EventFile) -> bool:
-        """True if the server has the last exported event, or has deleted it since."""
+        """The server has the last exported event, or has deleted it since."""
         page = self._page(last.last)
         if page.next_seq <= last.last:
             return False

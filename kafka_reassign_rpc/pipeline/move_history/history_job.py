@@ -1,14 +1,7 @@
-"""The history job: tables from the events of moves.
+"""The history job: tables from the events of moves. docs/results.md has the columns.
 
-moves        one row for each move, from its start (or when it joined the queue) to its end (or its withdrawal)
-outcomes     by route: how moves ended; median, 95th percentile and maximum of their durations
-slowest      the moves that took longest
-stalled      the moves that stalled, first those that still do
-throttles    for each broker and each rate: how much of it the broker received
-refusals     why moves were refused
-
-A move starts with a partition's move.started and ends before the next one. Events are ordered by controller epoch and
-sequence number, not by the servers' clocks.
+A move starts with a partition's move.started (or when it joined the queue) and ends before the next one. Events are
+ordered by controller epoch and sequence number, not by the servers' clocks.
 
 `bytes` are those that a move has copied: from its last event if the controller had sampled it; else, for a completed
 move, the partition's size in the snapshot for each added replica. Otherwise unknown: a cancelled move stops anywhere.
@@ -24,7 +17,6 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 PARTITION = ("topic", "partition")
 _MOVE = (*PARTITION, "number")
-"""These name a move."""
 _START_EVENTS = (catalogue.MOVE_STARTED, catalogue.MOVE_WAITING, catalogue.MOVE_RETARGETED)
 _END_EVENTS = (catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED)
 _QUEUE_EVENTS = (catalogue.MOVE_WAITING, catalogue.MOVE_WITHDRAWN)
@@ -35,7 +27,7 @@ _REQUESTER = ("who", "principal", "reason")
 
 
 def history_tables(events: DataFrame, sizes: DataFrame | None) -> dict[str, DataFrame]:
-    """The tables depend neither on the order of rows nor on tasks: sums are of whole numbers, rows have one order."""
+    """They depend neither on the order of rows nor on tasks: sums are of whole numbers, rows have one order."""
     found = moves(events, sizes)
     found.unpersist()  # else Spark would use the cached events of an earlier read of the same directory
     found.cache()
@@ -160,8 +152,8 @@ def _outcomes(found: DataFrame) -> DataFrame:
 
 
 def _throttles(events: DataFrame, found: DataFrame) -> DataFrame:
-    """Gives one row for each rate of a broker until its next change. `efficiency` is the share of the rate that moves
-    to it used; of a rate of 0 there is none.
+    """A row for each rate of a broker until its next change. `efficiency` is the share of the rate that moves to it
+    used; of a rate of 0 there is none.
 
     Bytes count for the rate in force while they came. An event tells only the total that a move has copied, so the sum
     is unknown where a move began before the rate was set, went on afterwards, or has no known total.

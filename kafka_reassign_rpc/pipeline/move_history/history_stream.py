@@ -1,6 +1,5 @@
-"""Keeps the history up to date: Structured Streaming over the directory that `export --events` fills.
-
-Spark's checkpoint remembers the files that it has read, so a restarted run continues. Each new file renews all tables.
+"""Keeps the history up to date: Structured Streaming over the directory that `export --events` fills. Spark's
+checkpoint remembers the files that it has read, so a restarted run continues. Each new file renews all tables.
 """
 
 from collections.abc import Callable
@@ -47,7 +46,7 @@ class HistoryStream:
             raise
 
     def wait(self, seconds: float) -> bool:
-        """Returns whether the stream has ended. Raises BadInput, JobFailed, and what `update` raises."""
+        """Whether the stream has ended. Raises BadInput, JobFailed, and what `update` raises."""
         try:
             return bool(self._query.awaitTermination(seconds))
         except StreamingQueryException as error:

@@ -1,4 +1,4 @@
-"""Where a followed history remembers what it has read. It does not import PySpark, which takes seconds."""
+"""Where a followed history remembers what it has read. Does not import PySpark, which takes seconds."""
 
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
@@ -6,5 +6,5 @@ CHECKPOINT = ".checkpoint"
 
 
 def checkpoint_directory(out: StorePath) -> StorePath:
-    """It lies beside `out`, since each update replaces `out` as a whole."""
+    """Beside `out`, since each update replaces `out` as a whole."""
     return out.with_name(f"{out.name}{CHECKPOINT}")

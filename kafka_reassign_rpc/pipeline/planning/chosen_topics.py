@@ -1,4 +1,4 @@
-"""Which topics of a snapshot the operator means. It does not import PySpark."""
+"""Which topics of a snapshot the operator means. Does not import PySpark."""
 
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -12,9 +12,8 @@ _PATTERN = frozenset("*?[")
 
 
 def chosen_topics(snapshot: StorePath, wanted: Sequence[str], excluded: Sequence[str]) -> tuple[str, ...]:
-    """Returns names as a goal has them: () for all topics. A name without a pattern stays as it is.
-
-    Raises BadInput for what matches no topic, and where none is left.
+    """Names as a goal has them: () for all topics. Without patterns they stay as they are. Raises BadInput for what
+    matches no topic, and where none is left.
     """
     if not excluded and all(_PATTERN.isdisjoint(one) for one in wanted):
         return tuple(wanted)

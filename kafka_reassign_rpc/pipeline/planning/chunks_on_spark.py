@@ -1,4 +1,4 @@
-"""Reads the partitions of a snapshot on Spark, in packed chunks. Tasks import this module."""
+"""Partitions of a snapshot in packed chunks. Tasks import this module."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -23,7 +23,7 @@ PackedChunk = tuple[bytes, SnapshotSurvey]
 
 
 def read_chunks(partitions: DataFrame, facts: ClusterFacts, tasks: int) -> RDD[PackedChunk]:
-    """Spark keeps them in memory or on the executors' disks."""
+    """They stay in memory or on the executors' disks."""
     broadcast = partitions.sparkSession.sparkContext.broadcast(facts)
     wanted = partitions.select(
         *("topic", "partition", "replicas", "leader", "isr"),
@@ -50,7 +50,7 @@ def _survey_of(chunk: PackedChunk) -> SnapshotSurvey:
 
 
 def _whole_number(rate: str) -> Column:
-    """`whole_rate` in Spark: there NaN is greater than every number, and casting it ends the job."""
+    """As `whole_rate`: in Spark NaN is greater than every number, and casting it ends the job."""
     value = f.col(rate)
     is_rate = (value >= 0) & (value < MOST_RATE)
     return f.when(value.isNull(), 0).when(is_rate, value.cast("bigint")).otherwise(NO_RATE).alias(rate)

@@ -1,5 +1,5 @@
-"""The input of the plan job, and its checks. It does not import PySpark, which takes seconds: a wrong broker is
-reported at once.
+"""Input of the plan job, and its checks. Does not import PySpark, which takes seconds: a wrong broker is reported at
+once.
 """
 
 from typing import NamedTuple
@@ -18,10 +18,8 @@ from kafka_reassign_rpc.support.counted import those
 
 
 class PlanJob(NamedTuple):
-    """`within`: seconds that the plan may take; None: any time.
-
-    With `chooses_cap`, submit may carry more or fewer moves of a broker at a time than `limits.moves_per_broker` if
-    the plan then ends sooner; batches keep to it.
+    """`within`: seconds that the plan may take; None: any time. With `chooses_cap`, submit may carry another number of
+    moves of a broker at a time than `limits.moves_per_broker` if the plan then ends sooner; batches keep to it.
     """
 
     snapshot: StorePath
@@ -34,8 +32,8 @@ class PlanJob(NamedTuple):
 
 
 HERE_ROWS, HERE_OBJECTS = 4_000_000, 300_000
-"""Up to so many partitions are planned in one process, as columns, and as objects where the goal forces changes and
-may move any partition. A million take less time there than Spark takes to divide them.
+"""Partitions that one process plans as columns, and as objects where the goal forces changes and may move any
+partition. A million take less time there than Spark takes to divide them.
 """
 
 
@@ -46,7 +44,7 @@ def plans_here(goal: Goal, rows: int) -> bool:
 
 
 def verifies_here(kind: str, moves: int, rows: int) -> bool:
-    """Each move of these kinds becomes an object, which takes one process long: of more, Spark judges many at once."""
+    """Each move of these kinds becomes an object, which takes one process long: Spark judges many at once."""
     one_by_one = kind in (GoalKind.SET_FACTOR, GoalKind.RACKS, GoalKind.COMBINE)
     return rows <= HERE_ROWS and (moves <= HERE_OBJECTS or not one_by_one)
 

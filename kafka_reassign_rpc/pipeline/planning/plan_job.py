@@ -1,7 +1,6 @@
 """The plan job: reads a snapshot, plans, writes the plan, verifies and publishes it.
 
-The pure planner decides chunk by chunk, in this process where memory suffices. On Spark the driver never collects the
-partition table, and reads the moves one Spark partition at a time.
+On Spark the driver never collects the partition table, and reads the moves one Spark partition at a time.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -79,7 +78,7 @@ def run(spark: "SparkSession", job: PlanJob, show_status: Status = lambda _: Non
 
 
 def run_here(job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
-    """Plans in this process alone: see `plan_input.plans_here`. Raises as `run` does."""
+    """In this process alone (`plan_input.plans_here`). Raises as `run`."""
     meta = plan_input.check(job)
     snapshot = SnapshotInMemory(job.snapshot)
     return _run(job, meta, snapshot, lambda plan: verify_here(job.snapshot, plan), show_status)
@@ -156,9 +155,8 @@ def _decide(coordinator: RoundCoordinator, rounds: PlanningRounds, show_status: 
 
 
 def _check_rows(found: SnapshotSurvey, brokers: dict[int, PlannerBroker], job: PlanJob) -> list[str]:
-    """Returns notes on what the plan makes of odd rows. Adds brokers that the snapshot does not list, as lost.
-
-    Raises BadInput for rows that no cluster can show.
+    """Notes on what the plan makes of odd rows. Adds brokers that the snapshot does not list, as lost. Raises BadInput
+    for rows that no cluster can show.
     """
     if found.faults.total:
         raise BadInput(f"{snapshot_files.table_path(job.snapshot, 'partitions')}: {_named(found.faults)}")
@@ -178,7 +176,7 @@ def _check_rows(found: SnapshotSurvey, brokers: dict[int, PlannerBroker], job: P
 
 
 def _require_possible_sizes(found: SnapshotSurvey, job: PlanJob) -> None:
-    """Counts partitions of unknown size as the planner does. Larger sums would not fit into columns."""
+    """Counts unknown sizes as the planner does. Larger sums would not fit into columns."""
     survey = found.survey
     usual = survey.known_bytes // max(1, survey.known_sizes)
     held = sum(load.bytes for _, load in survey.loads.items()) + usual * sum(survey.unknown.values())
@@ -214,14 +212,14 @@ def _name_unknown_sizes(snapshot: SnapshotToPlan, count: int) -> list[str]:
 
 
 def _departing(job: PlanJob, brokers: Mapping[int, PlannerBroker]) -> dict[int, BrokerFacts] | None:
-    """The live brokers, if the goal drains some of them."""
+    """The live brokers, if the goal drains some."""
     if not job.goal.drained:
         return None
     return {broker.id: BrokerFacts(live=True, rack=broker.rack) for broker in brokers.values() if broker.live}
 
 
 def _departure_notes(job: PlanJob, losses: Losses | None) -> Iterator[str]:
-    """Says what would be lost if drained brokers went before the plan is carried out."""
+    """What would be lost if drained brokers went before the plan is carried out."""
     if losses is None:
         return
     brokers = job.goal.drained
@@ -289,7 +287,7 @@ def _write(
 def _write_left_out(
     writer: PlanWriter, left_out: Iterable[LeftOut], leaving: frozenset[int]
 ) -> tuple[list[LeftOutFigures], int]:
-    """Returns also how many of them miss the goal. `leaving`: the brokers that the plan empties."""
+    """Also how many miss the goal. `leaving`: the brokers that the plan empties."""
     figures: dict[str, LeftOutFigures] = {}
     all_missed = 0
     for one in left_out:

@@ -1,7 +1,7 @@
 """The planner's rounds as Spark jobs: tasks work on the chunks where these lie, and send sums to the driver.
 
-An element of the RDD is a packed list of topics (or pieces of huge ones) with the last round's proposals that are not
-applied yet. Tasks import this module, chunks_on_spark and the planner, which need only PySpark and msgspec.
+An element of the RDD is a packed list of topics with proposals of the last round that are not applied yet. Tasks
+import this module, chunks_on_spark and the planner, which need only PySpark and msgspec.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -24,13 +24,13 @@ from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, Propos
 from kafka_reassign_rpc.planner.scheduling.queue_order import QueueSums, StartKeys, start_chance
 
 _TASKS_FOR_ONE_LEVEL = 64
-"""With more tasks than this, tasks merge results before the driver does."""
+"""With more, tasks merge results before the driver does."""
 
 MOVE_FIELDS = (
     "topic string, partition int, original array<int>, target array<int>, leader int, bytes bigint, priority int, "
     "reason string, rule string, first_leader int, start_key double, chance bigint, left_out string, missed boolean"
 )
-"""Moves of a priority start by `start_key`, highest first; `chance` (a random number) breaks ties."""
+"""Moves of a priority start by `start_key`, highest first; `chance` breaks ties."""
 
 PackedChunk = tuple[bytes, bytes]
 """A list[PlannerTopic] and its list[ChangeProposal]."""
@@ -84,7 +84,7 @@ class RoundsOnSpark:
         self._thresholds = Thresholds()
 
     def propose(self, params: RoundParameters) -> ProposedSums:
-        """Applies what the last thresholds accepted, then lets every chunk propose."""
+        """Applies what the last thresholds accepted first."""
         broadcast = self._context.broadcast((params, self._thresholds))
         following = self._chunks.map(_apply_and_propose(broadcast), preservesPartitioning=True)
         following.persist(StorageLevel.MEMORY_AND_DISK)  # without it PySpark would run this step again in the next one
@@ -98,7 +98,7 @@ class RoundsOnSpark:
         return proposed
 
     def accept(self, thresholds: Thresholds) -> AcceptedSums:
-        """The next round applies what is accepted."""
+        """The next round applies it."""
         self._thresholds = thresholds
         if thresholds.accept_nothing:
             return AcceptedSums()
@@ -184,7 +184,7 @@ def to_row(found: PlannedMove | LeftOut, keys: StartKeys) -> tuple[Any, ...]:
 
 
 def _moves(rows: DataFrame) -> Iterator[PlannedMove]:
-    """They come by priority, then by the longest queue of a broker (`queue_order`)."""
+    """By priority, then by the longest queue of a broker (`queue_order`)."""
     order = ("priority", f.desc("start_key"), "chance", "topic", "partition")
     ordered = rows.where("left_out is null").orderBy(*order)
     for row in ordered.toLocalIterator():
@@ -218,7 +218,7 @@ def _proposed_sums(packed: PackedChunk) -> ProposedSums:
 
 
 def merge_chunks(chunks: RDD[S], one: Callable[[S], T], empty: Callable[[], T], merge: Callable[[T, T], T]) -> T:
-    """Computes a value for each chunk; merges the values in each task, then over all tasks."""
+    """Merges values in each task, then over all tasks."""
 
     def of_task(elements: Iterable[S]) -> Iterator[T]:
         total = empty()

@@ -30,7 +30,7 @@ def bottleneck_figures(bound: Bound, network: NetworkLimits) -> BottleneckFigure
 
 
 def timeline_figures(simulated: Simulated) -> TimelineFigures | None:
-    """Whole bytes of the spans until the end; None if nothing is copied."""
+    """Whole bytes until the end; None if nothing is copied."""
     timeline = simulated.timeline
     if not simulated.seconds:
         return None

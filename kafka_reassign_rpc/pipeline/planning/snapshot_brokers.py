@@ -1,5 +1,3 @@
-"""The brokers of a snapshot and their volumes, for the planner."""
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,7 +9,7 @@ from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker, V
 
 
 def read_brokers(path: StorePath) -> dict[int, PlannerBroker]:
-    """They lack what is on its way to them. Raises BadInput."""
+    """Without what is on its way to them. Raises BadInput."""
     volumes = _volumes(read_log_dirs(path))
     found: dict[int, PlannerBroker] = {}
     for row in snapshot_files.read(path, "brokers").to_pylist():
@@ -49,7 +47,7 @@ def _is_disk(row: dict[str, Any]) -> bool:
 
 
 def _volumes(log_dirs: Iterable[dict[str, Any]]) -> dict[int, tuple[Volume, ...]]:
-    """Leaves out brokers that do not report all volumes. Log dirs of one volume report almost the same: the least is
+    """Without brokers that do not report all volumes. Log dirs of one volume report almost the same: the least is
     safe.
     """
     found: dict[int, dict[int | None, Volume]] = {}

@@ -1,6 +1,5 @@
-"""Cuts the partitions of a snapshot into chunks of whole topics, and surveys all rows in the same pass.
-
-A chunk holds only partitions that the goal may move. Tasks import this module.
+"""Cuts the partitions of a snapshot that the goal may move into chunks of whole topics, and surveys all in the same
+pass. Tasks import this module.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,17 +16,13 @@ from kafka_reassign_rpc.planner.proposals.round_sums import Survey
 CHUNK_PARTITIONS = 5000
 """The topic that reaches this number closes the chunk."""
 PIECE_PARTITIONS = 5000
-"""A larger topic is planned in pieces of so many partitions. The spread of a topic over brokers (a soft goal) then
-holds for each piece.
-"""
+"""A larger topic is planned in such pieces. The spread of a topic over brokers (a soft goal) then holds for each."""
 NO_RATE = -1
 NAMED_ROWS = 20
 
 
 class ClusterFacts(NamedTuple):
-    """What a task must know beside its partitions.
-
-    brokers          all that the snapshot lists
+    """brokers          all that the snapshot lists
     departing        the live ones, if the goal empties brokers
     racks            see `Survey`
     spreads_topics   topics come whole
@@ -44,7 +39,7 @@ class ClusterFacts(NamedTuple):
 
 
 class RowFaults(NamedTuple):
-    """Counts unusable rows, and names the first with their errors."""
+    """How many rows are unusable, and the errors of the first."""
 
     total: int
     first: tuple[str, ...]
@@ -55,8 +50,8 @@ class RowFaults(NamedTuple):
 
 class SnapshotSurvey(NamedTuple):
     """faults      rows that no cluster can show
-    unusable    partitions that stay as they are, whatever the goal: see `_partition_fault`
-    unlisted    brokers that the snapshot does not list, with the first partitions that have replicas there
+    unusable    partitions that stay as they are, whatever the goal
+    unlisted    brokers that the snapshot does not list, with the first partitions there
     largest     bytes of the largest replica, and its partition (of equal ones the last name); 0 bytes: no size is known
     kept        partitions in chunks
     losses      what would be lost if drained brokers went now; None: none is drained
@@ -93,7 +88,7 @@ SurveyedChunk = tuple[list[PlannerTopic], SnapshotSurvey]
 
 
 def surveyed_chunks(rows: Iterable[Any], facts: ClusterFacts) -> Iterator[SurveyedChunk]:
-    """All rows in chunks; the last may be empty.
+    """The last may be empty.
 
     rows    sorted by topic and partition: topic, number, replicas, leader, ISR, whether its move is in flight or waits,
             bytes of a replica (or UNKNOWN), bytes produced and fetched per second, messages produced and
@@ -134,7 +129,7 @@ def _topics(rows: Iterable[Any], min_isrs: dict[str, int], default: int) -> Iter
 def _survey_topic(
     topic: PlannerTopic, facts: ClusterFacts, found: SnapshotSurvey
 ) -> tuple[list[PlannerPartition], SnapshotSurvey]:
-    """Returns the partitions that the goal may move, and adds all to the survey."""
+    """The partitions that the goal may move; adds all to the survey."""
     survey, faults, unusable, unlisted, largest, earlier, losses = found
     if facts.departing is not None and losses is None:
         losses = Losses()
@@ -177,9 +172,7 @@ def _partition_facts(name: TopicPartition, partition: PlannerPartition) -> Parti
 def _add_unlisted(
     unlisted: dict[int, tuple[str, ...]], partition: PlannerPartition, topic: str, listed: frozenset[int]
 ) -> None:
-    """Keeps the first names in order of text, as `merge` does, so they do not depend on how topics are cut into
-    chunks.
-    """
+    """In order of text, as `merge` does, so that names do not depend on how topics are cut into chunks."""
     for broker in partition.replicas:
         if broker not in listed:
             names = (*unlisted.get(broker, ()), f"{topic}-{partition.index}")
@@ -187,14 +180,14 @@ def _add_unlisted(
 
 
 def whole_rate(rate: float | None) -> int:
-    """Bytes, messages or microseconds per second; 0: not measured; NO_RATE: this is no rate."""
+    """Per second; 0: not measured; NO_RATE: this is no rate."""
     if rate is None:
         return 0
     return int(rate) if 0 <= rate < MOST_RATE else NO_RATE
 
 
 def _row_fault(topic: str, partition: PlannerPartition) -> str:
-    """Says why the row cannot come from any cluster, or ""."""
+    """Why the row cannot come from any cluster, or ""."""
     if not topic:
         return "has no topic name"
     if partition.index < 0:
@@ -209,7 +202,7 @@ def _row_fault(topic: str, partition: PlannerPartition) -> str:
 
 
 def _partition_fault(partition: PlannerPartition) -> str:
-    """Says why no plan can begin with the partition as it is, or ""."""
+    """Why no plan can begin with the partition as it is, or ""."""
     replicas = partition.replicas
     if not replicas:
         return "it has no replicas"

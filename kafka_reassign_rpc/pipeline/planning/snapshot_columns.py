@@ -1,5 +1,5 @@
-"""Reads the partitions of a snapshot as columns. Only those that the goal concerns or that are odd become objects:
-most often they are few of a million.
+"""The partitions of a snapshot as columns. Only those that the goal concerns or that are odd become objects: most
+often few of a million.
 """
 
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ class SnapshotColumns(NamedTuple):
         return unknown
 
     def pieces(self) -> Numbers:
-        """By row: the number of its topic's piece (`snapshot_chunks.PIECE_PARTITIONS`)."""
+        """By row: the number of its topic's piece (`PIECE_PARTITIONS`)."""
         index = np.asarray(self.column("partition"))
         keys = self.topic * 2**32 + index // PIECE_PARTITIONS
         changes = np.concatenate([[False], keys[1:] != keys[:-1]]) if len(keys) else np.zeros(0, bool)
@@ -72,9 +72,7 @@ class SnapshotColumns(NamedTuple):
 
     def usual(self, brokers: Sequence[int], facts: ClusterFacts) -> tuple[PartitionColumns, Numbers]:
         """All rows, and a mask of the usual ones: without a fault, on listed brokers, not moving. Other rows may lack
-        brokers.
-
-        `brokers`: ids, ascending.
+        brokers. `brokers`: ids, ascending.
         """
         ids = np.array(brokers, np.int64)
         index, leader = np.asarray(self.column("partition")), np.asarray(self.column("leader"))
@@ -104,7 +102,7 @@ class SnapshotColumns(NamedTuple):
 
 
 def unconcerned(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
-    """A mask of partitions that the goal leaves as they are, whatever happens to others."""
+    """The goal leaves these as they are, whatever happens to others."""
     goal, ids = facts.goal, found.brokers.tolist()
     if goal.kind is GoalKind.SET_FACTOR:
         same: Numbers = (found.replicas != NOBODY).sum(axis=1) == goal.factor
@@ -118,7 +116,7 @@ def unconcerned(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
 
 
 def can_balance(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
-    """A mask of partitions whose replicas are all live and one is in sync."""
+    """All replicas are live and one is in sync."""
     live = np.array([broker in facts.live for broker in found.brokers.tolist()], bool)
     dead = ~live[found.replicas] & (found.replicas != NOBODY)
     in_sync = live[found.isr] & (found.isr != NOBODY)
@@ -127,7 +125,6 @@ def can_balance(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
 
 
 def chosen(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
-    """A mask of partitions whose topics the goal names."""
     topics = facts.goal.topics
     names = set(topics)
     of_topics = np.array([not topics or name in names for name in found.names], bool)

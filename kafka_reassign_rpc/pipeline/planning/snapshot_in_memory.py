@@ -1,4 +1,4 @@
-"""Reads a snapshot into this process and plans here, before Spark has started."""
+"""A snapshot that is read into this process and planned here."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -89,7 +89,7 @@ class SnapshotInMemory:
         )
 
     def _balance_apart(self, columns: PartitionColumns, usual: Numbers, facts: ClusterFacts) -> Numbers:
-        """Returns a mask of rows that are balanced as columns or belong to other topics."""
+        """A mask of rows that are balanced as columns or belong to other topics."""
         wanted, able, pieces = chosen(columns, facts), usual & can_balance(columns, facts), self._read.pieces()
         balanced, others = wanted & able, columns.replicas[wanted & ~able]
         there = others != NOBODY

@@ -1,4 +1,4 @@
-"""Reads a snapshot for the plan job on Spark. The driver never collects the partition table."""
+"""A snapshot for the plan job on Spark. The driver never collects the partition table."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,5 +1,3 @@
-"""The replication throttles that stood on brokers when the snapshot was taken."""
-
 from collections.abc import Collection
 
 from kafka_reassign_rpc.core.throttling.replication_throttles import rate_in_force
@@ -11,7 +9,9 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 
 def standing_rates(path: StorePath, brokers: Collection[int]) -> StandingRates:
-    """Only dynamic configs hold (BrokerConfigHandler), so a rate of unknown source says nothing."""
+    """The throttles that stood on brokers. Only dynamic configs hold (BrokerConfigHandler), so a rate of unknown
+    source says nothing.
+    """
     own: dict[str, dict[str, str]] = {}
     default: dict[str, str] = {}
     for batch in parquet_files.record_batches(
@@ -34,7 +34,7 @@ def standing_rates(path: StorePath, brokers: Collection[int]) -> StandingRates:
 
 
 def stricter_rate_notes(path: StorePath, throttle: int, brokers: Collection[int]) -> list[str]:
-    """Notes on rates that a lease of `throttle` bytes/s (-1: none) does not relax."""
+    """On rates that a lease of `throttle` bytes/s (-1: none) does not relax."""
     if throttle < 0:
         return []
     return [

@@ -1,4 +1,4 @@
-"""A snapshot as the plan job reads it: on Spark, or in this process if it is small."""
+"""A snapshot as the plan job reads it: on Spark, or in this process."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -15,9 +15,8 @@ from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, Propos
 
 
 class Arriving(NamedTuple):
-    """What moves will bring to a broker: bytes not copied yet, and replicas of unknown size.
-
-    waiting_…    the part of waiting moves, whose replicas the snapshot does not list yet
+    """What moves have yet to copy to a broker: bytes, and replicas of unknown size. `waiting_…`: of waiting moves,
+    whose replicas the snapshot does not list yet.
     """
 
     bytes: int = 0
@@ -27,7 +26,7 @@ class Arriving(NamedTuple):
 
 
 class FoundMoves(NamedTuple):
-    """`moves` are in start order (`queue_order`), `left_out` by topic and partition."""
+    """`moves` are in start order, `left_out` by topic and partition."""
 
     moves: Iterator[PlannedMove]
     left_out: Iterator[LeftOut]
@@ -35,7 +34,7 @@ class FoundMoves(NamedTuple):
 
 class PlanningRounds(Protocol):
     def propose(self, params: RoundParameters) -> ProposedSums:
-        """Applies what the last thresholds accepted, then proposes."""
+        """Applies what the last thresholds accepted first."""
 
     def accept(self, thresholds: Thresholds) -> AcceptedSums: ...
 
@@ -47,12 +46,12 @@ class SnapshotToPlan(Protocol):
     partitions: int
 
     def arriving(self) -> Mapping[int, Arriving]:
-        """By broker: what moves, in flight and waiting, have yet to copy to it."""
+        """By broker."""
 
     def survey(self, facts: ClusterFacts) -> SnapshotSurvey: ...
 
     def first_of_unknown_size(self, count: int) -> list[str]:
-        """They are in order of topic and partition."""
+        """In order of topic and partition."""
 
     def rounds(self) -> AbstractContextManager[PlanningRounds]:
         """Call `survey` first."""

@@ -1,4 +1,4 @@
-"""Lists of brokers as arrays, a row for each list."""
+"""Lists of brokers as arrays, a row for each."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ def whole(column: pa.Array | pa.ChunkedArray, null: int = NOBODY) -> Ints:
 
 
 def lists(column: pa.Array | pa.ChunkedArray) -> Ints:
-    """Rows are as wide as the longest list, or 1. A list that is null is empty."""
+    """As wide as the longest list, or 1. Null is empty."""
     lengths = whole(pc.list_value_length(column), 0)
     table = np.full((len(lengths), max(1, int(lengths.max(initial=1)))), NOBODY, np.int64)
     table[np.arange(table.shape[1]) < lengths[:, None]] = whole(pc.list_flatten(column))
@@ -28,7 +28,7 @@ def lists(column: pa.Array | pa.ChunkedArray) -> Ints:
 
 
 def are_same(one: Ints, other: Ints) -> Mask:
-    """By row: whether the lists are the same in their order."""
+    """By row, in their order."""
     width = max(one.shape[1], other.shape[1])
     same: Mask = (widened(one, width) == widened(other, width)).all(axis=1)
     return same
@@ -49,7 +49,7 @@ def among(table: Ints, brokers: Collection[int]) -> Mask:
 
 
 def inside(table: Ints, other: Ints) -> Mask:
-    """Of each place: whether its broker is in the other list of the row; NOBODY never is."""
+    """Of each place: whether its broker is in the row's other list; NOBODY never is."""
     found: Mask = np.zeros(table.shape, bool)
     for place in range(other.shape[1]):
         found |= table == other[:, [place]]
@@ -58,7 +58,7 @@ def inside(table: Ints, other: Ints) -> Mask:
 
 
 def repeated(table: Ints) -> Mask:
-    """Of each place: whether the same broker stands before it in the row."""
+    """Of each place: whether its broker stands before it in the row."""
     found: Mask = np.zeros(table.shape, bool)
     for place in range(1, table.shape[1]):
         found[:, place] = (table[:, :place] == table[:, [place]]).any(axis=1)
@@ -67,7 +67,7 @@ def repeated(table: Ints) -> Mask:
 
 
 def looked_up(table: Ints, values: Mapping[int, int]) -> Ints:
-    """NOBODY stands where a broker has no value."""
+    """NOBODY where a broker has no value."""
     ids = np.array(sorted(values), np.int64)
     if not len(ids):
         return np.full(table.shape, NOBODY, np.int64)
@@ -77,7 +77,7 @@ def looked_up(table: Ints, values: Mapping[int, int]) -> Ints:
 
 
 def fullest_first(groups: Ints) -> Ints:
-    """By row: how often each value occurs, the most frequent first, then zeros; NOBODY does not count."""
+    """By row: how often each value occurs, the most frequent first, then zeros; without NOBODY."""
     counts = np.zeros(groups.shape, np.int64)
     for place in range(groups.shape[1]):
         counts[:, place] = (groups == groups[:, [place]]).sum(axis=1)
@@ -86,7 +86,7 @@ def fullest_first(groups: Ints) -> Ints:
 
 
 def grouped(by: Mapping[str, Ints], sums: Mapping[str, Ints]) -> list[dict[str, Any]]:
-    """Gives exact sums, and a `count`, for each combination of `by`."""
+    """Exact sums, and a `count`, for each combination of `by`."""
     table = pa.table({**by, **sums})
     wanted: list[tuple[str | list[str], str]] = [(name, "sum") for name in sums]
     found = table.group_by(list(by)).aggregate([*wanted, ([], "count_all")])
@@ -97,6 +97,6 @@ def grouped(by: Mapping[str, Ints], sums: Mapping[str, Ints]) -> list[dict[str, 
 
 
 def flat(table: Ints, *of_rows: Sequence[int] | Ints) -> tuple[Ints, ...]:
-    """All brokers of a table, their places in their rows, and the values of `of_rows` for them."""
+    """Brokers, their places in their rows, and the values of `of_rows` for them."""
     rows, places = np.nonzero(table != NOBODY)
     return table[rows, places], places.astype(np.int64), *(np.asarray(column)[rows] for column in of_rows)

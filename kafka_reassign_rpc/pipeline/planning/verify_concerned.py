@@ -1,4 +1,4 @@
-"""Which partitions a plan must name, and sums over the snapshot, many rows at once. `verify_on_spark` does the same."""
+"""What a plan must name, and sums over the snapshot. `verify_on_spark` does the same."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ class SnapshotRows:
 
     @cached_property
     def usable(self) -> Mask:
-        """A change can begin there: each replica stands once, and leader and ISR are among them."""
+        """A change can begin: each replica stands once, and leader and ISR are among them."""
         leader = self.leader[:, None]
         leads = (leader == _NO_LEADER) | inside(leader, self.replicas)
         known = inside(self.isr, self.replicas) | (self.isr == NOBODY) | (self.isr == _NO_LEADER)
@@ -70,9 +70,7 @@ class SnapshotRows:
         )
 
     def concerned(self, facts: PlanFacts, brokers: Sequence[ListedBroker]) -> Mask:
-        """The goal forces a change of these: they must move, or be left out with a reason. A plan that balances leaves
-        out what cannot move.
-        """
+        """These must move, or be left out with a reason. A plan that balances leaves out what cannot move."""
         forces: Mask = np.zeros(len(self.leader), bool)
         if facts.balances:
             forces = self._cannot_move(facts)
@@ -100,7 +98,7 @@ class SnapshotRows:
 
 
 def loads_of(replicas: Ints, size: Ints, unknown: Mask, rates: Sequence[Ints]) -> dict[int, BrokerDelta]:
-    """An unknown size counts as 0; `rates` are those of `SnapshotRows`."""
+    """An unknown size counts as 0; `rates`: as of `SnapshotRows`."""
     broker, place, *of_rows = flat(replicas, size, unknown.astype(np.int64), *rates)
     leads = (place == 0).astype(np.int64)
     one, is_unknown, produced, fetched, counted, cpu = of_rows
@@ -125,10 +123,9 @@ def _whole_rates(rates: pa.ChunkedArray) -> Ints:
 
 
 def _uneven_over_racks(replicas: Ints, brokers: Sequence[ListedBroker]) -> Mask:
-    """All replicas have racks, but fewer than they could, or more are in one than needed. Where fewer brokers may hold
-    the partition than it has replicas, as many are needed as the largest rack takes.
-
-    It may have replicas on live brokers; on a cordoned one only if it has one there.
+    """All replicas have racks, but fewer than they could, or more are in one than needed: where fewer brokers may hold
+    the partition than it has replicas, as many as the largest rack takes. On a cordoned broker it may have a
+    replica only if it has one there.
     """
     names = {rack: code for code, rack in enumerate(sorted({one.rack for one in brokers if one.rack}))}
     rack_of = {one.id: names[one.rack] for one in brokers if one.rack}

@@ -1,4 +1,6 @@
-"""Whether the figures of summary.json follow from the snapshot and the moves, by the docstrings of `plan_summary`."""
+"""Whether the figures of summary.json follow from the snapshot and the moves, as docstrings of `plan_summary` define
+them.
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +23,7 @@ _ALIKE = 1e-6
 
 @dataclass(slots=True)
 class SnapshotSums:
-    """Only `partitions` counts those where no change can begin. `largest` is in bytes; None: no size is known."""
+    """Only `partitions` counts those where no change can begin. `largest`: bytes; None: no size is known."""
 
     partitions: int = 0
     unknown_sizes: int = 0
@@ -32,7 +34,7 @@ class SnapshotSums:
 
     @property
     def typical(self) -> int:
-        """Counts for an unknown size: the mean of the others."""
+        """Counts for an unknown size."""
         return self.known_bytes // self.known if self.known else 0
 
     def held(self) -> dict[int, int]:
@@ -152,8 +154,8 @@ def _of_racks(summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
 
 
 def _of_targets(facts: PlanFacts, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
-    """Finds what is far from its target. Targets share all load among the brokers that stay; before a plan that
-    empties brokers, they share what these held.
+    """Targets share all load among the brokers that stay; before a plan that empties brokers, they share what these
+    held.
     """
     staying = [one for one in summary.brokers if one.broker in facts.staying and not facts.empties(one.broker)]
     for name in _MEASURES:

@@ -42,7 +42,7 @@ class _File(msgspec.Struct):
 
 
 class ReadFiles(NamedTuple):
-    """`entries` has the columns of ENTRIES; `odd` names files that no tool would take."""
+    """`odd` names files that no tool would take."""
 
     entries: pa.Table
     odd: list[RuleViolation]

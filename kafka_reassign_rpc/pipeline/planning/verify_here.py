@@ -1,7 +1,5 @@
-"""What the verifier reads of a plan and its snapshot in this process.
-
-Moves that certainly keep the rules stay columns. Other partitions that the plan names or should name become objects
-for `verify_rows`.
+"""What the verifier reads in this process. Moves that certainly keep the rules stay columns; other partitions that the
+plan names or should name become objects for `verify_rows`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +28,7 @@ _OF_MOVE = ("from_replicas", "to_replicas", "leader", "bytes", "batch", "priorit
 _OF_ENTRY = ("number", "replicas", "expected", "first_leader", "topic_id", "place")
 _OF_LEFT_OUT = ("replicas", "reason", "bytes")
 OBJECTS = 20_000
-"""So many partitions are objects at a time, each of some 4 kB."""
+"""At a time, each of some 4 kB."""
 _COLUMNS = {"moves": _OF_MOVE, "forward": _OF_ENTRY, "back": _OF_ENTRY, "left_out": _OF_LEFT_OUT}
 _NOTHING: dict[str, Any] = dict.fromkeys(PlannedPartition._fields)
 """What is said of a partition that neither the plan nor the snapshot names."""
@@ -179,7 +177,7 @@ class TablesHere:
         )
 
     def _planned(self, keys: Ints) -> Iterator[list[PlannedPartition]]:
-        """`OBJECTS` at a time: beside a snapshot that knows none of them, a plan has as many as moves."""
+        """A few at a time: beside a snapshot that knows none of them, a plan has as many as moves."""
         for first in range(0, len(keys), OBJECTS):
             yield list(self._some_planned(keys[first : first + OBJECTS]))
 
@@ -201,7 +199,7 @@ class TablesHere:
                 yield PlannedPartition(**_NOTHING | fields)
 
     def _stood(self, keys: Ints) -> dict[int, list[dict[str, Any]]]:
-        """By key: fields of `PlannedPartition`, as the snapshot says them."""
+        """By key: fields of `PlannedPartition` from the snapshot."""
         stood, (rows, there) = self._snapshot, self._known.those_of(keys)
         columns = (stood.in_flight, *stood.rates, self._concerned)
         of_rows = zip(stood.table.take(rows).to_pylist(), *(column[rows].tolist() for column in columns), strict=True)
@@ -228,6 +226,6 @@ class TablesHere:
         return found
 
     def _id_codes(self, ids: pa.Array | pa.ChunkedArray) -> Ints:
-        """A code is the id's place among those of the snapshot; -1: none of them; NOBODY: null or empty."""
+        """The id's place among those of the snapshot; -1: none of them; NOBODY: null or empty."""
         places = whole(pc.index_in(ids, pa.array(sorted(set(self._ids.values())), pa.string())), -1)
         return np.where(np.asarray(pc.fill_null(pc.equal(ids, ""), True)), NOBODY, places)

@@ -1,7 +1,5 @@
-"""The verify job: checks every hard rule of a plan against its snapshot.
-
-`verify_here` or `verify_on_spark` brings together what both say of each partition; `verify_rows`, `verify_rules`,
-`verify_limits` and `verify_room` judge.
+"""The verify job: `verify_here` or `verify_on_spark` brings together what plan and snapshot say of each partition; the
+other modules judge.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,22 +35,21 @@ class TablesToVerify(Protocol):
     def sums(self) -> SnapshotSums: ...
 
     def check(self, facts: PlanFacts, listed: Sequence[ListedBroker]) -> CheckedRows:
-        """Judges the partitions that the plan names or should name."""
+        """Judges what the plan names or should name."""
 
     def check_room(self, facts: PlanFacts, rooms: Mapping[int, int | None]) -> CheckedRows:
-        """Judges those that it leaves out. `rooms`: see `verify_rows.check_room`."""
+        """Judges what it leaves out. `rooms`: see `finds_room`."""
 
     def odd_files(self) -> Iterator[RuleViolation]:
-        """Names files that no tool would take, or with ids of topics of which they have no partition."""
+        """Files that no tool would take, or with ids of topics of which they have no partition."""
 
     def held_by_topic(self, facts: PlanFacts, *, after: bool) -> Iterator[TopicHeld]:
-        """By topic and piece: what brokers have before the plan, or after it."""
+        """What brokers have before the plan, or after it."""
 
 
 def verify(spark: "SparkSession", path: StorePath, plan: StorePath) -> list[RuleViolation]:
-    """The rules that the plan breaks: for each the first rows, and how many more there are.
-
-    Raises BadInput for unreadable files.
+    """The rules that the plan breaks: the first rows of each, and how many more. Raises BadInput for
+    unreadable files.
     """
     from kafka_reassign_rpc.pipeline.planning.verify_on_spark import TablesOnSpark
 
@@ -61,7 +58,7 @@ def verify(spark: "SparkSession", path: StorePath, plan: StorePath) -> list[Rule
 
 
 def verify_here(path: StorePath, plan: StorePath) -> list[RuleViolation]:
-    """As `verify`, in this process."""
+    """In this process."""
     return _verify(TablesHere(path, plan), path, checked_summary(path, plan))
 
 

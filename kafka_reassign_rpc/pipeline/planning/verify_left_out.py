@@ -1,4 +1,4 @@
-"""Whether a partition that a plan leaves out cannot be moved. It knows the planner's reasons by their words alone.
+"""Whether a partition that a plan leaves out cannot be moved. Knows the planner's reasons by their words alone.
 Executors import this module, so it needs only the standard library.
 """
 
@@ -34,7 +34,7 @@ class LeftOutRow(NamedTuple):
 
 
 class LeftOut(Protocol):
-    """Fields are those of `PlannedPartition`."""
+    """As `PlannedPartition`."""
 
     @property
     def topic(self) -> str: ...
@@ -85,7 +85,7 @@ def faults_of_left_out(one: LeftOut, rows: Sequence[LeftOutRow], facts: PlanFact
 
 
 def _of_goals(reason: str, facts: PlanFacts) -> tuple[str, str]:
-    """Returns the goals that a combined plan names, and the reason itself."""
+    """The goals that a combined plan names, and the reason itself."""
     if facts.kind != COMBINE:
         return "", reason
     goals, _, text = reason.partition(": ")
@@ -101,9 +101,7 @@ def _goals_of(one: LeftOut, facts: PlanFacts) -> str:
 
 
 def is_forced(one: LeftOut, facts: PlanFacts) -> bool:
-    """The goal forces a change, and does not only even out brokers. A partition on a broker of unknown rack is not
-    called uneven.
-    """
+    """The goal does not only even out brokers. A partition on a broker of unknown rack is not called uneven."""
     replicas = one.replicas or ()
     if any(facts.empties(broker) for broker in replicas):
         return True
@@ -129,10 +127,8 @@ def lacks_room(reason: str) -> bool:
 
 
 def finds_room(one: LeftOut, facts: PlanFacts, rooms: Mapping[int, int | None]) -> list[int]:
-    """Returns a target that keeps all rules; empty if none was found.
-
-    rooms    by broker that may get replicas: bytes that certainly fit on it after the plan; None: nothing is known of
-             its disks
+    """A target that keeps all rules; empty if none was found. `rooms`: by broker that may get replicas, bytes that
+    certainly fit after the plan; None: nothing is known of its disks.
     """
     replicas, size = list(one.replicas or ()), one.size
     if facts.balances:
@@ -196,7 +192,7 @@ def _has_too_few_brokers(one: LeftOut, facts: PlanFacts) -> bool:
 
 
 def _needs_copies(one: LeftOut, facts: PlanFacts) -> bool:
-    """Whether there is room is checked once all arrivals are known."""
+    """Room is checked once all arrivals are known."""
     larger = facts.kind == SET_FACTOR and facts.factor > len(one.replicas or ())
     return larger or facts.mends or any(facts.empties(broker) for broker in one.replicas or ())
 
@@ -223,4 +219,4 @@ _REASONS: tuple[tuple[re.Pattern[str], Callable[[LeftOut, PlanFacts], bool]], ..
         ("room", _needs_copies),
     )
 )
-"""By the words of each reason: whether it is true of the partition. Each forbids any change of it."""
+"""Whether each reason is true of a partition, by its words. Each forbids any change."""

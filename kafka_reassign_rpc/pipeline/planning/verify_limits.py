@@ -1,5 +1,3 @@
-"""The limits of a plan's batches and brokers, and the summary's figures of them."""
-
 from collections.abc import Iterator, Mapping
 
 from kafka_reassign_rpc.pipeline.planning.verify_rows import BatchSums, BrokerSums
@@ -26,7 +24,7 @@ def brokers_over_limits(sums: Mapping[tuple[int, int], BrokerSums], requested: P
 
 
 def faults_of_batches(sums: Mapping[int, BatchSums], summary: PlanSummary) -> list[RuleViolation]:
-    """Checks the limits of batches, their order, and their figures in the summary."""
+    """The limits of batches, their order, and their figures."""
     requested, found = summary.requested, []
     before = -1
     for batch, one in sorted(sums.items()):

@@ -40,7 +40,7 @@ _BATCH_FILE = (
 
 class TablesOnSpark:
     def __init__(self, spark: SparkSession, path: StorePath, plan: StorePath, moves: int) -> None:
-        """`moves` is the plan's own count."""
+        """`moves`: the plan's own count."""
         self._spark, self._path, self._plan, self._moves = spark, path, plan, moves
         self._partitions = snapshot_files.data_frame(spark, path, "partitions")
 
@@ -79,8 +79,8 @@ class TablesOnSpark:
 
 
 def _planned_partitions(spark: SparkSession, path: StorePath, plan: StorePath, concerned: Column) -> DataFrame:
-    """Gives a row with the values of `PlannedPartition` for each partition that the plan names or should name: a full
-    join of snapshot, tables and files, which one grouping brings together.
+    """A row with the values of `PlannedPartition` for each partition that the plan names or should name: a full join
+    of snapshot, tables and files, which one grouping brings together.
     """
     moves, left_out = (
         spark.read.schema(parquet_files.spark_schema(schema)).parquet(spark_uri(plan / name))
@@ -152,7 +152,7 @@ def _as_known(partitions: DataFrame, concerned: Column) -> DataFrame:
 
 
 def _check_rows(rows: DataFrame, check: Callable[[Iterable[Any]], CheckedRows], *, few: bool) -> CheckedRows:
-    """Checks few rows here: a Python worker takes longer to start."""
+    """Few are checked here: a Python worker takes longer to start."""
     if few:
         return check(rows.collect())
 

@@ -1,6 +1,4 @@
-"""Finds many moves at once that certainly keep every rule of single moves. `verify_rules` judges the few others row by
-row.
-"""
+"""Moves that certainly keep every rule of single moves. `verify_rules` judges the few others."""
 
 from typing import NamedTuple
 
@@ -25,11 +23,11 @@ from kafka_reassign_rpc.pipeline.planning.verify_rows import BatchSums, BrokerDe
 from kafka_reassign_rpc.pipeline.planning.verify_rules import DRAIN, EXPAND, HEAL, PlanFacts
 
 _KINDS = (HEAL, DRAIN, EXPAND, "rebalance")
-"""Of plans of other kinds all moves are judged row by row."""
+"""All moves of other plans are judged row by row."""
 
 
 class FileColumns(NamedTuple):
-    """By move: the fields of its `FileEntry`. NOBODY: null; `topic_id`: a code."""
+    """Fields of `FileEntry`. NOBODY: null; `topic_id`: a code."""
 
     number: Ints
     replicas: Ints
@@ -91,7 +89,6 @@ class MoveColumns(NamedTuple):
 
 
 def keep_rules(moves: MoveColumns, facts: PlanFacts) -> Mask:
-    """True only for moves that break no rule."""
     if facts.kind not in _KINDS:
         return np.zeros(len(moves.batch), bool)
     added = moves.added
@@ -134,9 +131,7 @@ def _are_in_files(moves: MoveColumns, facts: PlanFacts) -> Mask:
 
 
 def _allowed_receivers(moves: MoveColumns, added: Ints, facts: PlanFacts) -> Mask:
-    """New replicas go to live brokers that are not emptied or cordoned, and that the goal names if it names any. A
-    replica may stay on a lost broker only if the plan heals others by name.
-    """
+    """A replica may stay on a lost broker only if the plan heals others by name."""
     have = added if facts.healed else moves.target
     fine: Mask = ((have == NOBODY) | among(have, facts.staying)).all(axis=1) & ~among(added, facts.cordoned).any(axis=1)
     if facts.to:
@@ -147,7 +142,7 @@ def _allowed_receivers(moves: MoveColumns, added: Ints, facts: PlanFacts) -> Mas
 
 
 def _keeps_others(moves: MoveColumns, facts: PlanFacts) -> Mask:
-    """heal and drain put a new replica in the place of each on brokers to be emptied, and change nothing else."""
+    """heal and drain replace the replicas on brokers to be emptied, each in its place."""
     if facts.kind not in (HEAL, DRAIN):
         return np.ones(len(moves.batch), bool)
     width = min(moves.original.shape[1], moves.target.shape[1])  # their lengths are the same
@@ -190,9 +185,7 @@ def _no_less_even(moves: MoveColumns, facts: PlanFacts) -> Mask:
 
 
 def _priority(moves: MoveColumns, facts: PlanFacts) -> Ints:
-    """heal begins with partitions with fewer in-sync replicas than they need (0), then those with one (1); others are
-    2.
-    """
+    """heal: 0 with fewer in-sync replicas than needed, 1 with one; all others 2."""
     if facts.kind != HEAL:
         return np.full(len(moves.batch), 2, np.int64)
     in_sync = among(moves.isr, facts.live).sum(axis=1)
@@ -214,7 +207,7 @@ def _leads_rightly(moves: MoveColumns, added: Ints, facts: PlanFacts) -> Mask:
 
 
 def sums_of_moves(moves: MoveColumns, facts: PlanFacts) -> CheckedRows:
-    """All these moves keep all rules."""
+    """All these keep all rules."""
     found, added = CheckedRows(), moves.added
     copies = sizes(added)
     each = moves.copied // np.maximum(copies, 1)

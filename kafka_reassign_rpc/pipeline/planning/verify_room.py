@@ -13,7 +13,7 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 
 class BrokerSpace(NamedTuple):
-    """Bytes that a plan may bring to a broker, in all and to each volume."""
+    """Bytes that a plan may bring, in all and to each volume."""
 
     total: int
     volumes: tuple[int, ...]
@@ -22,7 +22,7 @@ class BrokerSpace(NamedTuple):
 def overfull_brokers(
     spaces: Mapping[int, BrokerSpace], arriving: Mapping[int, Sequence[int]]
 ) -> Iterator[tuple[int, str]]:
-    """`arriving`: by broker, the bytes of each replica that comes."""
+    """`arriving`: by broker, bytes of each replica that comes."""
     for broker, sizes in sorted(arriving.items()):
         if broker not in spaces:
             continue
@@ -40,9 +40,7 @@ def certain_rooms(
     *,
     all_known: bool,
 ) -> dict[int, int | None]:
-    """By broker: bytes that certainly fit beside what the plan brings, on any volume. None: nothing is known of its
-    disks.
-
+    """Bytes that certainly fit beside what the plan brings, on any volume. None: nothing is known of the disks.
     Without `all_known` a partition lacks a size, and nothing is certain.
     """
     rooms: dict[int, int | None] = {}
@@ -57,8 +55,8 @@ def certain_rooms(
 
 
 def _without_places(sizes: Sequence[int], volumes: Sequence[int]) -> str | None:
-    """Says what cannot lie on the volumes, since no replica is divided: a volume holds no more replicas of at least
-    some size than that size goes into its room.
+    """What cannot lie on the volumes, since no replica is divided: a volume holds no more replicas of at least some
+    size than that size goes into its room.
     """
     as_large = 0
     for size, count in sorted(Counter(sizes).items(), reverse=True):
@@ -70,7 +68,7 @@ def _without_places(sizes: Sequence[int], volumes: Sequence[int]) -> str | None:
 
 
 def broker_spaces(path: StorePath, headroom: float) -> dict[int, BrokerSpace]:
-    """Leaves out unknown brokers. `headroom`: the share of each volume that stays free."""
+    """Without unknown brokers. `headroom`: the share of each volume that stays free."""
     brokers = [_without_contradiction(row) for row in snapshot_files.read(path, "brokers").to_pylist()]
     is_known = all(row["free_bytes"] is not None and row["capacity_bytes"] is not None for row in brokers)
     held: Mapping[int, int] = {} if is_known else _held(path)
@@ -91,14 +89,14 @@ def broker_spaces(path: StorePath, headroom: float) -> dict[int, BrokerSpace]:
 
 
 def disk_sizes(path: StorePath) -> dict[int, int]:
-    """Leaves out brokers that do not tell it or contradict themselves."""
+    """Without brokers that do not tell it or contradict themselves."""
     rows = [_without_contradiction(row) for row in snapshot_files.read(path, "brokers").to_pylist()]
     return {row["broker"]: row["capacity_bytes"] for row in rows if row["capacity_bytes"]}
 
 
 def holdable_bytes(path: StorePath, held: Mapping[int, int]) -> dict[int, int] | None:
-    """By broker: what its replicas have (`held`) and what is free, less what moves have yet to bring; or its size, if
-    it does not tell what is free. None: a replica of unknown size is on its way.
+    """What a broker's replicas have (`held`) and what is free, less what moves have yet to bring; or its size, if it
+    does not tell what is free. None: a replica of unknown size is on its way.
     """
     for batch in snapshot_files.record_batches(path, "partitions"):
         comes = pc.greater(pc.list_value_length(batch["adding"]), 0)
@@ -122,7 +120,7 @@ def _without_contradiction(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _held(path: StorePath) -> Counter[int]:
-    """Counts replicas, and those that moves will bring."""
+    """With what moves will bring."""
     held: Counter[int] = Counter()
     for batch in snapshot_files.record_batches(path, "partitions"):
         sizes = batch["bytes"].take(pc.list_parent_indices(batch["replicas"]))
@@ -142,7 +140,7 @@ def _adding(batch: pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 def _still_coming(path: StorePath) -> Counter[int]:
-    """By broker: bytes that adding replicas lack."""
+    """Bytes that adding replicas lack."""
     sizes = {
         (row["topic"], row["partition"], broker): row["bytes"]
         for batch in snapshot_files.record_batches(path, "partitions")
@@ -163,7 +161,7 @@ def _still_coming(path: StorePath) -> Counter[int]:
 
 
 def _volumes(log_dirs: list[dict[str, Any]]) -> dict[int, list[tuple[int, int]]]:
-    """(size, least free bytes) of each volume; what is not known is 0. Brokers with an unknown volume are left out."""
+    """(size, least free bytes); what is not known is 0. Without brokers with an unknown volume."""
     found: dict[int, dict[int | None, tuple[int, int]]] = {}
     for row in log_dirs:
         if row["online"]:

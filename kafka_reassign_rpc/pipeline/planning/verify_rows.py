@@ -1,5 +1,5 @@
-"""What a task finds in the partitions of a plan: rules that each breaks by itself, and sums for the limits. Executors
-import this module, so it needs only the standard library.
+"""What a task finds in the partitions of a plan. Executors import this module, so it needs only the standard
+library.
 """
 
 from collections import Counter
@@ -35,8 +35,8 @@ class TableMove(NamedTuple):
 
 class FileEntry(NamedTuple):
     """number      of the file
-    topic_id    what the file says of its topic
-    place       in the file, from 0 on, in the order in which moves start
+    topic_id    what the file says
+    place       in the file, from 0 on, in start order
     """
 
     number: int
@@ -55,7 +55,7 @@ class PlannedPartition(NamedTuple):
     left_out        its rows in the table of partitions left out: values of `LeftOutRow`
     concerned       the goal forces a change, or a balancing plan must name it, since it cannot move
     destination     the replicas that it has when its reassignment ends
-    produce, fetch  whole bytes per second; messages: per second; cpu: µs per second
+    produce, fetch  whole bytes/s; messages: per second; cpu: µs/s
     topic_id        in the snapshot; None: unknown
     """
 
@@ -81,7 +81,7 @@ class PlannedPartition(NamedTuple):
 
 @dataclass(slots=True)
 class BatchSums:
-    """`copying`: moves that copy bytes; `first` and `last` are priorities."""
+    """`copying`: moves that copy bytes; `first`, `last`: priorities."""
 
     first: int
     last: int
@@ -98,7 +98,7 @@ class BatchSums:
 
 @dataclass(slots=True)
 class BrokerSums:
-    """Of one batch: moves that bring replicas, moves that the broker sends, and their bytes."""
+    """Of one batch: moves that bring replicas, moves that the broker sends, and bytes."""
 
     receives: int = 0
     got: int = 0
@@ -113,7 +113,7 @@ class BrokerSums:
 
 
 class BrokerDelta(NamedTuple):
-    """A change of a broker's load; `bytes` lacks the `unknown` replicas."""
+    """`bytes` lacks the `unknown` replicas."""
 
     bytes: int = 0
     replicas: int = 0
@@ -129,7 +129,7 @@ class BrokerDelta(NamedTuple):
 
 @dataclass(slots=True)
 class LeftOutSums:
-    """`staying`: by broker that the plan empties: the number of replicas, and their known bytes."""
+    """`staying`: by broker that the plan empties: replicas, and their known bytes."""
 
     partitions: int = 0
     first: list[tuple[str, int]] = field(default_factory=list)
@@ -147,9 +147,7 @@ class LeftOutSums:
 
 @dataclass(slots=True)
 class CheckedRows:
-    """What was found in some rows.
-
-    named       by rule: the first partitions that break it, each with a detail
+    """named       by rule: the first partitions that break it, each with a detail
     counts      by rule: how many break it
     brokers     by batch number and broker id
     arriving    by broker: the known sizes of replicas that come
@@ -157,7 +155,7 @@ class CheckedRows:
     left_out    by reason
     missed      partitions left out that the goal forces and no reassignment brings to it
     no_room     partitions left out for lack of room
-    deltas      by broker: what moves bring to it and take from it
+    deltas      by broker: what moves bring and take
     """
 
     named: dict[str, list[tuple[str, int, str]]] = field(default_factory=dict)
@@ -235,7 +233,7 @@ def check_rows(rows: Iterable[Sequence[Any]], facts: PlanFacts) -> CheckedRows:
 
 
 def check_room(rows: Iterable[Sequence[Any]], facts: PlanFacts, rooms: Mapping[int, int | None]) -> CheckedRows:
-    """Finds partitions left out for lack of room that was there all the time. `rooms`: as in `finds_room`."""
+    """Partitions left out for lack of room that was there all the time. `rooms`: as in `finds_room`."""
     found = CheckedRows()
     for row in rows:
         one = PlannedPartition(*row)
@@ -248,7 +246,7 @@ def check_room(rows: Iterable[Sequence[Any]], facts: PlanFacts, rooms: Mapping[i
 def _broken_rules(
     one: PlannedPartition, moves: Sequence[TableMove], left_out: Sequence[LeftOutRow], facts: PlanFacts
 ) -> dict[str, str]:
-    """Gives a detail by rule."""
+    """A detail by rule."""
     broken = {
         rule: f"{list(move.original)} to {list(move.target)}"
         for move in moves
@@ -283,7 +281,7 @@ def _other_places(move: TableMove, entries: Sequence[FileEntry], facts: PlanFact
 
 
 def _impact(topic: str, move: TableMove, facts: PlanFacts) -> Iterator[str]:
-    """The docstring of `ImpactFigures` defines each figure."""
+    """As the docstring of `ImpactFigures` defines."""
     live = [broker for broker in move.original if broker in facts.live]
     leads = move.leader if move.first_leader is None else move.first_leader
     if leads >= 0 and leads not in move.target:

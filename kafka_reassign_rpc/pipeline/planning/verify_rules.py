@@ -1,6 +1,4 @@
-"""The hard rules of a plan about single moves. Tests compare this module with all placements that a small cluster
-allows.
-"""
+"""The hard rules about single moves. Tests compare this module with all placements that a small cluster allows."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +10,7 @@ _NO_RACK = "no rack"
 
 
 NAMED_ROWS = 20
-"""Named rows for each broken rule; the others are counted."""
+"""Of each broken rule; the others are counted."""
 
 
 class RuleViolation(NamedTuple):
@@ -32,7 +30,7 @@ class RuleViolation(NamedTuple):
 
 
 def first_of_each(found: Iterable[RuleViolation]) -> list[RuleViolation]:
-    """By rule the first ones, in the order in which rules occur, and how many more there are."""
+    """In the order in which rules occur, and how many more there are."""
     named: dict[str, list[RuleViolation]] = {}
     more = Counter[str]()
     for one in found:
@@ -56,11 +54,11 @@ class ListedBroker(NamedTuple):
 
 
 class MovedPartition(NamedTuple):
-    """A row of the table of moves, with the same partition's row of the snapshot.
+    """A row of the table of moves, with that of the snapshot.
 
-    original, target, copied         what the plan says
-    first_leader                     in the plan: the replica that leads before the copy; None: the leader stays
-    replicas, leader, isr, size      what the snapshot says; None: it has no such partition, or no size
+    original, target, copied         in the plan
+    first_leader                     in the plan: leads before the copy; None: the leader stays
+    replicas, leader, isr, size      in the snapshot; None: it has no such partition, or no size
     in_flight                        a reassignment of the partition is in flight
     told_leader, priority            in the plan: the leader before, and when the move starts; None: unsaid
     concerned                        the goal forces a change; None: not known
@@ -93,7 +91,7 @@ class PlanFacts(NamedTuple):
     min_isrs, least_isr    min.insync.replicas of the topics that set it, and of the others
     mends            the goal mends racks, alone or before it balances
     leaders_stay     no replica leads first
-    typical          bytes of a partition of unknown size: the mean of the others; None: unsaid
+    typical          bytes of a partition of unknown size; None: unsaid
     first_places     by batch: the place of its first move in the order of the plan
     disk_sizes       by broker: bytes of its disks, if it tells them
     holdable         by broker: bytes of replicas that its disks can hold, if known; None: that cannot be said
@@ -134,7 +132,7 @@ class PlanFacts(NamedTuple):
         topics: Iterable[str],
         parts: Mapping[str, Iterable[int]] = {},
     ) -> "PlanFacts":
-        """`named`: the brokers of the goal; `parts`: those of each goal that the plan combines."""
+        """`named`: the brokers of the goal; `parts`: of each goal that the plan combines."""
         listed, goals = list(brokers), {goal: frozenset(of) for goal, of in (parts or {kind: named}).items()}
         live = frozenset(one.id for one in listed if one.live)
         drained, new = goals.get(DRAIN, frozenset()), goals.get(EXPAND, frozenset())
@@ -145,7 +143,7 @@ class PlanFacts(NamedTuple):
 
     @property
     def balances(self) -> bool:
-        """The goal evens out brokers: any partition may move, and those that cannot are named."""
+        """Any partition may move, and those that cannot are named."""
         return self.kind == "rebalance" or bool(self.new)
 
     @property
@@ -160,7 +158,7 @@ class PlanFacts(NamedTuple):
         return broker in self.drained or self.is_healed(broker)
 
     def places(self, replicas: Iterable[int]) -> frozenset[int]:
-        """Brokers that may have a replica of the partition: a cordoned one keeps what it has."""
+        """A cordoned broker keeps what it has."""
         return self.staying - (self.cordoned - frozenset(replicas))
 
     @property
@@ -181,7 +179,7 @@ def known_racks(brokers: Sequence[ListedBroker]) -> dict[int, str]:
 
 
 def broken_rules(move: MovedPartition, facts: PlanFacts) -> list[str]:
-    """Returns names; docs/pipeline.md explains them."""
+    """docs/pipeline.md explains them."""
     if move.replicas is None:
         return ["unknown-partition"]
     added = [broker for broker in move.target if broker not in move.original]
@@ -218,7 +216,7 @@ def broken_rules(move: MovedPartition, facts: PlanFacts) -> list[str]:
 
 
 def goals_of(move: MovedPartition, facts: PlanFacts) -> str:
-    """The goals of a combined plan that ask for the move, in the order of its reasons."""
+    """Of a combined plan: what asks for the move, in the order of its reasons."""
     left = [broker for broker in move.original if facts.empties(broker)]
     asking = [HEAL] if any(facts.is_healed(broker) for broker in left) else []
     asking += [DRAIN] if any(broker in facts.drained for broker in left) else []
@@ -227,20 +225,20 @@ def goals_of(move: MovedPartition, facts: PlanFacts) -> str:
 
 
 def _may_be_lost(move: MovedPartition, facts: PlanFacts) -> bool:
-    """A replica on a lost broker: heal and drain replace it, set-rf takes it away, other goals leave the partition."""
+    """heal and drain replace a lost replica, set-rf takes it away, other goals leave the partition."""
     if facts.kind in (HEAL, DRAIN, SET_FACTOR) or facts.live.issuperset(move.original):
         return True
     return any(facts.empties(broker) for broker in move.original)
 
 
 def _only_to_new(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
-    """What does not replace a replica of an emptied broker comes to a new broker."""
+    """What does not replace a replica of an emptied broker comes to a new one."""
     emptied = sum(facts.empties(broker) for broker in move.original if broker not in move.target)
     return sum(broker not in facts.new for broker in added) <= emptied
 
 
 def is_unusable(replicas: Sequence[int], leader: int | None, isr: Sequence[int]) -> bool:
-    """No change can begin there: no replicas, a broker twice, or leader or ISR outside of them."""
+    """No change can begin there."""
     return not replicas or len(set(replicas)) < len(replicas) or not {leader, *isr} - {None, -1} <= set(replicas)
 
 
@@ -286,7 +284,6 @@ def _loses_its_leader(move: MovedPartition, facts: PlanFacts) -> bool:
 
 
 def _may_lead_first(move: MovedPartition, facts: PlanFacts) -> bool:
-    """Another in-sync replica on a live broker leads without a byte copied."""
     first = move.first_leader
     return first != move.leader and first in facts.live and first in (move.isr or ()) and first in move.original
 
@@ -345,8 +342,8 @@ def _widest(replicas: Sequence[int], facts: PlanFacts) -> tuple[int, int]:
 
 
 def most_in_a_rack(replicas: int, sizes: Iterable[int]) -> int:
-    """How many of the replicas some rack must have at least. `sizes`: the brokers of each rack. With fewer brokers than
-    replicas, the largest rack is full.
+    """The least that some rack must have. `sizes`: the brokers of each. With fewer brokers than replicas, the largest
+    is full.
     """
     held = list(sizes)
     most = min(replicas, max(held, default=replicas))

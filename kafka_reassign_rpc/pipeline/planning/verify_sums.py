@@ -1,5 +1,3 @@
-"""Sums over the whole snapshot, by Spark."""
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
@@ -12,7 +10,7 @@ _OF_LEADERS = {"fetch": "fetch", "bytes_in": "produce", "messages_in": "messages
 
 
 def sums_of(partitions: DataFrame) -> SnapshotSums:
-    """Makes one pass: a row for each broker, and one without a broker for all partitions."""
+    """One pass: a row for each broker, and one without a broker for all partitions."""
     rows = partitions.withColumn("usable", is_usable()).select("usable", "bytes", "replicas", *whole_rates())
     zero, usable = f.lit(0).cast("bigint"), f.col("usable")
     nobody = f.array(f.lit(None).cast("int"))

@@ -1,4 +1,4 @@
-"""Whether the summary's figures of topics follow: what brokers have of single topics above what would be even."""
+"""Whether the summary's figures of topics follow."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -9,12 +9,10 @@ from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary, TopicFigures
 
 PIECE = 5_000
-"""A larger topic is spread in pieces of so many partitions."""
+"""A larger topic is spread in such pieces."""
 
 
 class TopicHeld(NamedTuple):
-    """What a broker has of a topic, or of a piece of a huge one."""
-
     topic: str
     piece: int
     broker: int
@@ -23,7 +21,7 @@ class TopicHeld(NamedTuple):
 
 
 def faults_of_topics(held: Callable[[bool], Iterable[TopicHeld]], summary: PlanSummary) -> Iterator[RuleViolation]:
-    """Checks only plans that were to spread topics. `held`: before the plan, or after it, in order of topics."""
+    """Only of plans that were to spread topics. `held`: before the plan, or after it, in order of topics."""
     asked = [name for name in TopicFigures.__struct_fields__ if summary.requested.weights.get(f"topic_{name}")]
     if summary.kind != "rebalance" or not asked:
         return

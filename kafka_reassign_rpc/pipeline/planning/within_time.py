@@ -21,7 +21,7 @@ def caps_of(job: PlanJob) -> Caps:
 
 
 def withdraw_beyond(job: PlanJob, coordinator: RoundCoordinator, rounds: PlanningRounds, seconds: int) -> None:
-    """One more round takes back moves that do not fit. It holds the moves of the plan in memory."""
+    """Holds the moves of the plan in memory."""
     with rounds.found(coordinator.round_parameters(), job.options.network) as found:
         moves = coordinator.worth_first([*found.moves])
     beyond = moves_beyond(moves, job.options.network, seconds, lambda kept: _simulated(job, kept))

@@ -1,10 +1,10 @@
 """A plan on disk.
 
 plan_directory.py  a plan of any kind as a directory
-plan_writer.py     files and columns; writes them
+plan_writer.py     files and columns
 plan_summary.py    summary.json
-plan_title.py, plan_impact.py, time_texts.py    in words: what it is for, what it does to partitions, its time
+plan_title.py, plan_impact.py, time_texts.py    in words: what it is for, what it does, its time
 why_not_better.py  what keeps brokers from their targets (pure)
 move_list.py, move_texts.py    the moves for reviewers, and as text
-batch_reader.py    what `submit` reads: the batches, in order
+batch_reader.py    what `submit` reads
 """

@@ -1,11 +1,4 @@
-"""What `submit` reads of a plan: its batches in order, its kind, its cluster.
-
-summary.json              {"kind": "rebalance", "cluster_id": "…", "at": ms of the snapshot, …}
-batches/batch-0001.json   as kafka-reassign-partitions takes it; stock tools skip our fields. Submit refuses the batch
-                          if "expected_replicas", those of the snapshot, have changed, and partitions whose topic has
-                          another id than in "topic_ids". "first_leader", if set, leads before the copy begins
-rollback/                 files of the same form that undo each batch: the highest number comes first
-"""
+"""What `submit` reads of a plan. docs/pipeline.md describes the files."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -55,7 +48,7 @@ class PlannedLeftOut(msgspec.Struct, frozen=True):
 
 
 class PlannedTraffic(msgspec.Struct, frozen=True):
-    """Bytes that a broker receives and sends by the plan's simulation, span by span."""
+    """What a broker receives and sends in each span of the simulation, in bytes."""
 
     received: list[int] = []
     sent: list[int] = []
@@ -72,9 +65,9 @@ class PlanInfo(msgspec.Struct, frozen=True):
 
     moves_at_a_time     to each broker, and as many from it; None: as in a batch
     at                  when the snapshot was taken, ms since the epoch (UTC)
-    expected_seconds    the plan's own estimate; 0: unknown
-    timeline            what is copied when, by that estimate; None: unknown
-    bandwidth           bytes/s of each broker, each way, in that estimate; 0: unknown
+    expected_seconds    by the simulation; 0: unknown
+    timeline            what is copied when, by the simulation; None: unknown
+    bandwidth           bytes/s of each broker, each way, in the simulation; 0: unknown
     """
 
     kind: str
@@ -175,7 +168,7 @@ def require_batches(path: StorePath, planned: Iterable[int], found: Collection[i
 
 
 def read_topic_ids(plan: SubmittablePlan) -> dict[str, str]:
-    """Unknown ids are left out. Raises BadInput."""
+    """Without unknown ids. Raises BadInput."""
     ids: dict[str, str] = {}
     for file in plan.batches:
         ids |= _read(file, _TopicIds).topic_ids

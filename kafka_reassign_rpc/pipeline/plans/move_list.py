@@ -1,6 +1,5 @@
-"""The moves of a plan for reviewers: chosen, sorted, summed, from Parquet without Spark.
-
-In the plan's order memory holds one record batch. Any other order holds all moves, some 200 bytes each.
+"""The moves of a plan for reviewers, without Spark. In the plan's order memory holds one record batch; any other order
+holds all moves, some 200 bytes each.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -24,11 +23,11 @@ SORTS: dict[str, list[tuple[str, str]]] = {
     "bytes": [("bytes", "descending"), ("topic", "ascending"), ("partition", "ascending")],
     "reason": [("rule", "ascending"), ("reason", "ascending"), ("topic", "ascending"), ("partition", "ascending")],
 }
-"""Columns of `moves/` by order. The first is the order in which moves start."""
+"""Columns of `moves/` by order. The first is start order."""
 
 
 class ListedMove(NamedTuple):
-    """A row of `moves/` (`plan_writer.MOVES_SCHEMA`)."""
+    """A row of `moves/`."""
 
     topic: str
     partition: int

@@ -1,4 +1,4 @@
-"""Moves of a plan as text, one line each:
+"""Moves of a plan as text:
 
 orders-0    [6,1]   → [5,1]   50.0 MB  batch 1  broker 6 is to be drained
 orders-1    [6,1,2] → [5,1,2] 60.0 MB  batch 1  broker 6 is to be drained; broker 2 leads first
@@ -14,7 +14,7 @@ from kafka_reassign_rpc.support.human_units import size
 _LOOK_AHEAD = 1000
 """So many texts decide how wide columns are."""
 LONGEST_NAME, LONGEST_REASON = 249 + 12, 300
-"""In characters: Kafka's longest topic name and a partition; a longer reason is cut."""
+"""Kafka's longest topic name and a partition; a longer reason is cut."""
 
 
 def replicas_text(replicas: Iterable[int]) -> str:
@@ -38,7 +38,7 @@ def move_cells(move: ListedMove) -> list[str]:
 
 
 def move_lines(moves: Iterable[tuple[ListedMove, str]]) -> Iterator[str]:
-    """Yields lines as moves come. A state "" is unknown."""
+    """Lines as moves come. A state "" is unknown."""
     rows = (_texts(move, state) for move, state in moves)
     first = list(islice(rows, _LOOK_AHEAD))
     if not first:

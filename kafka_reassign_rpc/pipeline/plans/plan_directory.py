@@ -1,4 +1,4 @@
-"""A plan of any kind as a directory, which appears once all of it is written."""
+"""A plan of any kind as a directory."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from kafka_reassign_rpc.pipeline.store_paths import RemotePath, StorePath
 
 MOVES, LEFT_OUT = "moves", "left_out"
 AGAIN = "copy the plan or make it again"
-"""What helps where a file of it is lost."""
+"""Where a file of it is lost."""
 
 
 class PlanDirectory:
@@ -31,7 +31,7 @@ class PlanDirectory:
         self.left_out = DirectoryWriter(self.hidden / LEFT_OUT, left_out, at=at)
 
     def write_summary(self, summary: msgspec.Struct) -> None:
-        """Comes after all rows: `hidden` is then a complete plan."""
+        """After all rows: `hidden` is then a complete plan."""
         self.moves.close()
         self.left_out.close()
         _write(self.hidden / SUMMARY, summary)

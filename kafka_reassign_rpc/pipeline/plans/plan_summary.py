@@ -13,9 +13,9 @@ COMBINE = "combine"
 
 
 class LoadFigures(msgspec.Struct, frozen=True):
-    """The load of a broker. `bytes`, `produce` and `potential_out` (what consumers would read if all replicas led)
-    count all its replicas; `leaders`, `fetch`, `bytes_in`, `messages_in` and `cpu` the partitions whose preferred
-    leader it is. Rates are in bytes/s, in messages/s, and in microseconds of CPU a second.
+    """`bytes`, `produce` and `potential_out` (what consumers would read if all replicas led) count all replicas of a
+    broker; `leaders`, `fetch`, `bytes_in`, `messages_in` and `cpu` the partitions whose preferred leader it is.
+    Rates are in bytes/s, in messages/s, and in microseconds of CPU a second.
     """
 
     bytes: float = 0
@@ -53,7 +53,7 @@ class RackFigures(msgspec.Struct, frozen=True):
 
 
 class BatchFigures(msgspec.Struct, frozen=True):
-    """busiest                 the broker that sends or receives most bytes; None: nothing is copied
+    """busiest                 sends or receives most bytes; None: nothing is copied
     busiest_bytes           these bytes: they decide how long the batch takes
     starts_after_seconds    after the plan's start; both times hold at the summary's bandwidth
     """
@@ -69,7 +69,7 @@ class BatchFigures(msgspec.Struct, frozen=True):
 
 
 class StayingFigures(msgspec.Struct, frozen=True):
-    """Replicas that stay on a broker that the plan empties, and their known bytes."""
+    """What stays on a broker that the plan empties; only known bytes."""
 
     replicas: int = 0
     bytes: int = 0
@@ -90,8 +90,7 @@ class LeftOutFigures(msgspec.Struct, frozen=True):
 
 
 class ImpactFigures(msgspec.Struct, frozen=True):
-    """What moves do to partitions, in numbers of partitions. Live replicas are on brokers that were live in the
-    snapshot.
+    """How many partitions. Live replicas are on brokers that were live in the snapshot.
 
     leader_leaves          the leader is not in the target: another is elected when the move ends
     other_first            the leader stays, but another replica becomes the preferred leader
@@ -124,7 +123,7 @@ class PlanRequest(msgspec.Struct, frozen=True):
     parts             by goal that the plan combines: its brokers
     to                the only brokers that get new replicas; empty: any
     within            seconds that the plan may take; None: any
-    broker_weights    by broker and measure: its weight beside the others; empty: by the disks
+    broker_weights    by broker and measure; empty: by the disks
     """
 
     brokers: list[int]
@@ -148,7 +147,7 @@ class PlanRequest(msgspec.Struct, frozen=True):
 
 
 class GainFigures(msgspec.Struct, frozen=True):
-    """`seconds`: the plan's duration with another value of moves_per_broker, moves_per_batch or throttle."""
+    """`seconds`: of the plan with another value of moves_per_broker, moves_per_batch or throttle."""
 
     setting: str
     value: int
@@ -156,7 +155,7 @@ class GainFigures(msgspec.Struct, frozen=True):
 
 
 class BottleneckFigures(msgspec.Struct, frozen=True):
-    """The broker that decides the least time, in bytes and bytes/s."""
+    """It decides the least time; bytes and bytes/s."""
 
     broker: int
     sends: bool
@@ -173,7 +172,7 @@ class BrokerTraffic(msgspec.Struct, frozen=True):
 
 
 class TimelineFigures(msgspec.Struct, frozen=True):
-    """`seconds`: the length of a span."""
+    """`seconds`: of a span."""
 
     seconds: float
     brokers: list[BrokerTraffic]
@@ -203,7 +202,7 @@ class PlanSummary(msgspec.Struct, frozen=True):
     imbalance_…       by measure: the worst broker's distance from its target, as a share of the target; before a plan
                       that empties brokers, the targets of the others are their shares of what these others hold
     furthest_…        by measure: which broker that is
-    broker_bandwidth  bytes/s of the brokers that differ from `bandwidth`, by id
+    broker_bandwidth  bytes/s of brokers that differ from `bandwidth`
     throttle          bytes/s of moves on each broker; None: none
     moves_at_a_time   to each broker, and as many from it, with submit; None: as in a batch
     expected_seconds  simulated: moves start as others end
@@ -269,12 +268,12 @@ class Named(Protocol):
 
 
 def brokers_of(kind: str, requested: Named, goal: str) -> list[int] | None:
-    """As `PlanSummary.brokers_of`, also for the fields that `submit` reads."""
+    """As `PlanSummary.brokers_of`, also for what `submit` reads."""
     return requested.parts.get(goal) if kind == COMBINE else requested.brokers if kind == goal else None
 
 
 def imbalance_texts(summary: PlanSummary, name: str) -> tuple[str, str]:
-    """Before and after, as in `12.5 % (broker 3)`."""
+    """`12.5 % (broker 3)`, before and after."""
     sides = (summary.imbalance_before, summary.furthest_before), (summary.imbalance_after, summary.furthest_after)
     before, after = (
         f"{100 * distances.get(name, 0.0):.1f} %" + (f" (broker {brokers[name]})" if name in brokers else "")
@@ -295,7 +294,7 @@ def topic_lines(summary: PlanSummary) -> list[str]:
 
 
 def known_imbalance(summary: PlanSummary) -> dict[str, float]:
-    """Leaves out unknown measures, as rates often are, and those that nobody has asked for."""
+    """Without unknown measures, as rates often are, and those that nobody has asked for."""
     weights, defaults = summary.requested.weights, GoalWeights()
     return {
         name: before
@@ -320,7 +319,7 @@ def outside_tolerance(summary: PlanSummary) -> list[str]:
 
 
 def incomplete_text(summary: PlanSummary) -> str:
-    """For example `incomplete: brokers 4, 5 keep 12 replicas, 11 partitions are left out`; "" for a complete plan."""
+    """`incomplete: brokers 4, 5 keep 12 replicas, 11 partitions are left out`; "" for a complete plan."""
     if summary.complete:
         return ""
     count = summary.missed or sum(one.partitions for one in summary.left_out)
@@ -354,7 +353,7 @@ def read_summary(path: StorePath) -> PlanSummary:
 
 
 def read_summary_of(path: StorePath, kind: type[S], version: int) -> S:
-    """Reads a plan of any kind: `read_kind` tells which. Raises BadInput."""
+    """A plan of any kind: `read_kind` tells which. Raises BadInput."""
     file = path / SUMMARY
     try:
         found = msgspec.json.decode(file.read_bytes(), type=kind)
@@ -372,7 +371,7 @@ class _Kind(msgspec.Struct, frozen=True):
 
 
 def read_kind(path: StorePath) -> str:
-    """Such as `drain`; "" where none can be read: the plan's reader says why."""
+    """ "" where none can be read: the plan's reader says why."""
     try:
         return msgspec.json.decode((path / SUMMARY).read_bytes(), type=_Kind).kind
     except (OSError, *NO_JSON):

@@ -1,4 +1,4 @@
-"""What a plan is for, in one line with the flags that are not the defaults."""
+"""What a plan is for, with the flags that are not the defaults."""
 
 import shlex
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 
 def plan_title(summary: PlanSummary) -> str:
-    """For example `Brokers 4, 5 are drained (--headroom 0.1 --throttle 50MB)`."""
+    """`Brokers 4, 5 are drained (--headroom 0.1 --throttle 50MB)`"""
     flags = " ".join(changed_flags(summary))
     return f"{_what(summary)} ({flags})" if flags else _what(summary)
 

@@ -1,11 +1,4 @@
-"""The files and columns of a plan; writes them.
-
-summary.json                     goal, costs, brokers before and after: `plan_summary.PlanSummary`
-moves/                           Parquet, one row for each partition that moves, in the order of the batches
-left_out/                        Parquet, one row for each partition that the goal concerns and that cannot move
-batches/batch-0001.json          see `batch_reader`
-rollback/rollback-0001.json      undoes batch-0001; to undo the whole plan, start with the highest number
-"""
+"""The files and columns of a plan; docs/pipeline.md and docs/plans.md describe them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,10 +27,7 @@ MOVES_SCHEMA = pa.schema(
         pa.field("start", pa.int32()),
     ]
 )
-"""`bytes` is copied over all new replicas. `rule`: the hard rule or the soft goal that moves the partition. `leader`:
-in the snapshot, -1 for none. `priority`: 0 starts first. `first_leader`: leads before the copy begins; null: the
-leader stays. `start`: place in the order in which moves start, from 1 on, over all batch files.
-"""
+"""`leader`: in the snapshot. `start`: over all batch files."""
 
 LEFT_OUT_SCHEMA = pa.schema(
     [
@@ -64,7 +54,7 @@ class PlanWriter(PlanDirectory):
         moves: list[tuple[str, int, tuple[int, ...], tuple[int, ...], int]],
         topic_ids: Mapping[str, str],
     ) -> None:
-        """Writes also its rollback. A move is (topic, partition, original replicas, target, first leader)."""
+        """With its rollback. A move is (topic, partition, original replicas, target, first leader)."""
         ids = ids_of((move[0] for move in moves), topic_ids)
         forward = [
             _entry(topic, partition, target, original) | ({"first_leader": first} if first >= 0 else {})

@@ -9,7 +9,7 @@ from kafka_reassign_rpc.support.human_units import duration, size
 
 
 def network_text(summary: PlanSummary) -> str:
-    """For example `100.0 MB/s for each broker (4: 25.0 MB/s), throttled to 50.0 MB/s`."""
+    """`100.0 MB/s for each broker (4: 25.0 MB/s), throttled to 50.0 MB/s`"""
     text = f"{size(summary.bandwidth)}/s for each broker"
     if summary.broker_bandwidth:
         own = [f"{broker}: {size(rate)}/s" for broker, rate in sorted(summary.broker_bandwidth.items())]
@@ -18,7 +18,7 @@ def network_text(summary: PlanSummary) -> str:
 
 
 def pace_text(summary: PlanSummary) -> str:
-    """Adds the moves at a time to `network_text` if batches have another number."""
+    """With the moves at a time if batches have another number."""
     at_a_time = summary.moves_at_a_time
     if at_a_time is None or at_a_time == summary.requested.moves_per_broker:
         return network_text(summary)
@@ -26,7 +26,7 @@ def pace_text(summary: PlanSummary) -> str:
 
 
 def time_lines(summary: PlanSummary) -> Iterator[tuple[str, str]]:
-    """Says what is behind the expected time, each with its name: least, batches, gain."""
+    """What is behind the expected time, each with its name: least, batches, gain."""
     held = summary.bottleneck
     if held is None:
         return
@@ -42,7 +42,7 @@ def time_lines(summary: PlanSummary) -> Iterator[tuple[str, str]]:
 
 
 def _other(gain: GainFigures) -> str:
-    """For example `200.0 MB/s of throttle`."""
+    """`200.0 MB/s of throttle`"""
     if gain.setting == "throttle":
         return f"{size(gain.value)}/s of throttle"
     return f"{counted(gain.value, 'move')} {'in all' if gain.setting == 'moves_per_batch' else 'per broker'}"

@@ -30,7 +30,6 @@ class _Worst(NamedTuple):
 
 
 def shortfalls(summary: PlanSummary) -> list[ShortfallFigures]:
-    """Names brokers that are off by more than 1 %."""
     return [
         ShortfallFigures(measure, worst.broker.broker, worst.share, list(_reasons(summary, worst)))
         for measure in known_imbalance(summary)
@@ -39,8 +38,8 @@ def shortfalls(summary: PlanSummary) -> list[ShortfallFigures]:
 
 
 def shortfall_lines(summary: PlanSummary) -> list[str]:
-    """Measures with the same reasons share a line, such as `bytes: broker 5 has 152% of its target: rack c as a whole
-    has 150%, and partitions keep their racks`.
+    """Measures with the same reasons share a line: `bytes: broker 5 has 152% of its target: rack c as a whole has
+    150%, and partitions keep their racks`.
     """
     lines: dict[str, list[str]] = {}
     for one in summary.why_not_better:
@@ -133,7 +132,7 @@ def _rack(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
 
 
 def _full_brokers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
-    """Brokers that should hold more have no room: the worst itself, or those that it could give replicas to."""
+    """The worst itself has no room, or those that it could give replicas to."""
     below = [one for one in summary.brokers if _counts(one, "bytes") and one.after.bytes < one.target.bytes]
     asked = below if worst.is_above else [worst.broker]
     full = [one for one in asked if _is_full(one, summary)]

@@ -1,5 +1,3 @@
-"""The page of an audit: skew over time, the brokers now, and every finding."""
-
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -20,7 +18,6 @@ from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.human_units import utc_time
 
 _LEAST_FOR_A_TREND = 3
-"""Fewer snapshots show no trend."""
 
 
 def audit_page(
@@ -58,7 +55,7 @@ def audit_page(
 
 
 def _add_skew(page: HtmlPage, spread: Sequence[Mapping[str, Any]]) -> None:
-    """Draws a plot, or a table if snapshots are too few for a trend, of measures that all snapshots know."""
+    """A table if snapshots are too few for a trend. Only measures that all snapshots know."""
     times = sorted({row["at"] for row in spread})
     worst = {(row["at"], row["measure"]): row["worst"] for row in spread}
     measures = _in_order({name for name in MEASURES if all((at, name) in worst for at in times)})

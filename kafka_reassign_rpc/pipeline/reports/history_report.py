@@ -1,5 +1,3 @@
-"""The page of a history of moves: moves in flight over time, how long moves took, and every table."""
-
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, Window
@@ -19,7 +17,7 @@ _POINTS = 80
 
 
 def history_page(moves: DataFrame, shown: Mapping[str, TableExcerpt]) -> str:
-    """`shown`: the first rows of each table of `history_job`."""
+    """`shown`: the first rows of each table."""
     bounds = moves.agg(F.min("started"), F.max(F.coalesce("ended", "started")), F.count("*")).first()
     assert bounds is not None
     start, end, count = bounds
@@ -53,8 +51,8 @@ def history_page(moves: DataFrame, shown: Mapping[str, TableExcerpt]) -> str:
 
 
 def in_flight(moves: DataFrame, start: int, end: int) -> tuple[list[float], list[float]]:
-    """Gives times (ms) of `_POINTS` stretches, and the most moves in flight at once in each. A move that ends and one
-    that starts in the same ms are not in flight at once.
+    """Times (ms) of `_POINTS` stretches, and the most moves in flight at once in each. A move that ends and one that
+    starts in the same ms are not in flight at once.
     """
     step = max(1, -(-(end - start + 1) // _POINTS))
     changes = (
@@ -81,7 +79,7 @@ def in_flight(moves: DataFrame, start: int, end: int) -> tuple[list[float], list
 
 
 def _durations(moves: DataFrame) -> list[tuple[str, int]]:
-    """Counts moves that took up to 1 s, 2 s, 4 s, …"""
+    """Moves that took up to 1 s, 2 s, 4 s, …"""
     doubled = F.ceil(F.log2(F.greatest(F.col("seconds"), F.lit(1.0)))).alias("power")
     rows = moves.where("seconds is not null").groupBy(doubled).agg(F.count("*").alias("n")).orderBy("power").collect()
     found = {int(row["power"]): int(row["n"]) for row in rows}

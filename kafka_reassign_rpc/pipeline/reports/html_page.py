@@ -1,7 +1,5 @@
-"""An HTML page that needs no network: style, tables and SVG plots are inside.
-
-templates/ has the markup. Jinja2 escapes every text; only plots are markup. Characters that nobody could read, or that
-turn texts around, become escapes.
+"""An HTML page that needs no network: style, tables and SVG plots are inside. Jinja2 escapes every text; only plots
+are markup. Characters that nobody could read, or that turn texts around, become escapes.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -41,7 +39,7 @@ class HtmlPage:
         self._sections: list[tuple[str, dict[str, Any]]] = []
 
     def tiles(self, tiles: Iterable[tuple[str, str]]) -> None:
-        """Shows the most important figures: (value, label)."""
+        """The most important figures: (value, label)."""
         self._add("tiles", tiles=list(tiles))
 
     def heading(self, text: str, explanation: str = "") -> None:

@@ -1,4 +1,4 @@
-"""What the pages of audit and history share: tables, and how axes show numbers and times."""
+"""What the pages of audit and history share."""
 
 from collections.abc import Callable, Collection, Sequence
 
@@ -11,7 +11,7 @@ _SECONDS_UP_TO, _MINUTES_UP_TO = 1200, 86_400
 
 
 def add_table(page: HtmlPage, title: str, table: TableExcerpt, *, without: Collection[str] = ()) -> None:
-    """Leaves out columns that make the table too wide for a screen."""
+    """Without columns that make the table too wide for a screen."""
     places = [place for place, column in enumerate(table.columns) if column not in without]
     shown = TableExcerpt(
         [table.columns[place] for place in places],

@@ -34,7 +34,7 @@ from kafka_reassign_rpc.support.typed_commands import command
 
 NAME = "report.html"
 _ALWAYS = ("bytes", "replicas", "leaders")
-"""They are drawn even if all are zero, as in an empty cluster."""
+"""Drawn even if all are zero, as in an empty cluster."""
 _TABLE_ROWS = 20
 _LONGEST_TITLE = 300
 _MOVES = 2_000

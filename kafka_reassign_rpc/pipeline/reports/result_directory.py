@@ -1,7 +1,5 @@
-"""A directory with the results of a job: tables as Parquet, pages as HTML.
-
-The driver writes all of it row by row: it cannot read what executors of a remote master write to their own disks. The
-files are the same with every master.
+"""A directory with the results of a job. The driver writes all of it row by row: it cannot read what executors of a
+remote master write to their own disks. The files are the same with every master.
 """
 
 import json
@@ -52,7 +50,7 @@ class ResultDirectory:
         return shown
 
     def write_rows(self, name: str, schema: pa.Schema, rows: Iterable[Row]) -> TableExcerpt:
-        """Takes rows that the driver has."""
+        """Rows that the driver has."""
         self._schemas[name] = schema
         writer = DirectoryWriter(self._path_of(name), schema, at=self._at)
         rows = iter(rows)

@@ -72,7 +72,7 @@ class Bars(NamedTuple):
 
 
 def bar_plots(names: Sequence[str], panels: Sequence[Bars], label: str) -> str:
-    """The plots stand above one another with the same names; `label` is the axis of the names."""
+    """Above one another with the same names; `label` is the axis of the names."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(10, 2.3 * len(panels) + 0.4), layout="constrained")
         axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
@@ -124,7 +124,7 @@ def _label_names(axis: Any, names: Sequence[str], label: str) -> None:
 
 
 def timeline(starts: Sequence[float], lengths: Sequence[float], title: str, label: str, format_time: Format) -> str:
-    """Draws one horizontal bar for each span of time, the first at the top."""
+    """A horizontal bar for each span of time, the first at the top."""
     with mpl.rc_context({**_STYLE, "axes.grid.axis": "x"}):
         height = max(1.6, min(6.0, 0.9 + 0.16 * len(starts)))
         figure = Figure(figsize=(10, height), layout="constrained")
@@ -153,7 +153,7 @@ class HeatMap(NamedTuple):
 def heat_maps(
     names: Sequence[str], panels: Sequence[HeatMap], end: float, label: str, form: Format, time: Format
 ) -> str:
-    """They stand beside one another with the same names and colours, from 0 to `end` seconds."""
+    """Beside one another with the same names and colours, from 0 to `end` seconds."""
     most = max((value for panel in panels for row in panel.rows for value in row), default=1.0) or 1.0
     with mpl.rc_context({**_STYLE, "axes.grid": False}):
         height = max(2.0, min(7.0, 1.2 + 0.14 * len(names)))

@@ -1,12 +1,12 @@
 """Snapshots of clusters.
 
-snapshot_schema.py    which files and columns a snapshot has
-snapshot_files.py     write, check and read a snapshot
-snapshot_series.py    find the snapshots that were taken over time
-log_dir_rows.py       the log dirs of a snapshot, without what contradicts itself
-possible_figures.py   refuses sizes and rates that no cluster can show
-named_brokers.py      whether what an operator says of brokers fits those of a snapshot
-export_snapshot.py    export a running cluster as a snapshot
+snapshot_schema.py    files and columns
+snapshot_files.py     writes, checks and reads them
+snapshot_series.py    snapshots that were taken over time
+log_dir_rows.py       log dirs, without what contradicts itself
+possible_figures.py   refuses what no cluster can show
+named_brokers.py      brokers that an operator names
+export_snapshot.py    exports a running cluster
 cluster_look.py       partitions and moves, as they are together
 export_warnings.py    what an export could not find out
 growth_rates.py       produce rates from two snapshots

@@ -1,8 +1,6 @@
-"""One look at a cluster: its partitions between two lists of its moves.
-
-A move that begins between the answers would look like an assignment at rest, with target and removing replicas
-together. So a partition in any of the lists counts as moving. The controller answers all three: other nodes learn of
-changes later.
+"""One look at a cluster: its partitions between two lists of its moves. A move that begins between the answers would
+look like an assignment at rest, with target and removing replicas together; so a partition in any of the lists
+counts as moving. The controller answers all three: other nodes learn of changes later.
 """
 
 from collections.abc import Mapping
@@ -12,7 +10,7 @@ from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition
 from kafka_reassign_rpc.client.metadata_calls import Everything
 
 Moves = Mapping[TopicPartition, PartitionReassignment]
-"""They are in flight or in the queue."""
+"""In flight or in the queue."""
 
 
 class LookSource(Protocol):

@@ -1,4 +1,4 @@
-"""Exports a running cluster of any Kafka as a snapshot, over the Kafka protocol, in parts of bounded size.
+"""Exports a running cluster of any Kafka as a snapshot, over the Kafka protocol.
 
 The client reads the answer with all topics bit by bit. The export asks all brokers at once for the replicas of some
 thousand partitions and writes the answers before it goes on, so memory does not grow with the cluster. A broker that
@@ -36,8 +36,6 @@ ReplicaKey = tuple[str, int, int]
 
 @dataclass
 class ExportedSnapshot:
-    """`warnings` tell of data that is missing or has changed."""
-
     cluster_id: str
     brokers: int = 0
     topics: int = 0
@@ -58,7 +56,7 @@ def export(
     rates: RatesTable | None = None,
     part_partitions: int = PART_PARTITIONS,
 ) -> ExportedSnapshot:
-    """Writes a snapshot to `out`, which must not exist or be empty.
+    """`out` must not exist or be empty.
 
     earlier     an older snapshot: the growth since then gives the produce rates that `rates` does not
     rates       what the operator knows
@@ -133,7 +131,7 @@ class _Export:
             self.warnings.add("the move of {}", "moves", name, "began or ended during the export, and counts as moving")
 
     def nodes(self, nodes: list[ClusterNode]) -> None:
-        """Finds the live brokers; nodes that are our servers are left out."""
+        """Leaves out nodes that are our servers."""
         self._log_dirs = self._ask({node.id: {} for node in nodes})
         servers = self._client.servers_among(node.id for node in nodes)
         for server in servers:
@@ -141,7 +139,6 @@ class _Export:
         self._live = {node.id: node for node in nodes if node.id not in servers}
 
     def partitions(self, topics: list[TopicInfo]) -> None:
-        """Asks the brokers about one part, then writes its replicas, partitions and configs."""
         wanted: dict[int, dict[str, list[int]]] = {}
         for topic in topics:
             if topic.error is not None:
@@ -220,7 +217,7 @@ class _Export:
                 self._write_configs("topic", name, configs)
 
     def brokers(self) -> None:
-        """Comes last, when all brokers with an assigned replica are known."""
+        """Last, when all brokers with an assigned replica are known."""
         for broker in self._live.keys() - self._assigned - self._log_dirs.keys():
             del self._live[broker]
             why = "tells nothing of its log dirs and holds no replica: the snapshot leaves it out, it may be no broker"
@@ -276,7 +273,7 @@ class _Export:
             self.warnings.add("the configs of {}", "", "all brokers", configs.message)
 
     def _ask(self, wanted: Mapping[int, Mapping[str, list[int]]]) -> dict[int, BrokerLogDirs]:
-        """Asks all at once. A broker that does not answer gets a warning, and is asked no more."""
+        """All at once. A broker that does not answer gets a warning, and is asked no more."""
         asked = {broker: partitions for broker, partitions in wanted.items() if broker not in self._silent}
         answers = {}
         for broker, found in self._client.describe_brokers(asked).items():
@@ -293,7 +290,7 @@ class _Export:
         return answers
 
     def _write_log_dirs(self) -> dict[int, tuple[Volume, ...] | None]:
-        """Returns the volumes of each broker; None: unknown."""
+        """The volumes of each broker; None: unknown."""
         online = {
             broker: [
                 LogDirSpace(one.path, _or_unknown(one.total_bytes), _or_unknown(one.usable_bytes))

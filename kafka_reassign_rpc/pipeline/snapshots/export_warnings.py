@@ -1,4 +1,4 @@
-"""The warnings of an export: one line for all brokers or topics with the same error."""
+"""One line for all brokers or topics with the same error."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Produce rates: how fast partitions have grown since an earlier snapshot of the same cluster."""
+"""Produce rates: how fast partitions have grown since an earlier snapshot."""
 
 from array import array
 
@@ -30,14 +30,14 @@ class EarlierSizes:
                 sizes[partition] = _UNKNOWN if size is None else size
 
     def require_earlier(self, cluster_id: str, at: int) -> None:
-        """Raises BadInput if the snapshot is of another cluster or not older than `at`."""
+        """Raises BadInput for a snapshot of another cluster or not older than `at`."""
         if self._meta.cluster_id != cluster_id:
             raise BadInput(f"{self._path}: is of cluster {self._meta.cluster_id}, this is cluster {cluster_id}")
         if self._meta.at >= at:
             raise BadInput(f"{self._path}: is not older than what is exported now")
 
     def rate(self, topic: str, partition: int, size: int | None, at: int) -> float | None:
-        """In bytes per second; None if a size is unknown, or data was deleted in between."""
+        """Bytes/s; None if a size is unknown, or data was deleted in between."""
         sizes = self._sizes.get(topic)
         before = _UNKNOWN if sizes is None or partition >= len(sizes) else sizes[partition]
         if size is None or before == _UNKNOWN or size < before:

@@ -1,7 +1,4 @@
-"""The log dirs of a snapshot, as every job takes them.
-
-What contradicts itself is not known, what no cluster can show is refused.
-"""
+"""The log dirs of a snapshot. What contradicts itself is not known, what no cluster can show is refused."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -17,9 +14,8 @@ Row = dict[str, Any]
 
 
 def read_log_dirs(path: StorePath) -> list[Row]:
-    """The rows of `log_dirs`, without the sizes that `size_notes` names.
-
-    Raises BadInput for a log dir that occurs twice, or is of a broker that the snapshot does not list.
+    """Without the sizes that `size_notes` names. Raises BadInput for a log dir that occurs twice, or is of a broker
+    that the snapshot does not list.
     """
     rows: list[Row] = snapshot_files.read(path, "log_dirs").to_pylist()
     brokers = set(snapshot_files.read(path, "brokers")["broker"].to_pylist())

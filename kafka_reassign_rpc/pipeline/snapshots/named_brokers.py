@@ -1,4 +1,4 @@
-"""Whether what an operator says of brokers fits those of a snapshot. It does not import PySpark."""
+"""Whether what an operator says of brokers fits those of a snapshot. Does not import PySpark."""
 
 from collections.abc import Collection, Mapping
 

@@ -1,6 +1,5 @@
-"""Refuses figures of partitions and replicas that no cluster can show: sums of them would be wrong or too large.
-
-It reads some columns, a batch at a time, and imports no planner and no PySpark.
+"""Refuses figures that no cluster can show: sums of them would be wrong or too large. Reads some columns, a batch at a
+time, and imports no planner and no PySpark.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,9 +25,8 @@ _NAMES = {"partitions": ("topic", "partition"), "replicas": ("topic", "partition
 
 
 def require_possible_figures(path: StorePath, tables: Iterable[str] = tuple(_FIGURES)) -> None:
-    """No size and no rate is below 0, a rate is below `MOST_RATE`, and all replicas have `MOST_BYTES` at most.
-
-    Raises BadInput, which names rows.
+    """No size and no rate is below 0, a rate is below `MOST_RATE`, and all replicas have `MOST_BYTES` at most. Raises
+    BadInput, which names rows.
     """
     for table in tables:
         if not _are_possible(path, table):
@@ -48,7 +46,7 @@ def _are_possible(path: StorePath, table: str) -> bool:
 
 
 def _what_is_odd(path: StorePath, table: str) -> str:
-    """Rows one by one: exact, and slow."""
+    """Exact, and slow."""
     held, largest, wrong = 0, (-1, ""), list[str]()
     count = 0
     for batch in _batches(path, table, (*_NAMES[table], *_FIGURES[table])):
@@ -71,7 +69,7 @@ def _what_is_odd(path: StorePath, table: str) -> str:
 
 
 def too_many_bytes(held: int, largest: str, size: int) -> str:
-    """Why a snapshot is refused whose replicas have more than `MOST_BYTES`: the largest of them may be the odd one."""
+    """The largest replica may be the odd one."""
     return f"all replicas have {held} bytes, which no cluster holds; the largest is {largest}: {size}"
 
 

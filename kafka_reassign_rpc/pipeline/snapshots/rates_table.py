@@ -1,9 +1,4 @@
-"""The file of `export --rates`: what clients write and read, as an operator knows it.
-
-Columns: topic, partition, bytes_in, bytes_out, messages_in, cpu; rates are per second. A row without a partition is of
-its whole topic, whose partitions share it equally. A rate that is left out is not known. This module does not import
-PySpark.
-"""
+"""The file of `export --rates`; docs/pipeline.md describes it. Does not import PySpark."""
 
 import io
 import math
@@ -55,7 +50,7 @@ class RatesTable:
             of_topic[index] = (rates[0], rates[1], rates[2], rates[3])
 
     def take(self, topic: str, partitions: Collection[int]) -> dict[int, Rates]:
-        """Partitions that the file does not name are missing."""
+        """Without partitions that the file does not name."""
         given = self._rates.get(topic, {})
         if None in given and partitions:
             self._unseen.discard((topic, None))

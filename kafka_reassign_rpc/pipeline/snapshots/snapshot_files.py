@@ -63,7 +63,7 @@ class SnapshotWriter:
         self.configs = TableWriter(self._hidden / FILES["configs"], CONFIGS, at=at)
 
     def finish(self, meta: SnapshotMeta) -> None:
-        """Comes after all rows: writes meta.json and renames the directory."""
+        """After all rows."""
         for writer in self._writers().values():
             writer.close()
         meta = msgspec.structs.replace(meta, rows={table: writer.rows for table, writer in self._writers().items()})
@@ -126,26 +126,26 @@ def check(path: StorePath) -> SnapshotMeta:
 
 
 def count_partitions(path: StorePath) -> int:
-    """Reads the footers of the files. Raises BadInput."""
+    """By the footers. Raises BadInput."""
     return parquet_files.check(table_path(path, "partitions"), IN_EVERY_SNAPSHOT["partitions"])
 
 
 def read(path: StorePath, table: str) -> pa.Table:
-    """Reads a whole small table; empty if the snapshot lacks an optional one."""
+    """A whole small table; empty if the snapshot lacks an optional one."""
     if table in OPTIONAL and not table_path(path, table).exists():
         return TABLES[table].empty_table()
     return parquet_files.read(table_path(path, table), TABLES[table], added=ADDED[table])
 
 
 def topic_ids(path: StorePath) -> dict[str, str]:
-    """Unknown ids are left out."""
+    """Without unknown ids."""
     table = read(path, "topics")
     pairs = zip(table["topic"].to_pylist(), table["topic_id"].to_pylist(), strict=True)
     return {topic: topic_id for topic, topic_id in pairs if topic_id}
 
 
 def min_isrs(path: StorePath) -> tuple[dict[str, int], int]:
-    """MIN_INSYNC_REPLICAS of the topics that set it, and the cluster's default."""
+    """Of the topics that set it, and the cluster's default."""
     own: dict[str, int] = {}
     default = 1
     for batch in record_batches(path, "configs"):
@@ -188,7 +188,7 @@ def data_frame(spark: "SparkSession", path: StorePath, table: str) -> "DataFrame
 
 
 def data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, SnapshotMeta], table: str) -> "DataFrame":
-    """Makes one table of several snapshots of one directory; `at` is the time of each row's snapshot."""
+    """One table of several snapshots of one directory; `at` is the time of each row's."""
     from pyspark.sql import functions as f
 
     paths = [spark_uri(table_path(path, table)) for path in metas]
@@ -216,9 +216,7 @@ def require_once(partitions: "DataFrame", metas: Mapping[StorePath, SnapshotMeta
 
 
 def small_data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, SnapshotMeta], table: str) -> "DataFrame":
-    """As `data_frame_of_all`, but this process reads: for few rows Spark's way to a file takes longest. Raises
-    BadInput.
-    """
+    """Read by this process: for few rows Spark's way to a file takes longest. Raises BadInput."""
     tables = []
     for path, meta in metas.items():
         one = parquet_files.read(table_path(path, table), TABLES[table], added=ADDED[table])

@@ -1,4 +1,4 @@
-"""Which files and columns a snapshot has: the tables, and meta.json, which is written last."""
+"""The files and columns of a snapshot; meta.json is written last."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, NamedTuple
@@ -21,7 +21,7 @@ class Column(NamedTuple):
     """docs/snapshots.md is written from them.
 
     null    what a null means; "": there is none
-    added   whether snapshots of earlier releases lack the column: nulls
+    added   snapshots of earlier releases lack the column: nulls
     """
 
     name: str
@@ -97,7 +97,6 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
     ),
 }
 ADDED = {table: tuple(column.name for column in columns if column.added) for table, columns in COLUMNS.items()}
-"""Columns that older snapshots lack, by table."""
 
 
 def _schema(columns: Iterable[Column]) -> pa.Schema:
@@ -131,7 +130,7 @@ FILES = {
     "configs": "configs.parquet",
 }
 OPTIONAL = frozenset({"log_dirs", "topics"})
-"""A snapshot may lack these tables."""
+"""A snapshot may lack these."""
 
 
 class SnapshotMeta(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Snapshots that were taken over time, in one directory. It does not import PySpark, which takes seconds."""
+"""Snapshots that were taken over time, in one directory. Does not import PySpark, which takes seconds."""
 
 from typing import NamedTuple
 
@@ -14,9 +14,8 @@ class FoundSnapshot(NamedTuple):
 
 
 def find_snapshots(directory: StorePath) -> list[FoundSnapshot]:
-    """The oldest comes first; the directory itself may be one.
-
-    Raises BadInput if there is none, one is unreadable, or they are of several clusters.
+    """The oldest comes first; the directory itself may be one. Raises BadInput if there is none, one is unreadable, or
+    they are of several clusters.
     """
     if not directory.is_dir():
         raise BadInput(f"{directory}: no such directory")

@@ -1,6 +1,4 @@
-"""What submit changes in the cluster: it begins moves, takes them back, changes their throttle, elects leaders
-afterwards, and restores the order of replicas if a move does not begin.
-"""
+"""What submit changes in the cluster."""
 
 import time
 from collections.abc import Collection, Mapping
@@ -29,7 +27,7 @@ class Offer:
     begun, done    they are in flight, or have ended
     refused        they will not begin, and why
     later          they have not begun, but may if asked for again; with the error
-    reordered      those of `later` that have their first leader in front
+    reordered      those of `later` with their first leader in front
     """
 
     begun: frozenset[TopicPartition]
@@ -75,7 +73,7 @@ class BatchChanges:
                 time.sleep(self.cluster.intervals.poll)
 
     def offer(self, name: str, entries: Entries, reordered: Collection[TopicPartition]) -> "Offer":
-        """Asks once. `reordered` have their first leader in front already."""
+        """Asks once. `reordered` have their first leader in front."""
         errors, is_lost = self._send(name, entries, reordered)
         doubtful = {one: entries[one] for one in errors}
         if not doubtful:
@@ -122,8 +120,8 @@ class BatchChanges:
     def _lead_first(
         self, name: str, entries: Entries, reordered: Collection[TopicPartition]
     ) -> dict[TopicPartition, KafkaError]:
-        """Lets the planned first leaders lead, so that they send. Returns why partitions could not be reordered. One
-        whose election fails is copied from its present leader.
+        """Lets first leaders lead, so that they send; one whose election fails does not. Returns why partitions could
+        not be reordered.
         """
         first = {one: entry for one, entry in entries.items() if entry.first_leader >= 0}
         if not first:
@@ -139,8 +137,8 @@ class BatchChanges:
         return errors
 
     def _waiting_for_permission(self, name: str, errors: dict[TopicPartition, KafkaError]) -> set[TopicPartition]:
-        """While reassignments are disabled, partitions cannot be reordered. That is no error: their moves may wait in
-        the queue.
+        """Partitions that cannot be reordered while reassignments are disabled. That is no error: their moves may wait
+        in the queue.
         """
         if self.queued_per_broker is None:
             return set()
@@ -158,9 +156,8 @@ class BatchChanges:
 
     def restore_order(self, name: str, entries: Entries) -> dict[TopicPartition, PlanEntry]:
         """Restores order and leader from before the first leader was put in front; copies nothing. A partition that
-        moves, or has changed otherwise, stays.
-
-        Returns those that could not be restored, or may not be; a line names them. Raises nothing.
+        moves, or has changed otherwise, stays. Returns those that could not be restored, which a line names. Raises
+        nothing.
         """
         maybe = first_led(entries)
         if not maybe:
@@ -190,7 +187,6 @@ class BatchChanges:
         return restored, {one: error for one, error in errors.items() if one in found.reordered}
 
     def _elect(self, name: str, partitions: list[TopicPartition], otherwise: str) -> None:
-        """If it fails, a line says why and what is the case `otherwise`."""
         if not partitions:
             return
         try:
@@ -220,7 +216,7 @@ class BatchChanges:
         )
 
     def change_throttle(self, name: str, moving: Entries) -> None:
-        """Gives moves of an earlier run this throttle; those in the queue keep their place. A move that ends meanwhile
+        """Moves of an earlier run get this throttle; those in the queue keep their place. One that ends meanwhile
         needs none. Raises JobFailed if the controller refuses.
         """
         deadline = time.monotonic() + self.cluster.intervals.mismatch
@@ -248,7 +244,7 @@ class BatchChanges:
                 time.sleep(self.cluster.intervals.poll)
 
     def _take_back(self, name: str, refused: Mapping[TopicPartition, str], begun: Collection[TopicPartition]) -> None:
-        """Cancels the begun moves of a batch of which others were refused. Raises PlanDoesNotFit."""
+        """Cancels the begun moves of a batch. Raises PlanDoesNotFit."""
         results = self.cluster.ask(lambda: self.cluster.client.cancel_partition_reassignments(begun))
         completed = sum(isinstance(error, NoReassignmentInProgress) for error in results.values())
         exceptions = f", except {completed} that had completed" if completed else ""

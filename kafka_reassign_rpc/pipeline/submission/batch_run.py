@@ -1,4 +1,4 @@
-"""`submit --by-batch`: one batch after the other. A batch begins only if the cluster is as the plan expects it."""
+"""`submit --by-batch`. A batch begins only if the cluster is as the plan expects it."""
 
 import time
 from collections.abc import Callable, Mapping, Set
@@ -21,7 +21,7 @@ Batch = Mapping[TopicPartition, PlanEntry]
 
 @dataclass
 class BatchRun:
-    """`live`: brokers that were live when it began; `changes` takes the batch's name for the reason."""
+    """`live`: when it began; `changes` takes the batch's name for the reason."""
 
     cluster: PatientCluster
     plan: SubmittablePlan
@@ -34,9 +34,7 @@ class BatchRun:
     """Moves that have not begun, or were cancelled, with their first leader in front."""
 
     def run(self) -> int:
-        """Returns the number of moves that this run began. Raises PlanDoesNotFit, SubmitStopped, JobFailed,
-        BadInput.
-        """
+        """Returns how many moves it began. Raises PlanDoesNotFit, SubmitStopped, JobFailed, BadInput."""
         begun = 0
         for number, file in enumerate(self.plan.batches, 1):
             batch = read_batch(file, self.plan.info.kind)
@@ -44,7 +42,7 @@ class BatchRun:
         return begun
 
     def run_batch(self, name: str, batch: Batch, title: str) -> int:
-        """Returns and raises as `run`. `title`: for the progress."""
+        """As `run`. `title`: for the progress."""
         found = self.cluster.stable_state(batch)
         changes = self.changes(name)
         changes.lead_afterwards(name, found)
@@ -58,7 +56,7 @@ class BatchRun:
         return begun
 
     def _carry_out(self, changes: BatchChanges, name: str, batch: Batch, found: BatchState, title: str) -> int:
-        """Begins what is left of a batch, and waits for its end. Returns how many moves it began."""
+        """Returns how many moves it began."""
         self.watch.wait_until_healthy(targets(batch))
         refused = mismatch_lines(found) + _missing_broker_lines(batch, found, self.live)
         if refused:
@@ -79,7 +77,7 @@ class BatchRun:
         self.under_way.see({name: batch[name] for name in moving})
 
     def _follow(self, changes: BatchChanges, name: str, batch: Batch, title: str) -> None:
-        """Shows progress until no partition of the batch moves."""
+        """Until no partition of the batch moves."""
         tracker, waited = LogDirProgressTracker(), dict[TopicPartition, int]()
         while True:
             listed, snapshot = self.cluster.progress(tracker, batch.keys())
@@ -107,7 +105,7 @@ class BatchRun:
             raise stop_for(name, waiting, "all other moves of the batch are done, those of later ones have not begun")
 
     def _require_done(self, changes: BatchChanges, name: str, batch: Batch) -> None:
-        """Lets the first replicas lead. Raises PlanDoesNotFit for partitions that did not reach their targets."""
+        """Raises PlanDoesNotFit for partitions that did not reach their targets."""
         found = self.cluster.state_when(batch, lambda found: found.is_done, self.cluster.intervals.arrival)
         changes.lead_afterwards(name, found)
         if not found.is_done:

@@ -1,6 +1,5 @@
-"""How far a batch is. Pure: the caller passes what the cluster shows.
-
-The cluster alone shows what a batch still needs, so submit can be killed at any point and started again:
+"""How far a batch is, from what the cluster shows. That alone says what a batch still needs, so submit can be killed
+at any point.
 
 the partition                                       its state
 has the target, no move in flight                   done
@@ -24,11 +23,10 @@ from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 
 @dataclass(frozen=True)
 class BatchState:
-    """`mismatched` has the reason for each.
+    """`mismatched` has the reasons, `leaders` those that are known.
 
-    reordered    those of `not_begun` that have their first leader in front already
-    to_elect     those of `done` that their first leader still leads: an election lets the first replica lead
-    leaders      if known; -1: none
+    reordered    those of `not_begun` with their first leader in front
+    to_elect     those of `done` that their first leader still leads
     """
 
     done: frozenset[TopicPartition]
@@ -78,7 +76,7 @@ def _is_led_by_first_leader(entry: PlanEntry, leader: int) -> bool:
 
 
 def _partition_state(entry: PlanEntry, topic: TopicInfo | None, move: PartitionReassignment | None) -> str:
-    """Returns the state, or why the partition does not match the plan."""
+    """The state, or why the partition does not match the plan."""
     if topic is not None and entry.topic_id and topic.topic_id and topic.topic_id != entry.topic_id:
         return f"the topic was deleted and made again: its id is {topic.topic_id}, in the snapshot {entry.topic_id}"
     if move is not None:
@@ -108,6 +106,6 @@ def mismatch_lines(found: BatchState) -> list[str]:
 
 
 def missing_broker(entry: PlanEntry, live: Set[int]) -> str:
-    """Says why a move cannot begin: a broker of its target is not live; or ""."""
+    """Why a move cannot begin, or ""."""
     gone = [broker for broker in entry.replicas if broker not in live]
     return f"broker {gone[0]} is not live" if gone else ""

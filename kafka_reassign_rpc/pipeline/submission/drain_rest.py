@@ -1,4 +1,4 @@
-"""Where replicas go that came to a drained broker after the snapshot of its plan. Pure."""
+"""Where replicas go that came to a drained broker after the snapshot."""
 
 from collections.abc import Collection, Iterable
 
@@ -10,7 +10,7 @@ from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition, PlannerTopic
 
 MOST = 1_000
-"""For more moves another plan shows first what they cost."""
+"""More need another plan, which first shows what they cost."""
 
 
 def moves_of(
@@ -21,7 +21,7 @@ def moves_of(
     cordoned: Collection[int],
     staying: Collection[TopicPartition],
 ) -> dict[TopicPartition, PlanEntry]:
-    """Gives the first MOST moves; empty where nobody may take them.
+    """The first MOST moves; empty where nobody may take them.
 
     nodes     live brokers
     to        the only brokers that get replicas; empty: any

@@ -1,7 +1,5 @@
-"""What `submit` does for brokers that a plan drains, beside its moves: it cordons them first, moves away what came
-after the snapshot, and says at the end whether they are empty.
-
-A drain of some topics alone does not empty a broker: then it does none of this.
+"""What `submit` does for brokers that a plan drains: cordons them first, moves away what came after the snapshot, and
+says at the end whether they are empty. A drain of some topics alone does not empty a broker.
 """
 
 import time
@@ -32,7 +30,7 @@ MEANWHILE = "meanwhile"
 
 @dataclass
 class DrainedBrokers:
-    """`cordons`: the brokers are cordoned first. All methods raise KafkaError."""
+    """All methods raise KafkaError."""
 
     cluster: PatientCluster
     path: StorePath
@@ -52,7 +50,6 @@ class DrainedBrokers:
             require_all_left_out(self.path, partitions)
 
     def announce(self) -> None:
-        """Says how a run that changes something would begin."""
         if self.brokers and self.cordons and not self.plan.undoes:
             if self._can_cordon():
                 self.cluster.output.line(f"{self._named()} {self._are()} cordoned first (--no-cordon: not)")
@@ -75,8 +72,8 @@ class DrainedBrokers:
         line(f"{self._named()} {self._are()} cordoned: `{self._how_to_open()}` opens {self._them()} again")
 
     def move_rest(self, run: BatchRun) -> int:
-        """Moves away what came since the snapshot, once the plan is carried out. Returns how many moves began. Raises
-        as `BatchRun.run_batch`, but moves that fit no more are named, and stay.
+        """Once the plan is carried out. Returns how many moves began. Raises as `BatchRun.run_batch`, but moves that
+        fit no more are named, and stay.
         """
         begun = 0
         for number in range(1, ROUNDS + 1) if self.brokers and not self.plan.undoes else ():
@@ -96,8 +93,8 @@ class DrainedBrokers:
         return begun
 
     def _wait_for_moves(self, run: BatchRun) -> None:
-        """A killed run, or somebody else, may have begun moves that empty the brokers. Does not wait for those that
-        wait for a lost broker.
+        """A killed run, or somebody else, may have begun moves that empty the brokers. Those to a lost broker do not
+        count.
         """
         while leaving := [one for one in self.cluster.moves().values() if self._empties(one, run.watch.live)]:
             run.watch.is_healthy(frozenset())
@@ -109,9 +106,7 @@ class DrainedBrokers:
 
     @cached_property
     def _left_out(self) -> frozenset[TopicPartition]:
-        """The plan left them out for a reason that still holds: here nobody knows how large they are. Raises
-        BadInput.
-        """
+        """The plan had reasons, which still hold: here nobody knows sizes. Raises BadInput."""
         if not (self.path / LEFT_OUT).exists():
             return frozenset()
         table = read_left_out(self.path)
@@ -132,9 +127,8 @@ class DrainedBrokers:
         return self.cluster.until(self._look, lambda found: not _is_full(found), self.cluster.intervals.mismatch)
 
     def report(self, begun: int | None) -> None:
-        """Says whether the brokers are empty and stay so, and names what is left with the commands that move it.
-
-        Raises NotEmpty once the plan is carried out, with `begun` moves by this run; None: it is not.
+        """Says whether the brokers are empty and stay so, and names commands for what is left. Raises NotEmpty once
+        the plan is carried out, with `begun` moves by this run; None: it is not.
         """
         if not self.brokers:
             return

@@ -27,7 +27,7 @@ class Left:
 
 
 def lines_of(places: Mapping[str, Left], again: Callable[[], Iterable[str]]) -> list[str]:
-    """`places` are named as in "broker 3"; `again` gives the commands that empty the rest."""
+    """`places` are named as in "broker 3"; `again`: the commands that empty the rest."""
     lines = [
         f"{place} is not empty: it has {counted(left.count, 'replica')} ({first_of(left.first, NAMED, of=left.count)})"
         if left.count
@@ -41,7 +41,7 @@ def lines_of(places: Mapping[str, Left], again: Callable[[], Iterable[str]]) -> 
 
 
 def plan_again(path: StorePath, kind: str, words: Iterable[str]) -> Iterator[str]:
-    """The commands that plan what is left, with these words after `plan KIND`, and carry that out. `path`: the plan."""
+    """Plans what is left, with these words after `plan KIND`, and carries that out. `path`: the plan."""
     snapshot, plan = f"{path}-snapshot", f"{path}-again"
     yield command("kafka-reassign-rpc export", "--out", snapshot)
     yield f"kafka-reassign-rpc plan {kind} {shlex.join([*words, '--snapshot', snapshot, '--out', plan])}"

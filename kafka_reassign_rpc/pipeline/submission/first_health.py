@@ -1,4 +1,4 @@
-"""The cluster's health before a plan began, kept in a file of the plan: a later run compares with it."""
+"""The cluster's health before a plan began, with which later runs compare."""
 
 import msgspec
 
@@ -15,9 +15,7 @@ class Journal(msgspec.Struct, frozen=True):
 
 
 def first_health(file: StorePath, cluster_id: str, now: ClusterHealth, *, accept_health: bool) -> ClusterHealth:
-    """Returns what the file has; else, or with `accept_health`, the health now, which the file then keeps. Raises
-    BadInput.
-    """
+    """From the file; else, or with `accept_health`, the health now, which the file then keeps. Raises BadInput."""
     if not accept_health:
         try:
             return msgspec.json.decode(file.read_bytes(), type=Journal).health

@@ -6,14 +6,12 @@ from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluste
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import StopConditions, SubmitStopped
 
 SHARE_OF_TIME = 0.1
-"""Checks of a large cluster take long: they get at most this share of the time."""
+"""Checks of a large cluster take long: they get at most this share."""
 
 
 @dataclass
 class HealthWatch:
-    """Checks every `PollIntervals.health` seconds, or less often if a check takes long. `live`: nodes at the last
-    check.
-    """
+    """Checks every `PollIntervals.health` seconds, or less often if that takes long. `live`: at the last check."""
 
     cluster: PatientCluster
     conditions: StopConditions
@@ -21,15 +19,15 @@ class HealthWatch:
     _due: float = 0.0
 
     def wait_until_healthy(self, targets: Set[int]) -> None:
-        """Checks again while a condition to stop is suspected. `targets` get replicas by moves that run or come next.
-        Raises SubmitStopped.
+        """While a condition to stop is suspected. `targets` get replicas by moves that run or come next. Raises
+        SubmitStopped.
         """
         while not self.check(targets):
             self.cluster.output.status("the cluster seems to be unhealthy, checking again")
             time.sleep(self.cluster.intervals.health)
 
     def is_healthy(self, targets: Set[int]) -> bool:
-        """Returns the last check's result, or a new one's if it is due. Raises SubmitStopped."""
+        """By the last check, or a new one if it is due. Raises SubmitStopped."""
         return self.check(targets) if time.monotonic() >= self._due else not self.conditions.suspected
 
     def check(self, targets: Set[int]) -> bool:

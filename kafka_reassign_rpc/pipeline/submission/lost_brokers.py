@@ -1,4 +1,4 @@
-"""Moves in flight to a lost broker: they cannot end before it is back. Pure."""
+"""Moves in flight to a lost broker: they cannot end before it is back."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Set
@@ -36,7 +36,7 @@ def _texts(waiting: Waiting) -> dict[str, list[TopicPartition]]:
 
 
 def stop_for(name: str, waiting: Waiting, others: str, *more: str) -> SubmitStopped:
-    """Serves where only waiting is left. `others`: what became of the other moves; `more`: lines after these."""
+    """`others`: what became of the other moves; `more`: lines after these."""
     first = (
         f"{name}: {others}. What is left ends when its brokers are back, or when it is cancelled; run the same command "
         "again then:"

@@ -1,17 +1,12 @@
-"""Which moves of a plan may be in flight: at most so many for each broker, and in all. Pure.
+"""Which moves of a plan may be in flight. Pure; docs/pipeline.md says how under "Submit".
 
-A move counts for its sender (the partition's leader) and for each broker that it adds. A broker has as many places for
-what it sends as for what it receives. Moves begin in the order of the plan; those behind pass one that has no room,
-but no more than the caller reads beyond it, so a move with several copies is not passed until the plan ends. A move
-that copies nothing needs room only in all.
+A move counts for its sender (the partition's leader) and for each broker that it adds; a broker has as many places for
+what it sends as for what it receives. A move that copies nothing needs room only in all.
 
-No broker waits for a slow one while others have work for it. Moves between one pair of brokers first take at most half
-of a broker's places; they get others only if these are left. While nothing of a broker ends but moves of others do,
-each other broker first shares one place with it.
-
-A controller with a queue gets more moves than may start, and starts them in order. While other moves need a broker of
-a pair, the pair gets one fewer than a broker has places, or one if a broker of it is slow: so the others always find a
-place.
+No broker waits for a slow one while others have work for it: moves between one pair of brokers first take at most half
+of a broker's places, and others only if these are left; one place with a slow broker. In a controller's queue, while
+other moves need a broker of a pair, the pair gets one fewer than a broker has places, or one if slow: so the others
+always find a place.
 """
 
 from collections import Counter
@@ -27,17 +22,17 @@ from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 
 
 class WindowCaps(NamedTuple):
-    """Moves in flight at most: that one broker sends, and as many that it receives; in all."""
+    """Moves in flight at most: as many that one broker sends as it receives; in all."""
 
     per_broker: int
     in_all: int
 
 
 QUEUED_FOR_EACH = 2
-"""For each move in flight so many wait in the controller's queue: one starts as soon as another ends."""
+"""Wait in the controller's queue for each move in flight: one starts as soon as another ends."""
 
 Link = tuple[int, bool]
-"""A broker, and whether it sends: a move takes a place of it."""
+"""A broker, and whether it sends."""
 
 Pair = tuple[int, int]
 
@@ -86,9 +81,9 @@ class _Taken:
 
 @dataclass
 class MoveWindow:
-    """Moves that wait, in the order of the plan, and those in flight. The caller reports what begins and ends.
+    """Waiting moves in the order of the plan, and those in flight. The caller reports what begins and ends.
 
-    has_queue    moves that begin join the controller's queue, which lets only `caps` start; here they are in flight
+    has_queue    begun moves join the controller's queue, which lets only `caps` start; here they are in flight
     stuck        moves in flight that wait for a lost broker: they take no places
     """
 
@@ -109,9 +104,7 @@ class MoveWindow:
         self._seen += len(moves)
 
     def ahead(self, queued: Collection[TopicPartition] = ()) -> int:
-        """Counts moves that came since the first that has not started; 0: all have. `queued`: moves in flight that
-        wait in the controller's queue.
-        """
+        """Moves that came since the first that has not started. `queued`: in flight, but in the controller's queue."""
         first = [*islice(self.waiting, 1), *(queued & self.moving.keys())]
         return self._seen - min((self._numbers[name] for name in first), default=self._seen)
 
@@ -119,7 +112,6 @@ class MoveWindow:
         self.moving[name] = self.waiting.pop(name)
 
     def drop(self, name: TopicPartition) -> WindowMove:
-        """A waiting move does not begin."""
         del self._numbers[name]
         return self.waiting.pop(name)
 
@@ -137,7 +129,7 @@ class MoveWindow:
         self._numbers[name] = self._seen
 
     def set_apart(self, stuck: Collection[TopicPartition]) -> None:
-        """Only these moves in flight wait for a lost broker."""
+        """Only these wait for a lost broker."""
         flying = self.moving | self.stuck
         self.stuck = {name: move for name, move in flying.items() if name in stuck}
         self.moving = {name: move for name, move in flying.items() if name not in stuck}
@@ -154,7 +146,7 @@ class MoveWindow:
         return [move for name, move in self.waiting.items() if name in chosen] if chosen else []
 
     def _fits(self, move: WindowMove, taken: _Taken, share: Callable[[Pair], int]) -> bool:
-        """If there is room and each pair has taken less than its share, the move takes it."""
+        """If so, the move takes its places."""
         if taken.in_all >= self.caps.in_all:
             return False
         if any(taken.by_link[link] >= self._places for link in move.links):
@@ -176,9 +168,7 @@ class MoveWindow:
         return (self.caps.per_broker + 1) // 2 if self.slow.isdisjoint(pair) else 1
 
     def _beside_others(self) -> Callable[[Pair], int]:
-        """Places of a pair in a controller with a queue: too few to keep other moves from starting, if there
-        are any.
-        """
+        """In a queue: too few to keep other moves from starting, if there are any."""
         moves = [*self.waiting.values(), *self.moving.values()]
         work = _Taken(moves)
         quick = _Taken(move for move in moves if self.slow.isdisjoint(move.brokers))
@@ -193,8 +183,8 @@ class MoveWindow:
         return share
 
     def adapt(self) -> None:
-        """Finds the slow brokers: of these nothing has ended since the last call, while of half of the busy ones
-        something has.
+        """Slow are brokers of which nothing has ended since the last call, while of half of the busy ones something
+        has.
         """
         busy = {broker for move in self.moving.values() for broker in move.brokers}
         ended, self._ended = self._ended, Counter()

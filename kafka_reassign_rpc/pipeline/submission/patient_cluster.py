@@ -1,4 +1,4 @@
-"""What submit asks the cluster. It repeats what failed with errors that may pass, and reports a slow answer."""
+"""What submit asks the cluster, again where errors may pass."""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -27,13 +27,13 @@ from kafka_reassign_rpc.support.slow_word import word_if_slow
 
 T = TypeVar("T")
 Listed = Mapping[TopicPartition, PartitionReassignment]
-"""They are in flight or in the queue."""
+"""In flight or in the queue."""
 
 
 @dataclass
 class PatientCluster:
-    """All methods raise KafkaError if the cluster is silent for too long, or if asking again does not help. `racks`
-    are those of the live nodes, as `health` last found them.
+    """All methods raise KafkaError if the cluster is silent for too long, or if asking again does not help. `racks`:
+    of live nodes, as `health` last found them.
     """
 
     client: ReassignmentClient
@@ -60,7 +60,7 @@ class PatientCluster:
         return word_if_slow(self.output.status, text, self.intervals.slow)
 
     def health(self) -> tuple[str, ClusterHealth]:
-        """Returns also the cluster's id."""
+        """With the cluster's id."""
 
         def read() -> tuple[str, ClusterHealth]:
             everything = self.client.describe_everything()
@@ -73,7 +73,7 @@ class PatientCluster:
         return self.ask(lambda: self.client.list_partition_reassignments(partitions))
 
     def state(self, batch: Mapping[TopicPartition, PlanEntry]) -> BatchState:
-        """The controller's own knowledge."""
+        """As the controller itself knows it."""
         moves = self.moves(batch.keys())
         names = {name.topic for name in batch}
         topics = self.ask(lambda: self.client.find_topics(names, of_controller=True))
@@ -82,11 +82,10 @@ class PatientCluster:
     def state_when(
         self, batch: Mapping[TopicPartition, PlanEntry], is_stable: Callable[[BatchState], bool], within: float
     ) -> BatchState:
-        """Waits until it is `is_stable`, for `within` seconds at most."""
         return self.until(lambda: self.state(batch), is_stable, within)
 
     def until(self, look: Callable[[], T], is_right: Callable[[T], bool], within: float) -> T:
-        """Returns what `look` finds once that `is_right`, or after `within` seconds."""
+        """What `look` finds once that `is_right`, or after `within` seconds."""
         deadline = time.monotonic() + within
         found = look()
         while not is_right(found) and time.monotonic() < deadline:
@@ -95,7 +94,7 @@ class PatientCluster:
         return found
 
     def stable_state(self, batch: Mapping[TopicPartition, PlanEntry]) -> BatchState:
-        """Waits until nodes had time to learn of moves that have ended."""
+        """After time for nodes to learn of moves that have ended."""
         return self.state_when(batch, lambda found: not found.mismatched, self.intervals.mismatch)
 
     def progress(

@@ -1,4 +1,4 @@
-"""A plan compared with the cluster now: which moves are done, moving, to begin, or no longer fit."""
+"""A plan compared with the cluster now."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -18,7 +18,7 @@ _MOVES = 1000
 
 
 class MoveState(StrEnum):
-    """MOVING includes moves that wait in the queue."""
+    """MOVING includes moves in the queue."""
 
     DONE = "done"
     MOVING = "moving"
@@ -48,7 +48,7 @@ class ClusterNow(NamedTuple):
 
 def look(client: ReassignmentClient, cluster_id: str, topics: Collection[str]) -> ClusterNow:
     """Lists moves before and after the metadata: one that begins or ends meanwhile counts as moving. Raises BadInput
-    if it is another cluster, KafkaError.
+    for another cluster, KafkaError.
     """
     before = client.list_partition_reassignments()
     everything = client.describe_everything()
@@ -62,9 +62,7 @@ def look(client: ReassignmentClient, cluster_id: str, topics: Collection[str]) -
 def compare(
     moves: Iterable[ListedMove], topic_ids: Mapping[str, str], now: ClusterNow, kinds: Counter[MoveState]
 ) -> Iterator[ComparedMove]:
-    """Moves stay in order; `kinds` counts them by state as they come. `topic_ids` are the plan's: a topic with another
-    id is another topic.
-    """
+    """In order; `kinds` counts by state. `topic_ids`: the plan's; a topic with another id is another topic."""
     left = iter(moves)
     while part := list(islice(left, _MOVES)):
         batch = {TopicPartition(one.topic, one.partition): _entry(one, topic_ids) for one in part}
@@ -89,7 +87,7 @@ def _entry(move: ListedMove, topic_ids: Mapping[str, str]) -> PlanEntry:
 
 
 def difference_text(kinds: Mapping[MoveState, int]) -> str:
-    """For example `10 done, 3 moving, 4 to begin, 1 does not fit`."""
+    """`10 done, 3 moving, 4 to begin, 1 does not fit`"""
     changed = kinds.get(MoveState.CHANGED, 0)
     parts = [
         f"{kinds.get(state, 0)} {state.replace('-', ' ')}" for state in MoveState if state is not MoveState.CHANGED

@@ -1,9 +1,6 @@
-"""How far a plan is, in moves and bytes, and the time that is left. Pure.
+"""How far a plan is, in moves and bytes, and the time that is left. Pure; docs/pipeline.md says how under "Submit".
 
-A move counts for the mean bytes of its batch. The remaining time is what the plan's simulation takes from the same
-amount of bytes on, scaled by the pace of the last minutes: at the end of a plan few brokers still copy, and it is
-slower. Without a simulation the rate of bytes counts as constant. If nothing was copied for minutes, the time is
-unknown. Moves that are left out no longer belong to the plan.
+A move counts for the mean bytes of its batch. Without a simulation the rate of bytes counts as constant.
 """
 
 from bisect import bisect_left
@@ -19,12 +16,12 @@ from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanInfo, PlannedTime
 from kafka_reassign_rpc.pipeline.submission.submit_settings import BAR_WIDTH
 
 WINDOW_S = 300.0
-"""The rate covers so many seconds."""
+"""Seconds for the pace."""
 
 
 def least_seconds(info: PlanInfo, rate: Callable[[int, str], int]) -> float:
     """The bytes of the broker that needs longest, over its rate; 0.0 where the plan does not say what brokers copy.
-    `rate`: bytes/s that hold on a side of a broker, by the config's name.
+    `rate`: bytes/s on a side of a broker, by the config's name.
     """
     longest = 0.0
     for one in (info.timeline or PlannedTimeline()).brokers:
@@ -43,7 +40,7 @@ class PlannedPace:
         self._copied = [0, *accumulate(spans)] if sum(spans) else []
 
     def at(self, share: float) -> float:
-        """Seconds after which the simulation has copied this share of all bytes, from 0 to 1."""
+        """Seconds after which the simulation has copied this share (0 to 1) of all bytes."""
         if not self._copied or share >= 1:
             return self.seconds * min(share, 1.0)
         wanted = share * self._copied[-1]
@@ -74,7 +71,7 @@ class PlanProgress:
         self._pace = PlannedPace(self.info)
 
     def done(self, batch: int, moves: int = 1, *, earlier: bool = False) -> None:
-        """`earlier`: they ended before submit looked, so not at its pace."""
+        """`earlier`: ended before submit looked, so not at its pace."""
         self._done[batch] += moves
         self._earlier[batch] += moves if earlier else 0
 
@@ -83,7 +80,7 @@ class PlanProgress:
 
     @property
     def moves(self) -> int:
-        """Leaves out those left out; 0 if the summary does not say."""
+        """Without those left out; 0 if the summary does not say."""
         return sum(self._moves.values())
 
     @property
@@ -91,8 +88,8 @@ class PlanProgress:
         return {one.batch: one.moves - self._left_out[one.batch] for one in self.info.batches}
 
     def progress(self, now: float, copied: Iterable[int], ended: Iterable[int] = ()) -> Progress:
-        """The rate is None at first. `copied`: bytes of each move in flight; `ended`: batches of ended moves that
-        `done` has not counted yet.
+        """The rate is None at first. `copied`: bytes of each move in flight; `ended`: batches of moves that `done`
+        does not count yet.
         """
         total, earlier = self.info.bytes_of(self._moves), self.info.bytes_of(self._earlier)
         done = min(self.info.bytes_of(self._done + Counter(ended)) + sum(copied), total)
@@ -106,9 +103,7 @@ class PlanProgress:
         return Progress(done, total if self.info.batches else None, rate, left)
 
     def _left(self, seconds: float, before: int, done: int, total: int) -> float | None:
-        """Seconds until the end of the plan, which has copied `done` bytes, and `seconds` ago `before`; None:
-        unknown.
-        """
+        """Seconds until the end, with `done` bytes copied, and `before` some `seconds` ago; None: unknown."""
         at = self._pace.at(done / total)
         if done == total or not seconds:
             is_planned = done == total or self.least_seconds is None
@@ -119,7 +114,7 @@ class PlanProgress:
     def text(
         self, now: float, snapshot: ProgressSnapshot | None, moving: int, waiting: int, ended: Sequence[int] = ()
     ) -> str:
-        """The line that submit shows. `waiting`: moves that have not begun, or wait in the controller's queue."""
+        """`waiting`: moves that have not begun, or wait in the controller's queue."""
         flying = {} if snapshot is None else snapshot.moves
         found = self.progress(now, (one.done or 0 for one in flying.values()), ended)
         done = self._done.total() + len(ended)

@@ -1,10 +1,4 @@
-"""What submit warns of while a plan is carried out, and never refuses:
-
-- moves that leave their partitions on fewer racks, or less even over them
-- moves to fewer replicas than min.insync.replicas
-- a throttle that stands and holds moves without a throttle of their own
-- a throttle below what producers write
-"""
+"""What submit warns of while a plan is carried out, and never refuses."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -66,7 +60,7 @@ class PlanWarnings:
     def of_moves(
         self, cluster: PatientCluster, plan: Mapping[TopicPartition, PlanEntry], begins: Collection[TopicPartition]
     ) -> None:
-        """`begins`: the partitions of `plan` whose moves are about to begin."""
+        """`begins`: the partitions of `plan` that are about to move."""
         self.of_racks(plan, begins, cluster.racks)
         targets = {name: entry.replicas for name, entry in plan.items() if name in begins}
         before = {name: plan[name].expected_replicas for name in targets}

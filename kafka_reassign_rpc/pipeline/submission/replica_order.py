@@ -1,4 +1,4 @@
-"""The order of replicas, which a move with a first leader changes while it lasts. Pure."""
+"""The order of replicas, which a move with a first leader changes while it lasts."""
 
 from collections.abc import Mapping
 
@@ -15,9 +15,7 @@ def first_led(entries: Entries) -> dict[TopicPartition, PlanEntry]:
 
 
 def order_before(entries: Entries) -> PlanBatch:
-    """Restores the order of these partitions, as a file for kafka-reassign --execute. It expects the reordered
-    replicas: those after a cancel.
-    """
+    """For kafka-reassign --execute after a cancel: it expects the reordered replicas."""
     return PlanBatch(
         [
             msgspec.structs.replace(

@@ -1,7 +1,4 @@
-"""When submit stops: a broker is lost, or partitions that do not move become under-replicated. Pure.
-
-A condition counts when two checks in a row find it, unless it held before the first batch.
-"""
+"""When submit stops. A condition counts when two checks in a row find it, unless it held before the first batch."""
 
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
@@ -20,8 +17,8 @@ class SubmitStopped(Exception):
 
 
 class ClusterHealth(msgspec.Struct, frozen=True):
-    """`live` includes our servers. `holding`: live nodes with replicas. `under_replicated`: the ISR is smaller than
-    the replica set.
+    """`live` includes our servers. `holding`: live nodes with replicas. `under_replicated`: fewer in the ISR than
+    replicas.
     """
 
     live: frozenset[int]
@@ -30,7 +27,7 @@ class ClusterHealth(msgspec.Struct, frozen=True):
 
 
 def cluster_health(nodes: Iterable[int], topics: Iterable[TopicInfo]) -> ClusterHealth:
-    """Only under-replicated partitions are kept in memory."""
+    """Keeps only under-replicated partitions in memory."""
     live = frozenset(nodes)
     holding: set[int] = set()
     behind = set()
@@ -44,9 +41,8 @@ def cluster_health(nodes: Iterable[int], topics: Iterable[TopicInfo]) -> Cluster
 
 @dataclass
 class StopConditions:
-    """Compares each check with the health before the first batch. A moving partition may be under-replicated.
-
-    live     nodes that were live when this run began: a broker may have joined since the first batch
+    """A moving partition may be under-replicated. `live`: when this run began, for a broker may have joined since the
+    first batch.
     """
 
     first: ClusterHealth

@@ -1,7 +1,7 @@
 """Carries out a plan: moves begin as others end (`window_run`), or batch after batch (`batch_run`).
 
 The cluster itself shows how far the plan is, so a killed submission is started again with the same arguments. The
-journal in the plan's directory keeps only the cluster's health before the first batch.
+journal in the plan's directory keeps only the health before the first batch.
 """
 
 from collections.abc import Collection
@@ -42,7 +42,7 @@ from kafka_reassign_rpc.support.counted import agreeing
 
 JOURNAL, JOURNAL_OF_UNDO = "submit.json", "undo.json"
 UNDER_WAY = "under-way.json"
-"""The moves that went on when submit was interrupted."""
+"""Moves that went on when submit was interrupted."""
 
 BEFORE = "before.json"
 """The former order of replicas of moves with a first leader."""
@@ -52,11 +52,10 @@ BEFORE = "before.json"
 class Submission:
     """One run of `submit`. Raises BadInput, JobFailed, SubmitStopped, PlanDoesNotFit, NotEmpty, KafkaError.
 
-    throttle    bytes/s for moving replicas on each broker. The controller keeps it exactly as long as moves need it,
-                even if this run is killed. 0: no throttle. None: moves keep theirs
+    throttle    bytes/s for moving replicas on each broker, which the controller keeps as long as moves need it, even if
+                this run is killed. 0: no throttle. None: moves keep theirs
     lifts       the throttle replaces a stricter rate that stands, which comes back afterwards
     reason      the controller keeps it with each move
-    by_batch    a batch begins when the one before has ended; else moves begin as others end
     caps        moves in flight at a time; None: those of the plan
     under_way   what `execute` has in flight
     cordons     brokers that the plan drains are cordoned first
@@ -114,7 +113,7 @@ class Submission:
         return left
 
     def execute(self, *, accept_health: bool = False) -> int:
-        """Returns how many moves this run began. With `accept_health`, the health now replaces that before the first
+        """Returns how many moves it began. With `accept_health`, the health now replaces that before the first
         batch.
         """
         self._drained.require_left_out()
@@ -177,8 +176,8 @@ class Submission:
         return begun
 
     def _least_seconds(self, throttle: int, live: Collection[int]) -> float | None:
-        """Says where a stricter rate stands than submit is given, and what that means for the plan's time. Returns the
-        least time with the rates that hold; None: the plan was made with them.
+        """Says where a rate stands that is stricter than submit's, and what that means for the plan's time. Returns
+        the least time with the rates that hold; None: the plan was made with them.
         """
         brokers = sorted(set(live) - self._cluster.ask(lambda: self.client.servers_among(live)))
         found = standing_rates(self.client, brokers)
@@ -222,7 +221,7 @@ def planned_caps(plan: SubmittablePlan) -> WindowCaps:
 
 
 def write_under_way(submission: Submission) -> StorePath:
-    """Writes what is in flight beside the plan, in the form that kafka-reassign cancels."""
+    """In the form that kafka-reassign cancels."""
     file = submission.path / UNDER_WAY
     entries = sorted(submission.under_way.moves.values(), key=lambda entry: entry.topic_partition)
     write_file(file, msgspec.json.encode(PlanBatch(entries)))
@@ -230,8 +229,8 @@ def write_under_way(submission: Submission) -> StorePath:
 
 
 def write_before(submission: Submission) -> StorePath | None:
-    """Writes the former order of partitions that have their first leader in front, or will have after a cancel, in the
-    form that kafka-reassign restores. None: there are none.
+    """The former order of partitions that have their first leader in front, or will have after a cancel, in the form
+    that kafka-reassign restores. None: there are none.
     """
     before = order_before({**submission.under_way.moves, **submission.under_way.out_of_order})
     if not before.partitions:

@@ -13,7 +13,7 @@ class PlanDoesNotFit(Exception):
 
 @dataclass
 class UnderWay:
-    """Moves that were in flight when submit last looked, or that it has just asked for.
+    """What was in flight when submit last looked, or what it has just asked for.
 
     asked           those of `moves` that the controller may not have yet
     out_of_order    partitions that do not move, and may have their first leader in front
@@ -24,7 +24,7 @@ class UnderWay:
     is_known      the controller has answered which moves are in flight, and which wait
     taken_back    how many that waited will not start
     waiting       how many of `moves` still wait, and will start
-    why_not       why those could not be taken back, or why nothing is known of them
+    why_not       why those could not be taken back, or why nothing is known
     """
 
     moves: Mapping[TopicPartition, PlanEntry] = field(default_factory=dict)
@@ -49,12 +49,12 @@ class PollIntervals:
     poll        between two checks of the moves in flight
     health      between two checks of the cluster's health
     mismatch    how long a partition may seem mismatched
-    arrival     how long a partition may lack its target after its move: with KRaft any broker answers, maybe late
+    arrival     how long it may lack its target after its move: with KRaft any broker answers, maybe late
     confirm     between two checks of partitions whose moves have ended
     adapt       between two searches for slow brokers
     growing     a move that has more left to copy than so long ago does not end by itself
     patience    how long the cluster may not answer, or answer with errors that pass
-    slow        after this long without an answer submit says so
+    slow        after so long without an answer submit says so
     sizes       how long brokers may take to report sizes, which are only shown
     withdrawal  how long submit tries to take back what waits, after an interrupt
     unasked     how long a broker that did not report its sizes is not asked again

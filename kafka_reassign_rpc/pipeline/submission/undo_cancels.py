@@ -1,8 +1,4 @@
-"""`submit --undo`: takes back what the plan has under way before the moves that have ended go back.
-
-Moves in flight or in the queue are cancelled. Where the plan's first leader is still in front, the former order comes
-back.
-"""
+"""`submit --undo` takes back what the plan has under way before the moves that have ended go back."""
 
 from collections.abc import Mapping
 
@@ -21,7 +17,7 @@ Entries = Mapping[TopicPartition, PlanEntry]
 
 
 class UndoCancels:
-    """What a plan has under way, if `plan` is the way back of it; else there is nothing."""
+    """Does nothing unless `plan` is the way back of one."""
 
     def __init__(self, cluster: PatientCluster, plan: SubmittablePlan) -> None:
         self._cluster = cluster
@@ -43,7 +39,7 @@ class UndoCancels:
         return [name for name, entry in found.items() if entry.topic_id in ("", ids.get(name.topic) or entry.topic_id)]
 
     def out_of_order(self, file: StorePath) -> Entries:
-        """Partitions at rest of a batch of the way back that have the plan's first leader in front."""
+        """Partitions at rest of a batch of the way back with the plan's first leader in front."""
         if not self._plan.undoes:
             return {}
         led = first_led(read_batch(self._plan.way_there[file], self._plan.info.kind))
@@ -69,7 +65,7 @@ class UndoCancels:
         self._cluster.output.line(f"{counted(cancelled, 'move', 'were')} cancelled")
 
     def restore_order(self, changes: BatchChanges) -> None:
-        """Comes after `cancel`. A partition that cannot be restored does not fit the way back, and submit names it."""
+        """After `cancel`. What cannot be restored does not fit the way back, and submit names it."""
         for file in self._plan.batches:
             changes.restore_order(file.stem, self.out_of_order(file))
 

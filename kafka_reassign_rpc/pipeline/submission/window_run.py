@@ -1,6 +1,5 @@
-"""`submit`: moves begin as others end, in the order of the plan, as many at a time as its caps allow.
-
-A turn of the loop: read more of the plan, check the cluster's health, see what has ended, begin what has room.
+"""`submit`: moves begin as others end. A turn of the loop reads more of the plan, checks the health, sees what has
+ended, and begins what has room.
 
 what the cluster shows of a partition       then
 moves to its target, or waits in a queue    it takes a place in the window
@@ -10,8 +9,7 @@ moves, and a broker of its target is lost   it takes no place until that broker 
 at rest, as the plan expects it             begins when it has room
 anything else                               left out
 
-Moves that are left out delay nothing: submit ends with their names. Moves that wait for a lost broker do not either:
-submit stops when nothing else is left. A run may be killed anywhere; the next one finds the same states.
+A run may be killed anywhere; the next one finds the same states.
 """
 
 import time
@@ -37,18 +35,18 @@ from kafka_reassign_rpc.pipeline.submission.withdrawal import taking_back
 from kafka_reassign_rpc.support.counted import counted
 
 LOOK_AHEAD = 10_000
-"""How far the plan is read beyond the first waiting move. It bounds memory, and how many moves pass that one."""
+"""How far the plan is read beyond the first waiting move. Bounds memory, and how many moves pass that one."""
 
 AT_ONCE = 5_000
-"""So many partitions are described in one request."""
+"""Partitions that are described in one request."""
 
 MOST_REFUSED = 100
-"""After so many final refusals submit begins no more."""
+"""Final refusals after which submit begins no more."""
 
 
 @dataclass
 class _OpenBatch:
-    """A batch file of which moves are left. `out`: how many were left out."""
+    """A batch file with moves left. `out`: how many were left out."""
 
     file: StorePath
     size: int
@@ -72,9 +70,9 @@ class WindowRun:
     _unread: deque[StorePath] = field(init=False)
     _open: dict[int, _OpenBatch] = field(default_factory=dict)
     _batches: dict[TopicPartition, int] = field(default_factory=dict)
-    """The batch of each move that is not done."""
+    """Of each move that is not done."""
     _queued: set[TopicPartition] = field(default_factory=set)
-    """Moves that were in the controller's queue at the last look."""
+    """In the controller's queue at the last look."""
     _arriving: dict[TopicPartition, tuple[WindowMove, float]] = field(default_factory=dict)
     """Ended moves whose partitions do not show it yet, and until when they may take."""
     _reordered: set[TopicPartition] = field(default_factory=set)
@@ -130,7 +128,6 @@ class WindowRun:
     # Reading the plan
 
     def _read(self) -> None:
-        """Reads batches until enough moves are behind the first waiting one."""
         while self._unread and (ahead := self.window.ahead(self._queued)) < LOOK_AHEAD:
             read: dict[TopicPartition, PlanEntry] = {}
             while self._unread and len(read) < min(AT_ONCE, LOOK_AHEAD - ahead):
@@ -147,7 +144,6 @@ class WindowRun:
             self.warnings.of_moves(self.cluster, read, self.window.waiting)
 
     def _place(self, read: Mapping[TopicPartition, PlanEntry]) -> None:
-        """Finds out where these moves of the plan are."""
         found = self.cluster.stable_state(read)
         for name in sorted(found.done):
             self._done(name, earlier=True)
@@ -171,7 +167,6 @@ class WindowRun:
     # What has ended
 
     def _look(self) -> None:
-        """Finds moves that have ended."""
         now = time.monotonic()
         flying = self.window.moving.keys() | self.window.stuck.keys()
         if flying:
@@ -200,7 +195,7 @@ class WindowRun:
         self.window.set_apart(waiting)
 
     def _stuck_go_on(self) -> bool:
-        """Whether moves that waited for lost brokers go on: checked at once, since nothing else is left to do."""
+        """Checked at once, since nothing else is left to do."""
         if self.window.stuck:
             self.watch.wait_until_healthy(self._targets)
             self._set_stuck_apart()
@@ -272,7 +267,6 @@ class WindowRun:
         return len(offer.begun | offer.done)
 
     def _still_fitting(self, chosen: Mapping[TopicPartition, PlanEntry]) -> dict[TopicPartition, PlanEntry]:
-        """Their brokers are live and their partitions as the plan expects."""
         fitting = {}
         for name, entry in chosen.items():
             gone = missing_broker(entry, self.watch.live)
@@ -300,7 +294,7 @@ class WindowRun:
         self._to_restore.clear()
 
     def _postpone(self, later: Mapping[TopicPartition, KafkaError]) -> None:
-        """Asks again later. Raises JobFailed if that lasts too long."""
+        """Raises JobFailed if that lasts too long."""
         now = time.monotonic()
         for name in later:
             since = self._postponed.setdefault(name, now)

@@ -1,5 +1,5 @@
-"""After an early end of submit nothing more begins: it takes back moves that wait in the controller's queue, and
-restores the order of replicas where a first leader was put in front.
+"""After an early end of submit: takes back moves that wait in the controller's queue, and restores the order of
+replicas where a first leader was put in front.
 """
 
 import threading
@@ -25,10 +25,7 @@ NO_ANSWER = "the cluster does not answer"
 def taking_back(
     changes: BatchChanges, name: str, under_way: UnderWay, reordered: Callable[[], Entries]
 ) -> Iterator[None]:
-    """If the block ends early: takes back what waits, and tells `under_way` what goes on.
-
-    reordered    moves that have not begun, and may have their first leader in front
-    """
+    """If the block ends early. `reordered`: moves that have not begun, and may have their first leader in front."""
     try:
         yield
     except (SubmitStopped, PlanDoesNotFit, JobFailed):
@@ -47,7 +44,7 @@ def taking_back(
 
 
 def withdraw_in_time(changes: BatchChanges, name: str, under_way: UnderWay, reordered: Entries) -> None:
-    """`withdraw` after an interrupt. It takes at most ten seconds and raises nothing: the operator waits."""
+    """After an interrupt. It takes at most ten seconds and raises nothing: the operator waits."""
     under_way.out_of_order = first_led({**under_way.out_of_order, **reordered})
     if not under_way.moves and not under_way.out_of_order:
         return
@@ -72,10 +69,8 @@ def withdraw_in_time(changes: BatchChanges, name: str, under_way: UnderWay, reor
 
 
 def withdraw(changes: BatchChanges, name: str, under_way: UnderWay, reordered: Entries, *, is_answered: bool) -> None:
-    """Takes back what waits, restores the order of what does not move, and tells `under_way` what goes on. Raises
-    KafkaError if moves could not be taken back.
-
-    is_answered    requests are answered: what the controller does not list is not under way
+    """Tells `under_way` what goes on. Raises KafkaError if moves could not be taken back. `is_answered`: requests are
+    answered, so what the controller does not list is not under way.
     """
     moves, asked = under_way.moves, under_way.asked
     restless = {**under_way.out_of_order, **reordered, **{one: moves[one] for one in asked}}
@@ -97,7 +92,7 @@ def withdraw(changes: BatchChanges, name: str, under_way: UnderWay, reordered: E
 
 
 class _Cancelled(NamedTuple):
-    """`gone`: moves that will not start; `waiting`: those that still wait, with the controller's reason."""
+    """`gone`: moves that will not start; `waiting`: those that still wait, and why."""
 
     gone: frozenset[TopicPartition]
     waiting: dict[TopicPartition, KafkaError]
