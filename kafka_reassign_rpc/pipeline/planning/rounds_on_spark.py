@@ -105,10 +105,7 @@ class RoundsOnSpark:
         broadcast = self._context.broadcast(thresholds)
 
         def accepted_sums(packed: PackedChunk) -> AcceptedSums:
-            found = AcceptedSums()
-            for proposal in accepted_proposals(packed, broadcast.value):
-                found.add(proposal)
-            return found
+            return AcceptedSums.of(accepted_proposals(packed, broadcast.value))
 
         accepted = merge_chunks(self._chunks, accepted_sums, AcceptedSums, AcceptedSums.merge)
         broadcast.unpersist()
@@ -211,10 +208,7 @@ def _apply_and_propose(
 
 
 def _proposed_sums(packed: PackedChunk) -> ProposedSums:
-    found = ProposedSums()
-    for proposal in unpack_proposals(packed):
-        found.add(proposal)
-    return found
+    return ProposedSums.of(unpack_proposals(packed))
 
 
 def merge_chunks(chunks: RDD[S], one: Callable[[S], T], empty: Callable[[], T], merge: Callable[[T, T], T]) -> T:

@@ -136,18 +136,12 @@ class RoundsInMemory:
         apply_accepted(self._topics, self._accepted)
         self._accepted = []
         self._proposed = [one for one in propose(self._topics, params) if one is not None]
-        sums = ProposedSums()
-        for proposal in self._proposed:
-            sums.add(proposal)
-        return sums
+        return ProposedSums.of(self._proposed)
 
     def accept(self, thresholds: Thresholds) -> AcceptedSums:
         accepted = (accept(proposal, thresholds) for proposal in self._proposed)
         self._accepted = [one for one in accepted if one is not None]
-        sums = AcceptedSums()
-        for proposal in self._accepted:
-            sums.add(proposal)
-        return sums
+        return AcceptedSums.of(self._accepted)
 
     @contextmanager
     def found(self, params: RoundParameters, network: NetworkLimits) -> Iterator[FoundMoves]:

@@ -160,7 +160,7 @@ def _of_targets(facts: PlanFacts, summary: PlanSummary) -> Iterator[tuple[str, s
     staying = [one for one in summary.brokers if one.broker in facts.staying and not facts.empties(one.broker)]
     for name in _MEASURES:
         after = sum(getattr(one.after, name) for one in summary.brokers)
-        of_staying = sum(getattr(one.before, name) for one in summary.brokers if not _is_left(one, facts))
+        of_staying = sum(getattr(one.before, name) for one in summary.brokers if not facts.empties(one.broker))
         targets = {one.broker: getattr(one.target, name) for one in staying}
         if not _are_alike(sum(targets.values()), after):
             yield "summary", "targets", f"of {name} share {sum(targets.values()):.0f} out, not {after:.0f}"
@@ -196,10 +196,6 @@ def _shares(name: str, staying: Collection[int], facts: PlanFacts, summary: Plan
         return room if any(room.values()) and min(room.values()) >= 0 else dict.fromkeys(staying, 1)
     sizes = {broker: facts.disk_sizes.get(broker, 0) for broker in staying}
     return sizes if all(sizes.values()) else dict.fromkeys(staying, 1)
-
-
-def _is_left(one: BrokerFigures, facts: PlanFacts) -> bool:
-    return facts.empties(one.broker)
 
 
 def _of_distances(

@@ -8,7 +8,7 @@ from kafka_reassign_rpc.client import LogDirProgressTracker, ProgressSnapshot, T
 from kafka_reassign_rpc.client.text_format import amounts, bar, first_lines
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry, SubmittablePlan, read_batch
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
-from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState, mismatch_lines, missing_broker
+from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState, misfit_lines, mismatch_lines
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
 from kafka_reassign_rpc.pipeline.submission.lost_brokers import lines_of, status_of, stop_for, waiting_for_lost
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
@@ -58,7 +58,7 @@ class BatchRun:
     def _carry_out(self, changes: BatchChanges, name: str, batch: Batch, found: BatchState, title: str) -> int:
         """Returns how many moves it began."""
         self.watch.wait_until_healthy(targets(batch))
-        refused = mismatch_lines(found) + _missing_broker_lines(batch, found, self.live)
+        refused = misfit_lines(batch, found, self.live)
         if refused:
             text = f"{name} does not fit the cluster, submit began nothing more of it:"
             raise PlanDoesNotFit("\n".join([text, *first_lines(refused)]))
@@ -117,11 +117,6 @@ class BatchRun:
 
 def targets(batch: Batch) -> set[int]:
     return {broker for entry in batch.values() for broker in entry.replicas}
-
-
-def _missing_broker_lines(batch: Batch, found: BatchState, live: frozenset[int]) -> list[str]:
-    gone = {name: missing_broker(batch[name], live) for name in sorted(found.not_begun)}
-    return [f"{name}: {why}" for name, why in gone.items() if why]
 
 
 def _progress(title: str, moves: int, left: int, snapshot: ProgressSnapshot) -> str:

@@ -105,6 +105,12 @@ def mismatch_lines(found: BatchState) -> list[str]:
     return [f"{name}: {why}" for name, why in sorted(found.mismatched.items())]
 
 
+def misfit_lines(batch: Mapping[TopicPartition, PlanEntry], found: BatchState, live: Set[int]) -> list[str]:
+    """Also moves that lack a broker."""
+    gone = {name: missing_broker(batch[name], live) for name in sorted(found.not_begun)}
+    return mismatch_lines(found) + [f"{name}: {why}" for name, why in gone.items() if why]
+
+
 def missing_broker(entry: PlanEntry, live: Set[int]) -> str:
     """Why a move cannot begin, or ""."""
     gone = [broker for broker in entry.replicas if broker not in live]

@@ -20,7 +20,7 @@ from kafka_reassign_rpc.pipeline.plans.batch_reader import SET_RF, PlanBatch, Su
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
 from kafka_reassign_rpc.pipeline.submission.batch_run import BatchRun
-from kafka_reassign_rpc.pipeline.submission.batch_state import mismatch_lines, missing_broker
+from kafka_reassign_rpc.pipeline.submission.batch_state import misfit_lines
 from kafka_reassign_rpc.pipeline.submission.drained_brokers import DrainedBrokers
 from kafka_reassign_rpc.pipeline.submission.first_health import first_health
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
@@ -106,8 +106,7 @@ class Submission:
             self.output.line(
                 f"{file.stem}: {text}" + (f", {changed} {agreeing(changed, 'do')} not fit" if changed else "")
             )
-            gone = {name: missing_broker(batch[name], live) for name in sorted(found.not_begun)}
-            refused += mismatch_lines(found) + [f"{name}: {why}" for name, why in gone.items() if why]
+            refused += misfit_lines(batch, found, live)
         if refused:
             raise PlanDoesNotFit("\n".join(["the cluster has changed since the plan was made:", *first_lines(refused)]))
         return left

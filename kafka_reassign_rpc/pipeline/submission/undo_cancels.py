@@ -1,7 +1,5 @@
 """`submit --undo` takes back what the plan has under way before the moves that have ended go back."""
 
-from collections.abc import Mapping
-
 from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition
 from kafka_reassign_rpc.client.text_format import first_lines
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
@@ -10,10 +8,8 @@ from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry, Submittabl
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
-from kafka_reassign_rpc.pipeline.submission.replica_order import first_led
+from kafka_reassign_rpc.pipeline.submission.replica_order import Entries, first_led
 from kafka_reassign_rpc.support.counted import counted
-
-Entries = Mapping[TopicPartition, PlanEntry]
 
 
 class UndoCancels:

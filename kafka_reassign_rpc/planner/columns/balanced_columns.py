@@ -62,10 +62,7 @@ class BalancedColumns:
         self._scored = None
         self._take_out(self._rows_of(params))
         self._single = [one for one in propose(self._chunk, params) if one is not None]
-        sums = ProposedSums()
-        for proposal in self._single:
-            sums.add(proposal)
-        return sums
+        return ProposedSums.of(self._single)
 
     def accept(self, thresholds: Thresholds) -> AcceptedSums:
         if self._scored is not None:
@@ -73,10 +70,7 @@ class BalancedColumns:
             return self._accepted_scored.sums(self._ids)
         accepted = (accept(proposal, thresholds) for proposal in self._single)
         self._accepted_single = [one for one in accepted if one is not None]
-        sums = AcceptedSums()
-        for proposal in self._accepted_single:
-            sums.add(proposal)
-        return sums
+        return AcceptedSums.of(self._accepted_single)
 
     def apply(self) -> None:
         if self._accepted_scored is not None:

@@ -1,7 +1,7 @@
 """What chunks send back: sums, so that their size depends only on the number of brokers."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load, LoadSums
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition
@@ -125,6 +125,13 @@ class ProposedSums:
         self.proposals = 0
         self.collected: list[ChangeProposal] = []
 
+    @classmethod
+    def of(cls, proposals: Iterable[ChangeProposal]) -> Self:
+        sums = cls()
+        for proposal in proposals:
+            sums.add(proposal)
+        return sums
+
     def add(self, proposal: ChangeProposal) -> None:
         self.proposals += 1
         if proposal.name is not None:
@@ -159,6 +166,13 @@ class AcceptedSums:
         self.loads = LoadSums()
         self.arrived: dict[int, int] = {}
         self.accepted = 0
+
+    @classmethod
+    def of(cls, proposals: Iterable[ChangeProposal]) -> Self:
+        sums = cls()
+        for proposal in proposals:
+            sums.add(proposal)
+        return sums
 
     def add(self, proposal: ChangeProposal) -> None:
         self.accepted += 1
