@@ -50,7 +50,12 @@ def passes(alert: str, metric: str, values: str, *, at: int) -> Case:
 
 
 def unit_test(cases: tuple[Case, ...], rules: Mapping[str, Mapping[str, Any]], rule_file: str) -> dict[str, Any]:
-    """The file of `promtool test rules`. `rules`: those of the file, by alert."""
+    """The file of `promtool test rules`. `rules`: those of the file, by alert. Cases with the same series are one test:
+    promtool evaluates all rules for each.
+    """
+    of_series: dict[tuple[tuple[str, str], ...], list[Case]] = {}
+    for case in cases:
+        of_series.setdefault(tuple(case.series.items()), []).append(case)
     return {
         "rule_files": [rule_file],
         "evaluation_interval": "1m",
@@ -58,18 +63,19 @@ def unit_test(cases: tuple[Case, ...], rules: Mapping[str, Mapping[str, Any]], r
             {
                 "interval": "1m",
                 "external_labels": {"docs": DOCS},
-                "name": f"{case.alert}: {case.what}",
-                "input_series": [{"series": name, "values": values} for name, values in case.series.items()],
+                "name": "; ".join(f"{case.alert}: {case.what}" for case in together),
+                "input_series": [{"series": name, "values": values} for name, values in series],
                 "alert_rule_test": [
                     {
                         "eval_time": f"{minute}m",
                         "alertname": case.alert,
                         "exp_alerts": [_expected(one, rules[case.alert]) for one in fired],
                     }
+                    for case in together
                     for minute, fired in case.fires.items()
                 ],
             }
-            for case in cases
+            for series, together in of_series.items()
         ],
     }
 

@@ -15,7 +15,7 @@ import yaml
 
 from tests.deploy.alert_cases import CASES, HEALTHY
 from tests.deploy.alert_series import Case, unit_test
-from tests.deploy.test_deploy import DASHBOARD, DEPLOY, RULES
+from tests.deploy.test_deploy import ALERTS, DASHBOARD, DEPLOY, RULES
 from tests.faults.cluster import address_of, alter
 from tests.processes import processes
 from tests.stock.ports import kept_ports
@@ -86,10 +86,16 @@ def test_sv_11_promtool_takes_the_alert_rules() -> None:
 
 
 def tried(cases: tuple[Case, ...], folder: Path) -> None:
-    """Fails with what promtool says where other alerts fire."""
-    file = folder / "alerts_test.yml"
-    rules = {rule["alert"]: rule for rule in RULES}
-    file.write_text(yaml.safe_dump(unit_test(cases, rules, str(DEPLOY / "prometheus/alerts.yml"))))
+    """Fails with what promtool says where other alerts of these names fire. The rules of other names, which take most
+    of its time, are left out.
+    """
+    file, rule_file = folder / "alerts_test.yml", folder / "alerts.yml"
+    names, rules = {case.alert for case in cases}, {rule["alert"]: rule for rule in RULES}
+    groups = [
+        group | {"rules": [rule for rule in group["rules"] if rule["alert"] in names]} for group in ALERTS["groups"]
+    ]
+    rule_file.write_text(yaml.safe_dump({"groups": groups}))
+    file.write_text(yaml.safe_dump(unit_test(cases, rules, str(rule_file))))
     done = subprocess.run(["promtool", "test", "rules", file], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "SUCCESS" in done.stdout
