@@ -21,12 +21,12 @@ import pytest
 import pytest_asyncio
 import uvloop
 from xdist.remote import Producer
-from xdist.scheduler import LoadFileScheduling
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests import optional_software, second_attempts
 from tests.processes import logs_of_processes
+from tests.scheduling import Units, lower_priority
 from tests.stock.live import runs_live
 
 hypothesis.settings.register_profile("default", max_examples=50, deadline=None)
@@ -76,6 +76,9 @@ TAKE_MINUTES = (
     "tests/cli/test_processes",
     "tests/properties",
     "tests/controller",
+    "tests/migration",
+    "tests/campaign",
+    "tests/watch",
 )
 """These start processes and wait for them: in this order, before all others."""
 
@@ -104,21 +107,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: next(n for n, name in enumerate((*TAKE_MINUTES, "")) if item.nodeid.startswith(name)))
 
 
+def pytest_collection_finish() -> None:
+    lower_priority(os.environ.get("PYTEST_XDIST_WORKER"))
+
+
 def _fixtures(item: pytest.Item) -> Sequence[str]:
     return getattr(item, "fixturenames", ())
-
-
-class Units(LoadFileScheduling):  # type: ignore[misc]
-    """Hands the tests of a file to one process of the run, and those of all files on Spark to one as well."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return "Spark" if nodeid.startswith(ON_SPARK) else super()._split_scope(nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units | None:
     """Takes the place of `--dist loadfile`; with another --dist, pytest-xdist has its way."""
-    return Units(config, log) if config.getvalue("dist") == "loadfile" else None
+    return Units(config, log, ON_SPARK) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_asyncio_loop_factories(
