@@ -1,7 +1,7 @@
 """Which process of a run (pytest-xdist) gets which tests: a file's tests are together, and so are all on Spark.
 
 Tests that wait for processes leave half of two cores idle. So CI has a third process, the patient one: it has a low
-priority, and only tests that start no process, which no clock hurries. What the others start keeps its time.
+priority, and only tests that no clock hurries. What the others start keeps its time.
 """
 
 import os
@@ -17,6 +17,14 @@ from tests.second_attempts import PURE
 PATIENT = "gw2"
 """The third, where there are as many."""
 _NICENESS = 10
+UNHURRIED = (
+    *PURE,
+    "tests/server/test_costs",
+    "tests/pipeline/test_failing_stores",
+    "tests/pipeline/test_small_jobs",
+    "tests/pipeline/test_spark_cluster",
+)
+"""They start no process, or processes of Spark alone, which may take as long as they want."""
 
 
 def lower_priority(of_process: str | None) -> None:
@@ -41,7 +49,7 @@ class Units(LoadFileScheduling):  # type: ignore[misc]
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         if _is_ci() and node.gateway.id == PATIENT:
-            unit = next((one for one in self.workqueue if one.startswith(PURE)), None)
+            unit = next((one for one in self.workqueue if one.startswith(UNHURRIED)), None)
             if unit is None:
                 node.shutdown()
                 return

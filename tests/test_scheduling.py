@@ -56,7 +56,7 @@ def run_of(folder: Path, ci: str) -> set[tuple[str, int, str]]:
     return {(process, int(niceness) - own, room) for process, niceness, room in lines}
 
 
-def test_in_ci_a_third_process_has_time_for_what_starts_no_process_and_takes_none_from_the_others(
+def test_in_ci_a_third_process_of_low_priority_has_only_tests_that_no_clock_hurries(
     tmp_path: Path,
 ) -> None:
     found = run_of(tmp_path, "true")
