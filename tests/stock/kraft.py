@@ -3,11 +3,10 @@ and controllers of 3.9.1, to which a cluster migrates.
 """
 
 import asyncio
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from . import loaded_classes
+from . import formatted_dirs, loaded_classes
 from .cluster import DEFAULTS
 from .jars import BROKER_VERSION
 from .node_jvm import JVM, STARTED, java
@@ -54,21 +53,12 @@ class KRaftNode(LoggedProcess):
         that it has started."""
         self._config.write_text("".join(f"{key}={value}\n" for key, value in self.properties.items()))
         jvm = (*self._jvm, *await loaded_classes.of_nodes(self.version, is_kraft=True))
-        if not (Path(self.properties["log.dirs"].partition(",")[0]) / "meta.properties").exists():
-            await self._format(jvm)
+        if not formatted_dirs.are_formatted(self.properties):
+            await asyncio.to_thread(
+                formatted_dirs.write, self.version, jvm, self.cluster_id, self._config, self.properties
+            )
         self.launch([*java(self.version, (*jvm, *self.options)), "kafka.Kafka", str(self._config)])
         await self.wait_for_line(STARTED, 240)
-
-    async def _format(self, jvm: Sequence[str]) -> None:
-        format_it = [
-            *java(self.version, jvm),
-            "kafka.tools.StorageTool",
-            "format",
-            f"--cluster-id={self.cluster_id}",  # one of ZooKeeper mode may begin with "-"
-            "-c",
-            str(self._config),
-        ]
-        await asyncio.to_thread(lambda: subprocess.run(format_it, check=True, stdout=subprocess.DEVNULL))
 
 
 class MigratingController(KRaftNode):
