@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import pytest_asyncio
-from kafka.protocol.admin import ListPartitionReassignmentsRequest
+from kafka.protocol.admin import AlterClientQuotasRequest, ListPartitionReassignmentsRequest
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from tests.stock.jars import BROKER_VERSION, require
@@ -27,6 +27,10 @@ pytestmark = [
 
 
 NO_ANSWER = "no answer"
+NO_LIMIT = AlterClientQuotasRequest(
+    entries=[([("user", "ANONYMOUS")], [("request_percentage", 1e6, False)])], validate_only=False
+)
+"""Else the first quota that is drawn for any user holds up each request that follows for a second."""
 PATIENCE_S = {"AlterConfigs": 5.0}
 """How long an answer is waited for, where stock Kafka may give none: else as long as `Wire` waits."""
 
@@ -87,6 +91,9 @@ async def clusters(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cl
         for cluster in both:
             stack.push_async_callback(cluster.end)
         await asyncio.gather(*(cluster.start() for cluster in both))
+        for cluster in both:
+            [entry] = (await cluster.ask(NO_LIMIT, 1))["entries"]
+            assert entry["error_code"] == 0
         yield both
 
 
