@@ -23,8 +23,9 @@ from tests.stock.tools import MAIN_CLASSES
 BROKERS = (1, 2, 3)
 RECORD_BYTES = 5_000
 CONFIGS = {
-    "broker.session.timeout.ms": "12000",
+    "broker.session.timeout.ms": "9000",
     "broker.heartbeat.interval.ms": "500",
+    "controller.socket.timeout.ms": "3000",  # brokers wait so long for a controller that is frozen
     "replica.high.watermark.checkpoint.interval.ms": "500",  # writes into each log dir: one that has failed is noticed
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",

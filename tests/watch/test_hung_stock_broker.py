@@ -18,7 +18,7 @@ from tests.waiting import eventually
 from tests.watch.hung import IMPATIENT, Looks, is_heard_again, others_go_on, silence_is_said
 from tests.watch.kraft_world import BROKERS, GUEST, KRaftWorld, started
 from tests.watch.stage import Stage
-from tests.watch.watching import watching
+from tests.watch.watching import looks_every, watching
 from tests.zookeeper.proxy import Proxy
 
 pytestmark = [pytest.mark.stock, pytest.mark.in_ci, pytest.mark.timeout(400)]
@@ -35,6 +35,7 @@ async def test_kr_1_while_a_stock_broker_hangs_moves_of_others_and_their_throttl
     """It is registered all the while, so that brokers name it as the controller; and it is the first address."""
     require(VERSION)
     monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.STALL_S", 2.0)
+    looks_every(0.3, monkeypatch)
     looks = Looks(monkeypatch)
     world = KRaftWorld(VERSION, tmp_path / "nodes", (1,), dict.fromkeys(BROKERS, STAYS_REGISTERED))
     first = f"127.0.0.1:{world.nodes[HUNG].port},{world.bootstrap}"
@@ -69,7 +70,8 @@ async def test_kr_1_while_a_stock_broker_hangs_moves_of_others_and_their_throttl
         world.nodes[HUNG].thaw()
         await is_heard_again(watch, HUNG)
         await a_target_that_copies_too_slowly_is_named_by_one_who_may_not_see_the_throttle(stage, tmp_path)
-        await a_target_that_has_everything_and_stays_out_of_sync_is_named(stage, to_controller)
+        async with watching(world.bootstrap, tmp_path / "last") as other:
+            await a_target_that_has_everything_and_stays_out_of_sync_is_named(Stage(world, other, HUNG), to_controller)
 
 
 def reached_through(world: KRaftWorld, proxy: Proxy) -> KRaftWorld:
@@ -94,7 +96,8 @@ async def a_target_that_copies_too_slowly_is_named_by_one_who_may_not_see_the_th
 
 
 async def a_target_that_has_everything_and_stays_out_of_sync_is_named(stage: Stage, to_controller: Proxy) -> None:
-    """The leader cannot tell the controller that it is in sync."""
+    """The leader cannot tell the controller that it is in sync. Nor can it pass on for a minute what it is asked: this
+    watch has to give up such an answer."""
     hold = {FOLLOWER_REPLICAS: f"0:{HUNG}"}
     await stage.configs({**throttle_configs.rates([HUNG], 1), (TOPIC, "late"): hold})
     await stage.moves({"late": [HUNG]})

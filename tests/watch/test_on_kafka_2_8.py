@@ -21,13 +21,13 @@ from tests.stock import class_archives
 from tests.stock.cluster import StockCluster
 from tests.stock.jars import classpath, require
 from tests.waiting import eventually
-from tests.watch.watching import Watch, watching
+from tests.watch.watching import Watch, looks_every, watching
 
 pytestmark = [pytest.mark.stock, pytest.mark.in_ci, pytest.mark.timeout(400)]
 
 VERSION, TOOL = "2.8.2", "kafka.admin.ReassignPartitionsCommand"
 RECORDS, RECORD_BYTES = 100, 5_000
-SLOW, FAST = 2_000, 50_000_000
+SLOW, FAST = 4_000, 50_000_000
 TOPICS = ("moved", "back")
 
 
@@ -75,7 +75,7 @@ class OldCluster:
 async def old_cluster(folder: Path) -> AsyncIterator[OldCluster]:
     require(VERSION)
     async with EmbeddedZooKeeper(folder / "zookeeper") as zookeeper:
-        patient = {"zookeeper.session.timeout.ms": "18000"}
+        patient = {"zookeeper.session.timeout.ms": "9000"}
         stock = StockCluster(f"{zookeeper.address}/stock", folder / "stock", ids=(1, 2, 3), overrides=patient)
         for broker in stock.brokers.values():
             broker.version = VERSION
@@ -92,8 +92,9 @@ async def throttles_of(watch: Watch) -> list[int | None]:
 
 
 async def test_kr_1_moves_on_kafka_2_8_are_seen_from_start_to_end_and_what_it_cannot_tell_is_unknown(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    looks_every(1.0, monkeypatch)
     async with old_cluster(tmp_path) as old:
         await asyncio.to_thread(old.fill)
         async with watching(old.stock.bootstrap, tmp_path / "events") as watch:

@@ -18,14 +18,13 @@ from kafka.admin import ACLOperation, ResourceType
 from kafka_reassign_rpc.client import throttle_configs
 from kafka_reassign_rpc.client.config_calls import TOPIC
 from kafka_reassign_rpc.support.wall_clock import now_ms
-from kafka_reassign_rpc.watch.pace import Ask
 from tests.reassign_command.run_command import Command
 from tests.stock.jars import require
 from tests.waiting import eventually
 from tests.watch.disks_and_tiers import Storage, storage_of
 from tests.watch.kraft_world import BROKERS, GUEST, RECORD_BYTES, KRaftWorld, failed, kraft_world
 from tests.watch.stage import Stage
-from tests.watch.watching import watching
+from tests.watch.watching import looks_every, watching
 
 pytestmark = [pytest.mark.stock, pytest.mark.in_ci, pytest.mark.timeout(400)]
 
@@ -222,9 +221,7 @@ async def test_kr_1_whatever_stops_a_move_on_a_cluster_of_each_release_is_named_
     4.3 on also cordoned log dirs, a full disk and tiered topics."""
     require(version)
     monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.STALL_S", 2.0)
-    monkeypatch.setattr("kafka_reassign_rpc.watch.pace.LONGEST_S", 1.0)
-    monkeypatch.setattr("kafka_reassign_rpc.watch.pace.SOON_S", 1.0)
-    monkeypatch.setattr("kafka_reassign_rpc.watch.pace.PAUSES_S", dict.fromkeys(Ask, (1.0, 1.0)))
+    looks_every(1.0, monkeypatch)
     with storage_of(version, tmp_path) as storage:
         await whatever_stops_a_move_is_named(version, tmp_path, caplog, storage)
 
