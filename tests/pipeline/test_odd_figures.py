@@ -6,13 +6,16 @@ Each command is right, or refuses them with a line that says what is wrong.
 import shutil
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
+from kafka_reassign_rpc.pipeline.reports import svg_plots
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from tests.effort import examples
 from tests.pipeline.odd_snapshot import ODD, write_odd_snapshot
@@ -31,6 +34,16 @@ PLANS = (
 )
 NEVER = ("Traceback", "defect", "Error:", "overflow", "Spark failed")
 """A line with one of these does not tell an operator what is wrong."""
+
+
+@pytest.fixture(autouse=True)
+def plots_without_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To arrange each plot takes longer than to draw it, and the figures are the same."""
+
+    def figure(*, layout: str, **of_figure: Any) -> Figure:
+        return Figure(**of_figure)
+
+    monkeypatch.setattr(svg_plots, "Figure", figure)
 
 
 def said(path: Path, *arguments: str) -> tuple[int, str]:
