@@ -10,7 +10,8 @@ TEST_PROCESSES ?= 4
 PURE := tests/api tests/core tests/planner tests/properties tests/protocol tests/status_page/test_documents.py tests/status_page/test_costs.py
 
 # Their large plans take five times as long while coverage traces them; others run the same code.
-TRACED_SLOWLY := tests/planner/test_plan_simulation.py tests/planner/test_copies_taken_back.py tests/core/events/test_catalogue.py
+TRACED_SLOWLY := tests/planner/test_plan_simulation.py tests/planner/test_copies_taken_back.py tests/planner/test_time.py \
+	tests/planner/test_cordoned_brokers.py tests/core/events/test_catalogue.py
 
 .PHONY: help serve check test test-alone campaign fuzz lint coverage docs bench venv kerberos lock clean
 
