@@ -11,7 +11,7 @@ from tests.jvm import QUICK
 from tests.stock.jars import classpath
 
 pytestmark = pytest.mark.in_ci
-CASES = 3000
+CASES = 1000
 
 
 def asked(case: Case) -> list[str]:
