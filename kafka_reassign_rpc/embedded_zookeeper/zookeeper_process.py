@@ -1,5 +1,3 @@
-"""One ZooKeeper server as a child process: start, readiness, kill, stop. It never outlives this process."""
-
 import asyncio
 import contextlib
 import fcntl
@@ -38,15 +36,14 @@ rootLogger.appenderRef.file.ref = file
 
 
 class ZooKeeperFailed(RuntimeError):
-    """ZooKeeper did not start. The message ends with the last lines of its log."""
+    """The message ends with the last lines of ZooKeeper's log."""
 
 
 class EmbeddedZooKeeper:
-    """A ZooKeeper server: `async with EmbeddedZooKeeper(data_dir) as zookeeper: zookeeper.address`.
+    """`async with EmbeddedZooKeeper(data_dir) as zookeeper: zookeeper.address`.
 
     data_dir        snapshots, transaction log, zookeeper.log; created if absent, kept, and locked while in use
     port            0: the system chooses a free one at the first start; it stays the same for this object
-    heap_mb         Java's largest heap
     session_ms      shortest and longest session timeout of clients
     settings        more lines of zoo.cfg, by name
     server_id, members    for an ensemble: the `server.N` lines, and which of them is this server's
@@ -85,7 +82,7 @@ class EmbeddedZooKeeper:
 
     @property
     def address(self) -> str:
-        """Is host:port, for `zookeeper.connect`."""
+        """For `zookeeper.connect`."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
@@ -170,7 +167,7 @@ class EmbeddedZooKeeper:
             )
 
     async def kill(self) -> None:
-        """Sends kill -9: sessions stay in the data for their timeout."""
+        """kill -9: sessions stay in the data for their timeout."""
         await self._end(hard=True)
 
     async def stop(self) -> None:
@@ -179,7 +176,7 @@ class EmbeddedZooKeeper:
         self._give_up_lock()
 
     async def command(self, word: str) -> str:
-        """Returns the answer to a four-letter word (`srvr`, `conf`, `mntr`, `stat`). Raises OSError."""
+        """A four-letter word (`srvr`, `conf`, `mntr`, `stat`). Raises OSError."""
         reader, writer = await asyncio.open_connection(self.host, self.port)
         try:
             writer.write(word.encode())
@@ -201,7 +198,7 @@ class EmbeddedZooKeeper:
         return "\n".join(tail)
 
     async def _until_serving_or_dead(self) -> bool:
-        """Returns True once *this* server serves on the port. Another server there has another directory."""
+        """True once *this* server serves on the port. Another server there has another directory."""
         mine = f"dataDir={self.data_dir / 'data'}"
         while self.running:
             with contextlib.suppress(OSError):
@@ -273,7 +270,7 @@ class EmbeddedZooKeeper:
 
 @contextlib.contextmanager
 def free_ports(host: str, count: int) -> Iterator[list[int]]:
-    """Yields distinct free ports from the system, reserved until the block ends."""
+    """Distinct, reserved until the block ends."""
     with contextlib.ExitStack() as held:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         ports = []

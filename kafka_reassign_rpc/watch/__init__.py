@@ -14,6 +14,5 @@
     clusters       what a settings file says of several clusters, and `/api/v1/clusters`
     served         the pages of one cluster or of several over HTTP
 
-The first five decide without I/O. All figures are made by the code that makes those of a server
-(`core.status`, `core.reassignment.progress`).
+The first five decide without I/O.
 """

@@ -25,10 +25,8 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 10.0
 
 
 class Answer(NamedTuple):
-    """what      was asked, `of` which partitions
-    found     a KafkaError, or what was asked for
-    at        when it came, by the loop's clock
-    asked_at  ms since 1970
+    """What was asked, `of` which partitions; `found` may be a KafkaError. `at` is by the loop's clock, `asked_at` in ms
+    since 1970.
     """
 
     broker: int
@@ -62,7 +60,7 @@ class BrokerQuestions:
 
     @property
     def are_open(self) -> bool:
-        """Whether an answer may have come since the last `wait`."""
+        """An answer may have come since the last `wait`."""
         return bool(self._asked)
 
     def is_free(self, broker: int) -> bool:
@@ -105,7 +103,7 @@ class BrokerQuestions:
         return answers
 
     def changed(self, before: Collection[int], now: Collection[int]) -> None:
-        """Brokers that are registered again may be asked at once; those that have left are forgotten."""
+        """Brokers that are registered again may be asked at once."""
         for known in (self.heard_at, self._rests):
             forget_others(known, {*before} & {*now})
         self._late &= {*now}

@@ -1,4 +1,4 @@
-"""The clusters of one `watch`: what a settings file says of them, and `/api/v1/clusters`."""
+"""What a settings file says of the clusters of one `watch`, and `/api/v1/clusters`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -45,9 +45,8 @@ def api_of(name: str) -> str:
 
 
 class WatchedCluster(NamedTuple):
-    """name              "" where there is no other
-    bootstrap         addresses, separated by commas
-    command_config    a properties file of the client; None: there is none
+    """`name` is "" where there is no other; `bootstrap` has addresses, separated by commas; `command_config` is a
+    properties file of the client.
     """
 
     name: str
@@ -56,7 +55,7 @@ class WatchedCluster(NamedTuple):
 
 
 def clusters(value: Any) -> tuple[WatchedCluster, ...]:
-    """Takes the tables `[[cluster]]` of a settings file. Raises ValueError."""
+    """The tables `[[cluster]]` of a settings file. Raises ValueError."""
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise ValueError("write [[cluster]], in double brackets, above each cluster")
     if not 1 <= len(value) <= MOST_CLUSTERS:

@@ -1,8 +1,7 @@
 """Which move is which: Kafka lists what moves now, without ids, times and outcomes. The book compares looks.
 
 A move that is listed no longer is over. How it ended shows in its partition's replicas, which a broker may tell a
-little later than the controller's list: what could be such a delay has to be seen twice, other replicas
-`LOOKS` times.
+little later than the controller's list: what could be such a delay has to be seen twice, other replicas `LOOKS` times.
 
     replicas are the target            completed
     replicas are the original ones     cancelled
@@ -30,7 +29,7 @@ NOT_TOLD = "no broker tells the replicas of its partition"
 
 
 class Standing(NamedTuple):
-    """A broker's answer about a partition. `topic_id` is "" where it tells none."""
+    """`topic_id` is "" where the broker tells none."""
 
     replicas: tuple[int, ...]
     topic_id: str = ""
@@ -56,7 +55,7 @@ class _Move:
 
 
 class MoveBook:
-    """The moves of one cluster. Give it every look with `observe`."""
+    """Of one cluster. Give it every look with `observe`."""
 
     def __init__(self) -> None:
         self._moves: dict[TopicPartition, _Move] = {}
@@ -73,15 +72,14 @@ class MoveBook:
 
     @property
     def topics(self) -> set[str]:
-        """Topics of moves whose outcome is not known yet."""
+        """Of moves whose outcome is not known yet."""
         return {name.topic for name in self._moves}
 
     def observe(
         self, at: int, listed: Listed, told: Told, at_rest: Mapping[TopicPartition, Sequence[int]]
     ) -> list[Event]:
-        """Returns what has happened since the look before. `at`: ms since 1970; `listed`: what is in flight;
-        `at_rest`: replicas in their order, of partitions that were seen before they moved. The list is older than
-        what is told.
+        """What has happened since the look before. `at`: ms since 1970; `listed`: what is in flight; `at_rest`:
+        replicas in their order, of partitions that were seen before they moved. The list is older than what is told.
         """
         events = [*self._events(at, listed, told, at_rest)]
         self._looks += 1
@@ -152,7 +150,7 @@ def _answer(name: TopicPartition, one: _Move, told: Told) -> str:
 def _replaced(
     name: TopicPartition, known: _Move, move: PartitionReassignment, standing: Standing | None
 ) -> Iterator[Event]:
-    """Another move is listed for the partition of the known one: says what has become of that."""
+    """Another move is listed for the partition: what has become of the known one."""
     record = known.record
     if standing is not None and known.topic_id and standing.topic_id and standing.topic_id != known.topic_id:
         yield replace(_event(catalogue.MOVE_GONE, name, record), reason=DELETED)

@@ -1,8 +1,6 @@
 """How often to ask: every second while something moves, slower at rest, and never so often that a question costs more
-than its budget: `SHARE` of the time of whoever answers, `REQUESTS_PER_S` and `BYTES_PER_S`.
-
-The time of the quickest of the last answers stands for what one costs: it costs no more, and a slower one has waited
-behind others.
+than its budget: `SHARE` of the time of whoever answers, `REQUESTS_PER_S` and `BYTES_PER_S`. The time of the quickest of
+the last answers stands for what one costs: a slower one has waited behind others.
 """
 
 from collections import deque
@@ -51,7 +49,7 @@ class Pace:
         self._took: dict[Ask, deque[float]] = {}
 
     def asked(self, what: Ask, now: float, cost: Traffic) -> None:
-        """The last answer came at `now`, at this cost."""
+        """The last answer came at `now`."""
         took = self._took.setdefault(what, deque(maxlen=LAST))
         took.append(cost.answer_s)
         longest_s = LONGEST_S if len(took) == LAST else SOON_S

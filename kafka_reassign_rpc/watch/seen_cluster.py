@@ -1,5 +1,6 @@
 """The cluster as core knows it, from look to look: what was read of all topics stays, moving topics are put in as they
-are now, and lost brokers have the time at which they were first missed."""
+are now, and lost brokers have the time at which they were first missed.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -14,7 +15,7 @@ from kafka_reassign_rpc.watch.move_book import Standing
 
 
 def in_flight(listed: Listed) -> Listed:
-    """Leaves out moves that wait: what they wait for, and who has asked for them, only the controller knows."""
+    """What waiting moves wait for, and who has asked for them, only the controller knows."""
     return {name: move for name, move in listed.items() if not move.is_waiting}
 
 
@@ -43,7 +44,8 @@ def missing(topics: Sequence[TopicInfo], names: Iterable[TopicPartition]) -> dic
 
 def refused(topics: Sequence[TopicInfo], before: Iterable[str]) -> frozenset[str]:
     """Topics that this principal may not describe, and others that no broker tells. An answer about all topics leaves
-    them out without a word: those of `before` that it does not have are refused still."""
+    them out without a word: those of `before` that it does not have are refused still.
+    """
     told = {topic.name for topic in topics}
     return frozenset(one for one in before if one not in told) | {
         topic.name
@@ -60,7 +62,7 @@ def made_new(
     records: Records,
     at: int,
 ) -> Cluster:
-    """Follows a look at all topics."""
+    """After a look at all topics."""
     cluster = cluster_of(nodes, topics, listed, records)
     if former is not None:
         cluster.soft = former.soft
@@ -77,7 +79,7 @@ def brought_up_to_date(
     records: Records,
     at: int,
 ) -> Iterator[None]:
-    """Follows a look at these topics alone. Others see the cluster between the steps."""
+    """After a look at these topics alone. Others see the cluster between the steps."""
     cluster.brokers = brokers_of(nodes)
     cluster.failed = {one: since for one, since in cluster.failed.items() if one not in cluster.brokers}
     before = dict(cluster.failed)
@@ -107,7 +109,7 @@ def _date_losses(cluster: Cluster, former: Cluster | None, at: int) -> None:
 
 
 def at_rest(cluster: Cluster | None, listed: Listed) -> dict[TopicPartition, Sequence[int]]:
-    """Keeps the order of replicas as it was seen before they moved."""
+    """Replicas in the order that was seen before they moved."""
     if cluster is None:
         return {}
     seen = {name: cluster.get(*name) for name in listed}

@@ -1,5 +1,3 @@
-"""The status pages of `watch`, their API, /metrics, /health and /ready: of one cluster or of several."""
-
 import asyncio
 from collections.abc import Sequence
 
@@ -69,7 +67,7 @@ class ServedWatch:
         return await in_turns(metrics_of_clusters({one.name: one.metrics for one in self.watches}))
 
     def _ready(self) -> HttpPage:
-        """One cluster that is seen is enough: a bad one does not take the process away from the others."""
+        """A bad cluster does not take the process away from the others."""
         if self._is_one:
             return readiness(self.watches[0].status())
         seen = sum(one.watcher.view().term is not None for one in self.watches)
@@ -87,7 +85,6 @@ class ServedWatch:
 
 
 def _row(one: ClusterStatus) -> dict[str, str | None]:
-    """None: not known."""
     status = one.status
     totals, work, problems = status.totals, status.work, status.problems
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""

@@ -1,5 +1,3 @@
-"""Whom to ask for sizes, what brokers' answers about their log dirs are worth, and what of sizes is not known."""
-
 from collections.abc import Mapping
 from enum import Enum
 
@@ -15,8 +13,6 @@ NAMED = 5
 
 
 class Heard(Enum):
-    """What a broker's last answer was worth."""
-
     ALL = "all"
     WRONG = "wrong"
     SILENT = "silent"
@@ -24,7 +20,6 @@ class Heard(Enum):
 
 
 def heard(answer: BrokerLogDirs | KafkaError | None) -> Heard:
-    """None: no answer."""
     if isinstance(answer, ClusterAuthorizationFailed):
         return Heard.REFUSED
     if answer is None or isinstance(answer, KafkaError):
@@ -33,8 +28,8 @@ def heard(answer: BrokerLogDirs | KafkaError | None) -> Heard:
 
 
 def lacking(found: Mapping[int, Heard], heard_at: Mapping[int, int]) -> str:
-    """Says what is not known of sizes, and why; "": nothing. `heard_at`: when each broker has answered last, ms since
-    1970.
+    """What is not known of sizes, and why; "": nothing. `heard_at`: when each broker has answered
+    last, ms since 1970.
     """
     of = {kind: sorted(broker for broker, one in found.items() if one is kind) for kind in Heard}
     if of[Heard.REFUSED]:

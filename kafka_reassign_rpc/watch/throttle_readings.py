@@ -1,5 +1,6 @@
 """When brokers told their throttles, and which to ask again soon: those of moves that have begun or ended, and those
-that are throttled while nothing moves. A throttle is needless only by a reading that is younger than the last move."""
+that are throttled while nothing moves. A throttle is needless only by a reading that is younger than the last move.
+"""
 
 from collections.abc import Collection, Iterable
 
@@ -26,7 +27,7 @@ class ThrottleReadings:
         self._at_rest_since = 0
 
     def moved(self, events: Iterable[Event], at: int, *, is_last: bool) -> None:
-        """What has begun or ended; `is_last`: and nothing moves any more."""
+        """`is_last`: nothing moves any more."""
         for one in events:
             brokers = {*(one.target or ()), *(one.original or ())}
             self._changed |= brokers
@@ -44,7 +45,7 @@ class ThrottleReadings:
         self._changed.difference_update(brokers)
 
     def put(self, cluster: Cluster, found: Told, asked: Collection[int], at: int) -> None:
-        """These brokers were asked at `at`, and topics that move; what others have told holds on."""
+        """These brokers were asked at `at`; what others have told holds on."""
         others = {one for one in cluster.brokers if one not in asked}
         names = {str(one) for one in others}
         kept = {name: one for name, one in cluster.broker_configs.items() if name in names}
@@ -58,7 +59,7 @@ class ThrottleReadings:
         }
 
     def known(self, cluster: Cluster) -> set[int]:
-        """Brokers whose throttles are known. That there was none before a move began is not worth anything."""
+        """That there was no throttle before a move began is not worth anything."""
         return set(self.told - (self._begun.keys() - throttled(cluster)))
 
     def outdated(self, cluster: Cluster) -> set[int]:
@@ -67,7 +68,7 @@ class ThrottleReadings:
         return {one for one in throttled(cluster) if self.at.get(one, 0) < since and not cluster.moving}
 
     def is_urgent(self, cluster: Cluster) -> bool:
-        """Whether what was told may not hold any more."""
+        """What was told may not hold any more."""
         return bool(self._changed & cluster.brokers.keys() or self.outdated(cluster))
 
     def to_ask(self, cluster: Cluster, moving: Collection[int]) -> set[int]:

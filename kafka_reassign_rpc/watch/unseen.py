@@ -8,8 +8,6 @@ from kafka_reassign_rpc.watch.pace import Ask
 
 
 class NamedLog(logging.LoggerAdapter[logging.Logger]):
-    """With several clusters, names the cluster in each line."""
-
     def process(self, msg: str, kwargs: MutableMapping[str, Any]) -> tuple[str, MutableMapping[str, Any]]:
         name = (self.extra or {}).get("cluster")
         return (f"cluster {name}: {msg}" if name else msg), kwargs

@@ -1,9 +1,6 @@
-"""Looks at a cluster again and again, and bears whatever comes.
-
-One look: the list of moves, then the nodes and the topics of moves (every now and then all topics), then the sizes on
-brokers with moves, side by side, and now and then configs. What only one broker can tell is asked beside the loop
-(`broker_questions`). A look that fails is told in one line, and tried again; what was seen last is shown for `STALE_S`,
-then the reason why nothing is seen.
+"""One look: the list of moves, then the nodes and the topics of moves (every now and then all topics), then the sizes
+on brokers with moves, side by side, and now and then configs. A look that fails is told in one line, and tried again;
+what was seen last is shown for `STALE_S`, then the reason why nothing is seen.
 """
 
 import asyncio
@@ -65,7 +62,6 @@ class Watcher:
     """configs  of the client
     record   takes events
     name     of the cluster, where there are several
-    begun    whether a look has succeeded, ever
     """
 
     def __init__(self, configs: Mapping[str, Any], record: Record, name: str = "") -> None:
@@ -117,7 +113,7 @@ class Watcher:
     # ------------------------------------------------------------------------------------------------ what is seen
 
     def view(self) -> ServerView:
-        """Shows what was seen last."""
+        """What was seen last."""
         cluster = self._cluster
         is_seen = cluster is not None and (
             not self._failures or asyncio.get_running_loop().time() - self._seen_at < STALE_S
@@ -171,13 +167,13 @@ class Watcher:
 
     @property
     def answers(self) -> bool:
-        """True if the cluster has answered the last look."""
+        """The cluster has answered the last look."""
         return not self._failures and self._cluster is not None
 
     # ---------------------------------------------------------------------------------------------------- the loop
 
     async def run(self) -> None:
-        """Looks until it is cancelled."""
+        """Until it is cancelled."""
         backoff = Backoff(0.5, LONGEST_WAIT_S)
         self._told_at, self._old_at = now_ms(), self._now() + SILENT_S
         try:
@@ -188,7 +184,7 @@ class Watcher:
             await self._close()
 
     async def _try(self, backoff: Backoff) -> float:
-        """Looks once. Returns how long to wait."""
+        """Returns how long to wait."""
         try:
             await self._look()
         except (KafkaError, ProtocolError, OSError, EOFError) as error:
@@ -242,7 +238,7 @@ class Watcher:
         return self._pace.due_in_s(what, now, moving=self._is_moving, hurry=hurry)
 
     def _throttled_ones(self) -> set[int]:
-        """Brokers whose throttles are to be read sooner than those of others."""
+        """Their throttles are to be read sooner than those of others."""
         moving = self._sizes if self._is_moving else ()
         return set() if self._cluster is None else self._throttles.to_ask(self._cluster, moving)
 
@@ -349,7 +345,7 @@ class Watcher:
         await turns.through(self._health.update(cluster))
 
     def _compared(self, at: int, topics: Sequence[TopicInfo], listed: Listed) -> list[Event]:
-        """Runs in a thread: meanwhile only this look reads and changes the book, and nobody changes the cluster."""
+        """In a thread: meanwhile only this look reads and changes the book, and nobody changes the cluster."""
         told = {**seen_cluster.told_of(topics), **seen_cluster.missing(topics, {*self._book.records, *listed})}
         return self._book.observe(at, listed, told, seen_cluster.at_rest(self._cluster, listed))
 
@@ -373,7 +369,7 @@ class Watcher:
         await self._sample(cluster)
 
     async def _hear(self, cluster: Cluster) -> list[Answer]:
-        """Takes the answers of single brokers. Returns those about configs."""
+        """Returns the answers about configs."""
         rest = []
         for one in await self._questions.wait():
             if one.broker not in cluster.brokers:
@@ -441,7 +437,7 @@ class Watcher:
             self._unseen.put(Ask.CONFIGS, told_configs.lacking(self._configs_told, self._other_configs))
 
     async def _ask_for_configs(self, client: AsyncReassignmentClient, cluster: Cluster) -> list[Answer]:
-        """Asks each broker for its own, as soon as it is free."""
+        """Each broker for its own, as soon as it is free."""
         self._owed &= cluster.brokers.keys()
         for broker in [one for one in self._owed if self._questions.is_free(one)]:
             self._owed.discard(broker)

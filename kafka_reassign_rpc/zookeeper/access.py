@@ -1,5 +1,3 @@
-"""How a client connects to ZooKeeper: encrypted or not, as whom, and with which ACLs for the znodes that it creates."""
-
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 

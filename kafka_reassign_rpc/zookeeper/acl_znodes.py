@@ -54,7 +54,7 @@ Change = Callable[[Entries], Entries]
 
 
 class TooManyAcls(ValueError):
-    """The ACLs of one pattern do not fit into its znode."""
+    """Those of one pattern do not fit into its znode."""
 
 
 class _Entry(msgspec.Struct, rename="camel", gc=False):
@@ -84,7 +84,8 @@ _PERMISSIONS = {one.in_znodes.upper(): one for one in AclPermissionType}
 
 def decode_acls(data: bytes, path: str) -> Entries:
     """As in Kafka, an operation or permission that Kafka does not know is UNKNOWN: such an ACL neither denies nor
-    allows. Raises BadZnode, even if Kafka takes the bad JSON for no ACLs."""
+    allows. Raises BadZnode, even if Kafka takes the bad JSON for no ACLs.
+    """
     if not data:
         return NO_ENTRIES
     found = []
@@ -120,7 +121,7 @@ def decode_extended_change(data: bytes, path: str) -> ResourcePattern:
 
 
 def literal_change(data: bytes, path: str) -> ResourcePattern:
-    """Of the older feed, which has only literal patterns. Raises BadZnode."""
+    """Of the older feed. Raises BadZnode."""
     kind, colon, name = str(data, errors="replace").partition(":")
     if not colon:
         raise BadZnode(path, f"{shown(data)} is no type and name such as TOPIC:t")
@@ -147,7 +148,7 @@ def _folder(pattern_type: PatternType, resource_type: ResourceType) -> str:
 
 
 def announcement(pattern: ResourcePattern) -> Create:
-    """Makes every authorizer read the ACLs of a pattern again."""
+    """Every authorizer then reads the ACLs of the pattern again."""
     if pattern.pattern_type is PatternType.LITERAL:
         path, data = znode_paths.ACL_CHANGES, f"{pattern.resource_type.name}:{pattern.name}".encode()
     else:
@@ -198,7 +199,7 @@ class AclStore:
             await self._zk.ensure_path(path)
 
     async def read_all(self) -> AsyncIterator[Read]:
-        """As in Kafka, a resource type that Kafka does not know is left out."""
+        """As in Kafka, without resource types that Kafka does not know."""
         for pattern_type, resource_type in FOLDERS:
             try:
                 names = await self._zk.children(_folder(pattern_type, resource_type), many=True)
@@ -219,9 +220,9 @@ class AclStore:
         return found
 
     async def change(self, pattern: ResourcePattern, change: Change) -> tuple[Entries, Entries]:
-        """Reads, changes, writes (compare-and-set) and announces; returns the ACLs before and after. Writes nothing if
-        nothing changes. Raises BadZnode, TooManyAcls, BadVersion after too many lost races, and as
-        `ZooKeeper.transact`."""
+        """Writes (compare-and-set) and announces; returns the ACLs before and after. Writes nothing if nothing changes.
+        Raises BadZnode, TooManyAcls, BadVersion after too many lost races, and as `ZooKeeper.transact`.
+        """
         path = acl_path(pattern)
         for attempt in range(RACES + 1):
             try:
@@ -273,7 +274,7 @@ class AclStore:
         return {number: name for name in names if (number := znode_paths.sequence_number(name)) is not None}
 
     async def purge_changes(self, now_ms: int) -> None:
-        """Older than 15 minutes, as brokers do, some at a time; several processes may do so."""
+        """Some at a time."""
         for feed in _DECODERS:
             names = sorted(await self._zk.children(feed, many=True))[:PURGED_TOGETHER]
             paths = [f"{feed}/{name}" for name in names]

@@ -49,7 +49,7 @@ def entity_path(entity_type: str, name: str) -> str:
 
 
 class ConfigStore:
-    """The methods raise BadZnode for a malformed znode."""
+    """The methods raise BadZnode."""
 
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
@@ -86,8 +86,8 @@ class ConfigStore:
         removal: Removal | None = None,
         by: Requester = CONTROLLER,  # noqa: ARG002 - Kafka's znodes do not say who has changed them
     ) -> None:
-        """Reads, changes, writes (compare-and-set) and announces. Passes on what `change` raises. An entity that is
-        left without configs keeps its znode unless `removal` says how it goes, in the same transaction. Raises as
+        """Writes (compare-and-set) and announces. Passes on what `change` raises. An entity that is left without
+        configs keeps its znode unless `removal` says how it goes, in the same transaction. Raises as
         `ZooKeeper.transact`.
 
         It announces even if nothing changes, as Kafka does (AdminZkClient.changeEntityConfig): brokers keep the configs
@@ -143,7 +143,6 @@ class ConfigStore:
         return Changes(last if newest is None else newest, list(entities), bad)
 
     async def purge_changes(self, now_ms: int) -> None:
-        """Older than 15 minutes, as brokers do; several processes may do so at once."""
         try:
             names = await self._zk.children(znode_paths.CONFIG_CHANGES)
         except NoNode:

@@ -6,7 +6,7 @@ DEFAULT_PORT = 2181
 
 
 class ConnectString(NamedTuple):
-    """The servers in their order, and the chroot ("" or "/a/b" without a trailing slash)."""
+    """The chroot is "" or "/a/b" without a trailing slash."""
 
     hosts: tuple[tuple[str, int], ...]
     chroot: str

@@ -25,13 +25,13 @@ _token = msgspec.json.Decoder(_Token)
 
 
 def decode_token_end(data: bytes, path: str) -> int:
-    """In ms since 1970: at the token's expiry, but no later than at its longest life. Raises BadZnode."""
+    """In ms since 1970: the token's expiry, or the end of its longest life. Raises BadZnode."""
     found = decode_json(_token, data, path)
     return min(found.expiry_timestamp, found.max_timestamp)
 
 
 def removal(token_id: str, version: int) -> tuple[Op, ...]:
-    """Removes a token in this version of its znode, and makes every broker forget it."""
+    """In this version of its znode; every broker then forgets the token."""
     return (
         Delete(znode_paths.delegation_token(token_id), version),
         Create(znode_paths.DELEGATION_TOKEN_CHANGE_PREFIX, token_id.encode(), sequence=True),

@@ -1,4 +1,4 @@
-"""The problems of a znode with a list of moves: the first ones in words, of the others the number."""
+"""The problems of a list of moves: the first ones in words, of the others the number."""
 
 from kafka_reassign_rpc.support.bounded_text import shortened
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode

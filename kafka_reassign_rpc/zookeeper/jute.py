@@ -1,7 +1,5 @@
-"""Jute encoded by hand, for requests that go out by the thousand: multi, multiRead, SetWatches; and Stat.
-
-aiozk's classes take some 18 us an operation; this takes about one. Tests compare the bytes. Layouts: ZooKeeper's
-zookeeper.jute and MultiOperationRecord.
+"""Jute encoded by hand, for requests that go out by the thousand. aiozk's classes take some 18 us an operation; this
+takes about one. Layouts: ZooKeeper's zookeeper.jute and MultiOperationRecord.
 
 A request here is a packet without its length: xid, opcode, body. An answer is a whole packet: xid, zxid, error (16
 bytes), then the body, where the decoders begin.
@@ -35,7 +33,7 @@ MULTI_OVERHEAD = _REQUEST.size + len(_END)
 
 
 def real_path(chroot: str, path: str) -> str:
-    """The path on the server. `path` is relative to the chroot ("" or "/a/b"). Raises ValueError without a slash."""
+    """With the chroot ("" or "/a/b"). Raises ValueError without a slash."""
     if path == "/":
         return chroot or "/"
     if path[:1] != "/":
@@ -55,7 +53,7 @@ def encode_acl(entries: Sequence[tuple[int, str, str]]) -> bytes:
 
 
 def decode_acl(answer: bytes, at: int) -> list[AclEntry]:
-    """Raises ValueError or struct.error on garbage."""
+    """Raises ValueError or struct.error."""
     count = max(_INT.unpack_from(answer, at)[0], 0)
     at += 4
     found = []
@@ -76,7 +74,7 @@ ACL_ROOM = 48
 def encode_multi(
     xid: int, ops: Sequence[Op], chroot: str = "", acl_of: Callable[[str], bytes] = lambda _: OPEN_ACL
 ) -> bytes:
-    """Creates are `create2`, whose answer has the Stat; each has the ACL of its path."""
+    """Creates are `create2`, whose answer has the Stat."""
     parts = [_REQUEST.pack(xid, MULTI)]
     add = parts.append
     head, integer = _OP_PATH.pack, _INT.pack
@@ -107,7 +105,7 @@ def encode_multi(
 
 
 def decode_multi(answer: bytes, ops: Sequence[Op], chroot: str = "") -> list[Result]:
-    """One result per operation. Raises TransactionFailed; struct.error or ValueError if the answer is malformed."""
+    """Raises TransactionFailed; struct.error or ValueError if the answer is malformed."""
     results: list[Result] = []
     add = results.append
     at, cut = HEADER, len(chroot)
@@ -133,7 +131,7 @@ def decode_multi(answer: bytes, ops: Sequence[Op], chroot: str = "") -> list[Res
 
 
 def _failure(answer: bytes, ops: Sequence[Op]) -> TransactionFailed:
-    """Every operation has a code: 0 before the one at fault, its error, then RuntimeInconsistency."""
+    """Each operation has a code: 0 before the one at fault, its error, then RuntimeInconsistency."""
     codes = [_INT.unpack_from(answer, HEADER + 13 * n + 9)[0] for n in range(len(ops))]
     for index, code in enumerate(codes):
         if code not in (0, _RUNTIME_INCONSISTENCY):
@@ -142,7 +140,7 @@ def _failure(answer: bytes, ops: Sequence[Op]) -> TransactionFailed:
 
 
 def encode_multi_read(xid: int, opcode: int, paths: Sequence[str], chroot: str = "") -> bytes:
-    """GET_DATA or GET_CHILDREN of each path, without watches (ZooKeeper 3.6 and later)."""
+    """GET_DATA or GET_CHILDREN, without watches (ZooKeeper 3.6 and later)."""
     parts = [_REQUEST.pack(xid, MULTI_READ)]
     head = _OP_PATH.pack
     for path in paths:
@@ -153,7 +151,7 @@ def encode_multi_read(xid: int, opcode: int, paths: Sequence[str], chroot: str =
 
 
 def decode_data_reads(answer: bytes, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
-    """None if the znode does not exist. Raises any other error of a path."""
+    """None if the znode does not exist. Raises any other error."""
     found: list[tuple[bytes, Stat] | None] = []
     add = found.append
     at = HEADER
@@ -175,7 +173,7 @@ def decode_data_reads(answer: bytes, paths: Sequence[str]) -> list[tuple[bytes, 
 
 
 def decode_children_reads(answer: bytes, paths: Sequence[str]) -> list[list[str] | None]:
-    """As `decode_data_reads`, for the names of the children."""
+    """As `decode_data_reads`."""
     found: list[list[str] | None] = []
     at = HEADER
     for path in paths:

@@ -52,7 +52,7 @@ def write(last: LastControl, *, exists: bool) -> Op:
 
 
 async def read(zk: ZooKeeper) -> LastControl | str | None:
-    """Returns None if no server of ours has left a mark, and a text if it cannot be read. Raises ZkError."""
+    """None if no server of ours has left a mark, a text if it cannot be read. Raises ZkError."""
     try:
         return decode_last_control((await zk.get(PATH))[0])
     except NoNode:
@@ -63,8 +63,7 @@ async def read(zk: ZooKeeper) -> LastControl | str | None:
 
 
 async def mark_kraft(zk: ZooKeeper) -> None:
-    """Writes into the mark that a KRaft controller controls. Raises ZkError. If a server of ours was elected meanwhile,
-    its write of the mark counts."""
+    """Raises ZkError. If a server of ours was elected meanwhile, its write of the mark counts."""
     try:
         with suppress(NoNode, BadVersion, BadZnode):
             data, stat = await zk.get(PATH)

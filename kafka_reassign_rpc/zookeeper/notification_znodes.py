@@ -3,6 +3,8 @@
 /log_dir_event_notification/log_dir_event_…   {"version":1,"broker":1,"event":1}                    a log dir failed
 /isr_change_notification/isr_change_…         {"version":1,"partitions":[{"topic":"t","partition":0}]}
 /admin/preferred_replica_election             the same
+
+As in Kafka, no other field counts.
 """
 
 import msgspec
@@ -29,7 +31,7 @@ _partitions = msgspec.json.Decoder(_Partitions)
 
 
 def decode_log_dir_event(data: bytes, path: str) -> int:
-    """Returns the id of the broker. As in Kafka, no other field counts. Raises BadZnode."""
+    """The broker. Raises BadZnode."""
     return decode_json(_log_dir_event, data, path).broker
 
 
@@ -38,6 +40,6 @@ def encode_log_dir_event(broker: int) -> bytes:
 
 
 def decode_partitions(data: bytes, path: str) -> dict[TopicPartition, None]:
-    """Each once, in their order. As in Kafka, no other field counts. Raises BadZnode."""
+    """Each once, in their order. Raises BadZnode."""
     found = decode_json(_partitions, data, path).partitions
     return dict.fromkeys(TopicPartition(one.topic, one.partition) for one in found)

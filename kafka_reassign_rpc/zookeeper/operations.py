@@ -1,5 +1,3 @@
-"""What calls to ZooKeeper take and return."""
-
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -53,8 +51,6 @@ class Create(msgspec.Struct, frozen=True, gc=False):
 
 
 class SetData(msgspec.Struct, frozen=True, gc=False):
-    """`version` -1: any version."""
-
     path: str
     data: bytes
     version: int = ANY_VERSION

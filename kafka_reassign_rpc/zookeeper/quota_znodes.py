@@ -2,8 +2,7 @@
 
     /config/users/$user     /config/users/$user/clients/$client     /config/clients/$client     /config/ips/$ip
 
-Names are quoted for URLs (Kafka's Sanitizer); the znode `<default>` holds what is for all others. Contents and
-announcements: `config_znodes`.
+Names are quoted for URLs (Kafka's Sanitizer); the znode `<default>` holds what is for all others.
 """
 
 import logging
@@ -31,7 +30,7 @@ _KINDS: Mapping[str, str] = {name: kind for kind, name in _ENTITY_TYPES.items()}
 
 
 def quote_name(name: str | None) -> str:
-    """URL quoting, with `%20`, `%2A`, `%7E`. None is the default of all others."""
+    """With `%20`, `%2A`, `%7E`. None is the default of all others."""
     return DEFAULT if name is None else quote(name, safe="").replace("~", "%7E")
 
 
@@ -40,7 +39,7 @@ def unquote_name(name: str) -> str | None:
 
 
 def quota_path(entity: QuotaEntity) -> str:
-    """In an announcement: `users/alice%40x`, `users/alice%40x/clients/c`, `ips/<default>`."""
+    """As in an announcement: `users/alice%40x/clients/c`, `ips/<default>`."""
     return "/".join(_path(entity))
 
 
@@ -63,18 +62,16 @@ class QuotaStore:
         self._configs = ConfigStore(zk)
 
     async def get(self, entity: QuotaEntity) -> Mapping[str, str]:
-        """Raises BadZnode."""
         return await self._configs.get(*_split(entity))
 
     async def alter(self, entity: QuotaEntity, change: Change) -> None:
-        """As ConfigStore.alter. An entity without configs keeps no znode, as in Kafka: there may be very many."""
+        """An entity without configs keeps no znode, as in Kafka: there may be very many."""
         await self._configs.alter(*_split(entity), change, partial(self._removal, entity))
 
     async def _removal(self, entity: QuotaEntity, stat: Stat | None) -> list[Op] | None:
-        """Returns how the znode of an entity without configs goes; None keeps it, for a user whose clients have quotas.
-
-        With its last client a user's parent of clients goes, and with that a user without configs. ZooKeeper deletes
-        nothing that has changed or got children since. Source: AdminZkClient.tryCleanQuotaNodes.
+        """None keeps the znode, for a user whose clients have quotas. With its last client a user's parent of clients
+        goes, and with that a user without configs. ZooKeeper deletes nothing that has changed or got children since.
+        Source: AdminZkClient.tryCleanQuotaNodes.
         """
         if stat is None:
             return []
@@ -95,8 +92,7 @@ class QuotaStore:
     async def get_all(
         self, shape: tuple[str, ...], exact: Mapping[str, str | None]
     ) -> dict[QuotaEntity, Mapping[str, str]]:
-        """Of these types, and with the names that `exact` gives for some of them. A malformed znode is logged and left
-        out."""
+        """See `entities`. A malformed znode is logged and left out."""
         return await self.get_many(await self.entities(shape, exact))
 
     async def entities(self, shape: tuple[str, ...], exact: Mapping[str, str | None]) -> list[QuotaEntity]:

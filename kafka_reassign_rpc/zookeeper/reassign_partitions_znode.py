@@ -3,8 +3,7 @@
     {"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2,4],"original_replicas":[1,2,3]}]}
 
 The queue has the same format, and more fields of the moves that the controller itself has queued: see docs/znodes.md.
-`moves_per_broker` is a move's own cap. A move of a repair that nobody has approved has `unapproved_since`. What cannot
-be read there holds the move, or leaves it out.
+What cannot be read there holds the move, or leaves it out.
 
 People write this znode by hand as often as tools do. So an error is reported for its entry alone; BadZnode is raised
 only where nothing can be understood, or where too many entries are malformed. A large znode is decoded in a thread.
@@ -244,7 +243,7 @@ def _clients(found: object, problems: EntryProblems) -> dict[int, Requester]:
 
 
 class QueuePartContent:
-    """The content of a part, to which moves are added one by one. `size` is its approximate bytes."""
+    """`size`: its approximate bytes."""
 
     def __init__(self) -> None:
         self._moves: list[bytes] = []

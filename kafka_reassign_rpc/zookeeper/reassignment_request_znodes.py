@@ -2,8 +2,7 @@
 
     {"version":1,"assignments":{"my-topic":{"0":[1,2,3]},"your-topic":{"3":[4,5,6]}},"legacy":false}
 
-Operators write it by hand as often as tools do. So an error is reported for its target alone; BadZnode is raised only
-if nothing can be read, or too many targets are malformed.
+An error is reported for its target alone, as in `reassign_partitions_znode`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -49,7 +48,7 @@ _replicas = msgspec.json.Decoder(tuple[_Broker, ...])
 
 
 def decode_request(data: bytes, path: str) -> ReadRequest:
-    """Returns the targets in their order. Of two for the same partition the later one counts."""
+    """Of two targets for the same partition the later one counts. Raises BadZnode."""
     try:
         typed = parse(_typed, data)
     except Undecodable:

@@ -4,9 +4,8 @@ from having the same id, and says where the others are.
     {"version":1,"endpoints":["PLAINTEXT:PLAINTEXT://10.0.0.5:9092"],"page":"https://10.0.0.5:9400/"}
 
 Endpoints are LISTENER:PROTOCOL://HOST:PORT, in the order of the server's listeners. A server without a status page has
-no `page`.
-
-`/admin/reassignment_server_ids/$id` stays when the server ends: the id is a server's until a broker registers with it.
+no `page`. `/admin/reassignment_server_ids/$id` stays when the server ends: the id is a server's until a broker
+registers with it.
 """
 
 import asyncio
@@ -35,8 +34,6 @@ _PAGE = re.compile(r"https?://(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):
 
 
 class RegisteredServer(NamedTuple):
-    """Where clients reach a server, and the address of its status page."""
-
     endpoints: tuple[Endpoint, ...]
     page: str | None = None
 
@@ -52,7 +49,7 @@ _registration = msgspec.json.Decoder(_Registration)
 
 
 def decode_registered_server(data: bytes, path: str) -> RegisteredServer:
-    """Texts that are no endpoint or no address of a page are left out. Raises BadZnode."""
+    """Without texts that are no endpoint or no address of a page. Raises BadZnode."""
     found = decode_json(_registration, data, path)
     if found.version != VERSION:
         raise BadZnode(path, f"unknown version {shown(found.version)}")

@@ -3,6 +3,7 @@
     {"version":1,"target":[1,2,4],"original_replicas":[1,2,3]}
 
     field       present where                          meaning
+
     route       it is not "rpc"                        how the move came
     throttle    the move has a throttle lease          bytes/s of the lease
     lifts       its lease takes the place of a         true
@@ -12,8 +13,7 @@
                 target
     by          somebody asked for the target          who: {"principal":…,"address":…} of a client, {"who":…} of others
 
-The znode's czxid is the move's id, its ctime the start. Adding and removing replicas are in the topic znode, where
-stock Kafka looks for them.
+Adding and removing replicas are in the topic znode, where stock Kafka looks for them.
 """
 
 from typing import Annotated
@@ -51,7 +51,7 @@ _record = msgspec.json.Decoder(_MoveRecord)
 
 
 def decode_move_record(data: bytes, path: str, stat: Stat | None = None) -> MoveRecord:
-    """The id and the start of the move come from `stat`. Raises BadZnode."""
+    """The id (czxid) and the start (ctime) of the move come from `stat`. Raises BadZnode."""
     record = decode_json(_record, data, path)
     if record.version != VERSION:
         raise BadZnode(path, f"unknown version {shown(record.version)}")
@@ -75,7 +75,6 @@ def decode_move_record(data: bytes, path: str, stat: Stat | None = None) -> Move
 
 
 def encode_move_record(move: MoveRecord) -> bytes:
-    """Writes target and original replicas; other fields only if they differ from their default."""
     return _json.encode(
         _MoveRecord(
             VERSION,

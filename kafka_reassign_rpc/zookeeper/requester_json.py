@@ -1,7 +1,4 @@
-"""Who asked, as znodes store it: a client by its fields, anybody else by the text for people (`who`).
-
-A part of the queue names clients alone; the record of a move names also znodes.
-"""
+"""Who asked, as znodes store it: a client by its fields, anybody else by the text for people (`who`)."""
 
 from functools import lru_cache
 from typing import Annotated
@@ -50,7 +47,8 @@ def encode_requester(by: Requester) -> msgspec.Raw:
 @lru_cache(1000)
 def decode_requester(data: bytes) -> Requester | None:
     """None where nobody can be understood: what names the requester loses nothing else. Moves of one request share the
-    value, for many of them would burden the garbage collector."""
+    value, for many of them would burden the garbage collector.
+    """
     try:
         return parse(_client, data).requester()
     except Undecodable:

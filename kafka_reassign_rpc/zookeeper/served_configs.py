@@ -1,5 +1,6 @@
 """Dynamic configs and quotas as clients read and change them here, with the events of changes. A lost connection to
-ZooKeeper is waited for while its session lives."""
+ZooKeeper is waited for while its session lives.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ LONGEST_NAME = 250
 
 
 def unrecorded(_events: Iterable[Event]) -> None:
-    """Of simulated brokers, which keep no event log."""
+    """Simulated brokers keep no event log."""
 
 
 class ServedConfigs:
@@ -62,7 +63,7 @@ class ServedConfigs:
 
 
 class ServedSettings:
-    """The `SettingsPort` of the server process, in the same way."""
+    """The `SettingsPort`, in the same way."""
 
     def __init__(self, store: ServerConfigStore, record: Record = unrecorded) -> None:
         self._store = store
@@ -80,7 +81,7 @@ class ServedSettings:
 
 
 class ServedQuotas:
-    """The `QuotaPort` of the server process, in the same way."""
+    """The `QuotaPort`, in the same way."""
 
     def __init__(self, store: QuotaStore, record: Record = unrecorded) -> None:
         self._store = store
@@ -110,7 +111,7 @@ def _record(record: Record, by: Requester, event: Event | None) -> None:
 
 
 class _RecordedChange:
-    """Remembers what it has made of what. After a lost race it is called again: the last call counts."""
+    """What it has made of what, in its last call."""
 
     def __init__(self, change: Change) -> None:
         self._change = change

@@ -31,14 +31,14 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NodeExists
 
 
 class _Znode(NamedTuple):
-    """Configs at a path, as read. `version` is None if there is no znode."""
+    """`version` is None if there is no znode."""
 
     path: str
     configs: Mapping[str, str]
     version: int | None
 
     def write(self, configs: Mapping[str, str]) -> list[Op]:
-        """Returns no operation if these configs stand there already."""
+        """No operation if these configs stand there already."""
         return [] if dict(self.configs) == dict(configs) else self.put(znode_contents.encode_config(configs))
 
     def put(self, data: bytes) -> list[Op]:
@@ -84,7 +84,7 @@ class StoredSettings(NamedTuple):
 
 
 def decode_settings(data: bytes, path: str) -> StoredSettings:
-    """Raises BadZnode if the settings cannot be decoded. Whoever has set them may be unknown."""
+    """Raises BadZnode. Whoever has set them may be unknown."""
     if not data:
         return StoredSettings({}, {})
     found = decode_json(_settings, data, path)
@@ -98,8 +98,9 @@ def decode_settings(data: bytes, path: str) -> StoredSettings:
 
 
 class ServerConfigStore(ConfigStore):
-    """Those of the server's own node are the servers' settings and what else is set for the node. A setting that this
-    version does not know stays: a later version has written it."""
+    """The configs of the server's own node are the servers' settings and what else is set for the node. A setting that
+    this version does not know stays: a later version has written it.
+    """
 
     def __init__(self, zk: ZooKeeper, own_id: int) -> None:
         super().__init__(zk)
@@ -135,8 +136,9 @@ class ServerConfigStore(ConfigStore):
             await super().alter(entity_type, name, change, removal, by)
 
     async def move(self, by: Requester) -> MovedSettings:
-        """Moves the settings out of the brokers' defaults. What is set here already holds, and stays. Raises BadZnode,
-        Unknown, NotSent."""
+        """Out of the brokers' defaults. What is set here already holds, and stays. Raises BadZnode,
+        Unknown, NotSent.
+        """
         found = MovedSettings()
 
         async def make() -> list[Op]:
@@ -207,7 +209,6 @@ class _SettingsZnode(NamedTuple):
     stored: StoredSettings
 
     def write(self, configs: Mapping[str, str], by: Requester) -> list[Op]:
-        """As `_Znode.write`."""
         if dict(self.stored.configs) == dict(configs):
             return []
         return self.znode.put(self.stored.changed(configs, by).encode())

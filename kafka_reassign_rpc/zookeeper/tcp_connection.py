@@ -1,4 +1,4 @@
-"""One TCP connection to one ZooKeeper server: aiozk's Connection, with its open ends closed.
+"""aiozk's Connection, with its open ends closed.
 
 aiozk opens a second connection for `srvr`, takes a closed connection for a silent one, and can spin or block on a frame
 that is cut short. Here the caller's timeout bounds every step, and every loss ends up in `drop`: calls that wait for an
@@ -78,14 +78,15 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
     # Sending
 
     def send(self, request: Any, xid: int = 0) -> asyncio.Future[Any]:
-        """Sends an aiozk request; the future ends in aiozk's response object."""
+        """An aiozk request; the future ends in aiozk's response object."""
         number: int = xid if request.special_xid is None else request.special_xid
         response = protocol.response_xref[request.opcode]
         return self.submit(number, request.serialize(number), lambda answer: response.deserialize(answer[16:]))
 
     def submit(self, xid: int, packet: bytes, parse: Parse, path: str = "") -> asyncio.Future[Any]:
-        """Sends a packet at once, or when the requests in flight leave room. The future ends in the parsed answer or a
-        ZkError. Raises NotSent, TooBig."""
+        """At once, or when the requests in flight leave room. The future ends in the parsed answer or a ZkError. Raises
+        NotSent, TooBig.
+        """
         if self.lost is not None:
             raise NotSent(f"not connected: {self.lost}")
         if len(packet) > MAX_FRAME:
@@ -132,7 +133,7 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
     # Receiving
 
     async def pump(self) -> str:
-        """Returns why the connection is lost: a close, a reset, a bad packet or `drop`."""
+        """Returns why the connection is lost."""
         try:
             buffer = bytearray()
             while self.lost is None:
@@ -196,7 +197,7 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
     # The end
 
     def drop(self, why: str) -> None:
-        """Ends the connection, lost or given up. Further calls do nothing."""
+        """Lost or given up. Further calls do nothing."""
         if self.lost is not None:
             return
         self.lost = why

@@ -1,5 +1,6 @@
 """`/admin/reassignment_throttles/{topics,brokers}/$name`: the configs that throttle leases have replaced, each written
-in the transaction of the change. Formats: docs/znodes.md; see `core.throttling.leased_configs`."""
+in the transaction of the change (`core.throttling.leased_configs`).
+"""
 
 from typing import TypeVar
 

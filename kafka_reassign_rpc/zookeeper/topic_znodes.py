@@ -1,4 +1,4 @@
-"""Topics and their partitions: `/brokers/topics/$topic`, and the state of each partition below it.
+"""`/brokers/topics/$topic`, and the state of each partition below it.
 
 Formats: kafka.zk.ZkData (Kafka 3.9). A `decode_*` function raises BadZnode with the path, and no other error.
 """
@@ -56,8 +56,9 @@ _text_or_null = msgspec.json.Decoder(str | None)
 
 
 def decode_topic(data: bytes, path: str) -> TopicZnode:
-    """Takes versions 1 to 3, with Kafka's names of adding and removing replicas or KIP-455's. The path must end in a
-    valid topic name: many versions of the protocol have no room for a longer one."""
+    """With Kafka's names of adding and removing replicas or KIP-455's. The path must end in a valid topic name: many
+    versions of the protocol have no room for a longer one.
+    """
     if not is_valid_name(path.rpartition("/")[2]):
         raise BadZnode(path, "no topic can have this name")
     fields = decode_json(_topic_fields, data, path)
@@ -116,8 +117,9 @@ def encode_topic(
     extra: Mapping[str, msgspec.Raw] | None = None,
     missing: Mapping[int, int] | None = None,
 ) -> bytes:
-    """Writes as Kafka 3.9: version 3, adding and removing replicas only of the partitions that have some. So too
-    `missing_replicas`."""
+    """As Kafka 3.9: version 3, adding and removing replicas only of the partitions that have some. So too
+    `missing_replicas`.
+    """
     fields: dict[str, Any] = dict(extra or {})
     fields["partitions"] = {index: replicas for index, (replicas, _, _) in partitions.items()}
     if topic_id is not None:
@@ -187,5 +189,5 @@ class _WrittenState(msgspec.Struct, omit_defaults=True, gc=False):
 def encode_state(
     leader: int, leader_epoch: int, isr: Sequence[int], controller_epoch: int, leader_recovery_state: int = 0
 ) -> bytes:
-    """Writes Kafka's text. `leader_recovery_state` (1 after an unclean election) is there only if it is not 0."""
+    """Kafka's text. `leader_recovery_state` (1 after an unclean election) is there only if it is not 0."""
     return _json.encode(_WrittenState(controller_epoch, leader, 1, leader_epoch, isr, leader_recovery_state))

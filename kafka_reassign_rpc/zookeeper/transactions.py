@@ -9,8 +9,7 @@ lost connection with the session alive, the receipt tells what became of each tr
                                          expects. From then on ZooKeeper refuses the transaction, should it still be on
                                          its way over the former connection: so it may be sent once more
 
-All that is needed is that ZooKeeper compares versions: not which server the client is connected to, nor how old what
-that server has. See docs/decisions/0008.
+All that is needed is that ZooKeeper compares versions. See docs/decisions/0008.
 """
 
 import asyncio
@@ -145,13 +144,11 @@ async def pipeline(
 
 
 class AnswerLost(Answered):
-    """ZooKeeper has refused the transaction. Which operation and why was lost with the connection."""
-
     meaning = "refused; the reason was lost with the connection"
 
 
 class _Receipt:
-    """One znode, which transactions use one after the other. `version` is None while it does not exist."""
+    """Transactions use it one after the other. `version` is None while the znode does not exist."""
 
     def __init__(self, session: int, path: str) -> None:
         self.session = session
@@ -204,7 +201,7 @@ class Receipts:
     async def _send(
         self, todo: dict[int, Sequence[Op]], done: dict[int, list[Result]], session: int, fence: Check | None
     ) -> None:
-        """Sends these once. Moves what is carried out from `todo` to `done`; raises if ZooKeeper has refused one."""
+        """Once. Moves what is carried out from `todo` to `done`; raises if ZooKeeper has refused one."""
         indexes = list(todo)
         receipts: list[_Receipt] = []
         sent: list[_Sent] = []
@@ -278,17 +275,15 @@ class Receipts:
             raise BatchesFailed(done, refused, [], unsent, first)
 
     def _is_about_receipt(self, error: ZkError) -> bool:
-        """Whether somebody else has written or deleted it."""
+        """Somebody else has written or deleted it."""
         if not isinstance(error, TransactionFailed) or error.index > 0:
             return False
         self._parent_of = None
         return True
 
     async def _outcome(self, sent: _Sent) -> Stat | None:
-        """Returns the Stat that a transaction without an answer gave its receipt; None: it was not carried out, and
-        never will be.
-
-        Raises SessionOver, and Unknown if somebody else has written the receipt.
+        """The Stat that a transaction without an answer gave its receipt; None: it was not carried out, and never will
+        be. Raises SessionOver, and Unknown if somebody else has written the receipt.
         """
         receipt, session, void = sent.receipt, sent.receipt.session, b"void " + sent.data
         while True:
@@ -315,8 +310,7 @@ class Receipts:
             return stat if data == sent.data else None
 
     async def _results(self, ops: Sequence[Op], receipt: Stat, session: int) -> list[Result]:
-        """Returns what ZooKeeper has answered to a transaction: all its operations have the zxid and the time of its
-        receipt.
+        """What ZooKeeper has answered to a transaction: all its operations have the zxid and the time of its receipt.
 
         The creation of a znode that existed before is read, unless somebody has deleted it since. Unknown are the
         digits of sequential znodes, and the version after a write over any version: the present one stands for it.

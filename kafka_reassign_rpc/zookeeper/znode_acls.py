@@ -1,4 +1,4 @@
-"""Which ACL a new znode gets. Pure. Source: Kafka's ZkData.defaultAcls and ZooKeeper's ZooDefs.Ids."""
+"""Source: Kafka's ZkData.defaultAcls and ZooKeeper's ZooDefs.Ids."""
 
 from collections.abc import Callable, Sequence
 
@@ -25,13 +25,14 @@ PRIVATE_ROOTS = (
 
 
 def open_to_all(_: str) -> bytes:
-    """As Kafka creates znodes without `zookeeper.set.acl`."""
+    """As without `zookeeper.set.acl`."""
     return jute.OPEN_ACL
 
 
 def secured(path: str) -> bytes:
     """As with Kafka's `zookeeper.set.acl=true`: the creator may do everything, others read, but no secrets. Everybody
-    may write below `/consumers`."""
+    may write below `/consumers`.
+    """
     if path == znode_paths.CONSUMERS:
         return jute.OPEN_ACL
     return _PRIVATE if path.startswith(PRIVATE_ROOTS) else _SECURED

@@ -46,7 +46,7 @@ _failure = msgspec.json.Decoder(_Failure, strict=False)
 
 
 def encode_failure(since_ms: int) -> bytes:
-    """`/admin/failed_brokers/$id`: since when the controller misses the broker, ms since 1970 (KIP-46)."""
+    """Since when the controller misses the broker, ms since 1970 (KIP-46)."""
     return f'{{"version":1,"timestamp":{since_ms}}}'.encode()
 
 
@@ -71,7 +71,7 @@ _registration = msgspec.json.Decoder(_Registration)
 
 
 def decode_broker(data: bytes, path: str, epoch: int) -> Broker:
-    """`/brokers/ids/$id`, versions 1 to 5. `epoch` is the znode's czxid."""
+    """`epoch`: the znode's czxid."""
     broker_id = znode_paths.parse_index(path.rpartition("/")[2])
     if broker_id is None:
         raise BadZnode(path, "not a broker id")
@@ -103,7 +103,7 @@ def _endpoint(text: str, protocols: Mapping[str, str], path: str) -> Endpoint:
 
 
 def encode_broker(endpoints: Sequence[Endpoint], now_ms: int, rack: str | None = None) -> bytes:
-    """Version 5, as a Kafka 3.9 broker writes its own."""
+    """As a Kafka 3.9 broker writes its own."""
     plain = next((one for one in endpoints if one.security_protocol == "PLAINTEXT"), None)
     fields: dict[str, Any] = {
         "version": 5,
@@ -134,8 +134,9 @@ NO_DATA = "it has no data"
 
 
 class Controller(msgspec.Struct, frozen=True):
-    """`/controller`. `listeners` are the addresses for clients if it is a server of this product (Kafka ignores that
-    field). `kraft_epoch` is that of the KRaft controller that controls the brokers during a migration, or -1."""
+    """`listeners`: the addresses for clients of a server of this product (Kafka ignores that field). `kraft_epoch`: of
+    the KRaft controller that controls the brokers during a migration, or -1.
+    """
 
     version: int
     brokerid: Id
@@ -188,8 +189,9 @@ _migration = msgspec.json.Decoder(_Migration)
 
 
 def has_migrated(data: bytes, path: str = znode_paths.MIGRATION) -> bool:
-    """Whether a KRaft controller has copied the metadata (ZkMigrationLeadershipState.initialZkMigrationComplete). A
-    quorum that only waits for brokers writes an offset of -1. Raises BadZnode."""
+    """A KRaft controller has copied the metadata (ZkMigrationLeadershipState.initialZkMigrationComplete). A quorum that
+    only waits for brokers writes an offset of -1.
+    """
     found = decode_json(_migration, data, path)
     if found.version != MIGRATION_VERSION:
         raise BadZnode(path, f"unknown version {shown(found.version)}")
@@ -220,7 +222,6 @@ _config_change = msgspec.json.Decoder(_ConfigChange)
 
 
 def decode_config(data: bytes, path: str) -> dict[str, str]:
-    """`/config/$type/$name`; empty if the znode has no data."""
     if not data:
         return {}
     found = decode_json(_config, data, path)
@@ -234,7 +235,7 @@ def encode_config(config: Mapping[str, str]) -> bytes:
 
 
 def decode_config_change(data: bytes, path: str) -> str:
-    """Returns the entity path (`topics/x`) of `/config/changes/config_change_…`, versions 1 and 2."""
+    """The entity path (`topics/x`), of versions 1 and 2."""
     found = decode_json(_config_change, data, path)
     if found.version == 1 and found.entity_type in ("topics", "clients") and found.entity_name:
         return f"{found.entity_type}/{found.entity_name}"

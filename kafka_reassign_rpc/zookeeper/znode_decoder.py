@@ -2,6 +2,7 @@
 parses a znode.
 
     limit         of what
+
     LARGEST       bytes of a znode, beyond ZooKeeper's own limit
     depth         of nested lists and objects: the parsers stop before they exhaust the stack
     DIGITS        of a number (`support.bounded_text`)
@@ -40,8 +41,7 @@ LONGEST_PATH, LONGEST_REASON = 300, 400
 
 
 class BadZnode(ValueError):
-    """A znode that cannot be decoded. The message has a bounded length. `reason` is for the log and for the
-    operator."""
+    """The message has a bounded length. `reason` is for the log and for the operator."""
 
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
@@ -50,7 +50,7 @@ class BadZnode(ValueError):
 
 
 class Undecodable(ValueError):
-    """A part of a znode. The message is short and shows its beginning."""
+    """A part of a znode."""
 
 
 class JsonObject(NamedTuple):
@@ -77,7 +77,8 @@ def parse(decoder: "msgspec.json.Decoder[T]", data: bytes | msgspec.Raw) -> T:
 
 def parse_every_field(data: bytes) -> object:
     """Any JSON, its objects as JsonObject. For people's own writing: slower, but shows names that occur twice. A text
-    may have halves of characters: no topic, broker or config has such a name. Raises Undecodable."""
+    may have halves of characters: no topic, broker or config has such a name. Raises Undecodable.
+    """
     try:
         return json.loads(data, object_pairs_hook=JsonObject)
     except Exception as error:
@@ -93,7 +94,7 @@ def parse_value(decoder: "msgspec.json.Decoder[T]", value: object) -> T:
 
 
 def decode_number(data: bytes, low: int, high: int, path: str) -> int:
-    """Takes the whole content of a znode. Raises BadZnode."""
+    """The whole content. Raises BadZnode."""
     number = whole_number(data[: LONGEST_REASON + 1].decode(errors="replace"), low, high)
     if number is None:
         raise BadZnode(path, f"{shown(data)} is not a number from {low} to {high}")
@@ -103,7 +104,7 @@ def decode_number(data: bytes, low: int, high: int, path: str) -> int:
 def decode_many(
     decode: Callable[[bytes, str], T], found: Iterable[tuple[str, tuple[bytes, Stat] | None]]
 ) -> tuple[dict[str, T], list[BadZnode]]:
-    """By path, and the malformed ones. Leaves out znodes that do not exist."""
+    """By path, and the malformed ones; without znodes that do not exist."""
     good: dict[str, T] = {}
     bad: list[BadZnode] = []
     for path, read in found:

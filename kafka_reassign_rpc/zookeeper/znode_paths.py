@@ -1,4 +1,4 @@
-"""The paths of all znodes of a Kafka cluster in ZooKeeper mode, relative to its chroot."""
+"""All relative to the chroot."""
 
 import re
 
@@ -158,7 +158,7 @@ def reassignment(name: str, index: int) -> str:
 
 
 def throttle_memories(kind: str) -> str:
-    """`kind` is topics or brokers, as in CONFIG."""
+    """`kind` is topics or brokers."""
     return f"{THROTTLES}/{kind}"
 
 
@@ -198,12 +198,12 @@ def config_topic(name: str) -> str:
 
 
 def config_broker(name: str) -> str:
-    """`name` is the broker id as text, or `<default>`."""
+    """The broker id as text, or `<default>`."""
     return f"{CONFIG}/{config_entities.BROKERS}/{name}"
 
 
 def parse_index(name: str) -> int | None:
-    """The broker id or partition number in a znode's name, or None (`07`, `x`, `-1`, `2147483648`)."""
+    """A broker id or a partition's number; None for `07`, `x`, `-1`, `2147483648`."""
     number = whole_number(name, 0, 2**31 - 1)
     return number if str(number) == name else None
 

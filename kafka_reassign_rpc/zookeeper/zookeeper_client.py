@@ -53,9 +53,7 @@ log = logging.getLogger(__name__)
 
 
 class ZooKeeper:
-    """session_timeout_ms  the timeout to ask for; the server may grant another
-    access              TLS, login, and the ACLs of created znodes
-    """
+    """The server may grant another `session_timeout_ms`."""
 
     def __init__(
         self,
@@ -117,7 +115,7 @@ class ZooKeeper:
 
     @property
     def round_trip(self) -> float:
-        """Seconds from the last answered request to its answer."""
+        """Seconds of the last answered request."""
         return self._session.round_trip
 
     async def connected_again(self, session: int) -> None:
@@ -125,9 +123,8 @@ class ZooKeeper:
         await self._session.connected_again(session)
 
     async def reading(self, read: Callable[[], Awaitable[T]], session: int | None = None) -> T:
-        """Calls `read` again after each lost connection for as long as the session lives.
-
-        `session` None takes the present one. Raises NotSent if there is none, and SessionOver.
+        """Calls `read` again after each lost connection for as long as the session (None: the present one) lives.
+        Raises NotSent if there is none, and SessionOver.
         """
         session = self.session_id if session is None else session
         if session is None:
@@ -141,19 +138,18 @@ class ZooKeeper:
                 await asyncio.sleep(AGAIN_S)
 
     def on_session_over(self, hook: Callable[[int], None]) -> None:
-        """Calls `hook(old_session_id)` when the session is over or its lease has run out, before a new one is asked
-        for."""
+        """`hook(old_session_id)`: the session is over or its lease has run out, and no new one is asked for yet."""
         self._session.over_hooks.append(hook)
 
     def on_connected(self, hook: Callable[[], None]) -> None:
-        """Calls `hook` on every connection, with a new session or the same: compare `session_id`."""
+        """On every connection, with a new session or the same: compare `session_id`."""
         self._session.connected_hooks.append(hook)
 
     def on_disconnected(self, hook: Callable[[], None]) -> None:
         self._session.disconnected_hooks.append(hook)
 
     def on_watch(self, hook: Callable[[WatchKind, str], None]) -> None:
-        """Calls `hook` for every watch that fires, before any call returns an answer that shows the change."""
+        """For every watch that fires, before any call returns an answer that shows the change."""
         self._watchers.append(hook)
 
     def _watch_fired(self, kind: int, path: str) -> None:
@@ -182,7 +178,7 @@ class ZooKeeper:
         return await self._call(_GET_DATA, path, _flag(watch), parse)
 
     async def exists(self, path: str, watch: bool = False) -> Stat | None:
-        """Returns None if there is no znode. Sets the watch either way (CREATED, or CHANGED and DELETED)."""
+        """Sets the watch also if there is no znode (CREATED, or CHANGED and DELETED)."""
         try:
             return await self._call(_EXISTS, path, _flag(watch), _stat)
         except NoNode:
@@ -247,7 +243,7 @@ class ZooKeeper:
         await self._call(_DELETE, path, _INT.pack(version), _nothing, session)
 
     async def sync(self, path: str = "/") -> None:
-        """Waits until the connected server has caught up with the leader: later reads are up to date."""
+        """Waits until the connected server has caught up with the leader."""
         await self._call(_SYNC, path, b"", _nothing)
 
     async def _call(
@@ -261,11 +257,8 @@ class ZooKeeper:
     # Transactions
 
     async def multi(self, ops: Sequence[Op], session: int | None = None) -> list[Result]:
-        """Carries out all of the operations, in order, or none. Results: Stat (SetData), (path, Stat) (Create), None
-        (others).
-
-        `session` binds the transaction to that session. Raises TransactionFailed(index, error), SessionOver, TooBig,
-        NotSent, Unknown.
+        """All of the operations, in order, or none. `session` binds the transaction to that session. Raises
+        TransactionFailed(index, error), SessionOver, TooBig, NotSent, Unknown.
         """
         return await self.submit_multi(ops, session)
 
@@ -279,9 +272,8 @@ class ZooKeeper:
     async def transact_many(
         self, batches: Iterable[Sequence[Op]], session: int | None = None, fence: Check | None = None
     ) -> list[list[Result]]:
-        """Sends transactions one after the other, each led by `fence`; returns the results of each. Waits for a lost
-        connection for as long as the session (None: the present one) lives, finds out what was carried out, and sends
-        the rest.
+        """One after the other, each led by `fence`; returns the results of each. Waits for a lost connection for as
+        long as the session (None: the present one) lives, finds out what was carried out, and sends the rest.
 
         Raises BatchesFailed if one is refused (the outcome of all others is known then), SessionOver, and Unknown if
         somebody else has changed the receipts.
@@ -303,7 +295,7 @@ class ZooKeeper:
         return await self._multi_read(jute.GET_DATA, paths, jute.decode_data_reads)
 
     async def multi_children(self, paths: Sequence[str]) -> list[list[str] | None]:
-        """As `multi_get`, for the names of the children."""
+        """As `multi_get`."""
         return await self._multi_read(jute.GET_CHILDREN, paths, jute.decode_children_reads)
 
     async def _multi_read(
@@ -341,7 +333,8 @@ class ZooKeeper:
         since_zxid: int,
     ) -> None:
         """A one-shot watch fires at once if its znode has changed after `since_zxid`: with the `last_zxid` from before
-        the znodes were read, no change between reading and watching is lost."""
+        the znodes were read, no change between reading and watching is lost.
+        """
         flying: list[asyncio.Future[None]] = []
         pace = Pace()
         try:

@@ -3,7 +3,7 @@
 NotSent             not sent: the same call may be made again
 SessionOver         not sent: the session that the call was bound to is not the current one
 TooBig              not sent: larger than ZooKeeper takes in one packet
-Answered            ZooKeeper refused; nothing was changed. One class for each code that callers distinguish
+Answered            ZooKeeper refused; nothing was changed
 TransactionFailed   ZooKeeper refused a multi as a whole; `index` and `error` name the operation at fault
 Fenced              ZooKeeper refused a transaction because there is a newer controller epoch
 BatchesFailed       a sequence of transactions failed; has those that were done, not done, and perhaps done
@@ -114,7 +114,7 @@ SESSION_MOVED = -118
 
 
 def from_code(code: int, path: str = "") -> ZkError:
-    """Each means that nothing was changed."""
+    """Nothing was changed."""
     if code == SESSION_EXPIRED:
         return SessionOver("ZooKeeper has ended the session")
     if code == SESSION_MOVED:
@@ -134,11 +134,8 @@ class Fenced(ZkError): ...
 
 
 class BatchesFailed(ZkError):
-    """By their index:
-
-    done        results of the applied batches
-    refused     TransactionFailed, Fenced, or too big
-    unknown     sent without an answer: the first ones of them may have been applied
+    """By their index. `refused`: TransactionFailed, Fenced, or too big. `unknown`: the first ones of them may have been
+    applied.
     """
 
     def __init__(

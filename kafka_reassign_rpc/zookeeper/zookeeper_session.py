@@ -1,6 +1,7 @@
 """A ZooKeeper session: kept over lost connections, over exactly when it is over, and never silently replaced.
 
     from        event                                               to          hooks called
+
     new         handshake accepted                                  connected   connected
     connected   close, reset, bad packet, 2T/3 of silence           suspended   disconnected
     suspended   handshake accepted with the same session            connected   connected
@@ -9,9 +10,9 @@
     any         T has passed since the last answered request left   new         over (the *lease* has run out)
 
 T is the negotiated session timeout. The lease counts from the time when an answered request was *sent*: by our own
-clock, it never ends after the server's. The `over` hooks are called before a new session is asked for. A server that
-was away too may still keep a session whose lease has run out. This process then connects to it once more, only to close
-it: otherwise its ephemeral znodes would block those of the new session.
+clock, it never ends after the server's. A server that was away too may still keep a session whose lease has run out.
+This process then connects to it once more, only to close it: otherwise its ephemeral znodes would block those of the
+new session.
 
 A subclass of aiozk's Session, for its fields and its shape; all code that waits, retries or restores is replaced.
 """
@@ -99,8 +100,9 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         return bool(self.state.current_state == States.CONNECTED)
 
     def lease_left(self) -> float:
-        """For how many seconds the session lives at least, as far as this process can know. At 0 or less: act as if it
-        were over."""
+        """Seconds for which the session lives at least, as far as this process can know. At 0 or less: act as if it
+        were over.
+        """
         return 0.0 if self.session_id is None else self.alive_at + self.timeout - monotonic()
 
     def connection(self, session: int | None = None) -> ZooKeeperConnection:
@@ -283,8 +285,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         return answer[20 : 20 + max(size, 0)]
 
     async def _close_stale(self, session: int, password: bytes) -> None:
-        """Closes, once, the session that was given up: a server that was away itself keeps it for a whole timeout after
-        its return."""
+        """Once: a server that was away itself keeps the session for a whole timeout after its return."""
         self._stale = None
         pump = None
         with contextlib.suppress(OSError, EOFError, struct.error, ZkError):
@@ -332,8 +333,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         _call(self.over_hooks, old)
 
     def _tick(self) -> None:
-        """The watchdog: pings when a third of the lease is used, drops a silent connection, ends a lease that has run
-        out."""
+        """Pings when a third of the lease is used, drops a silent connection, ends a lease that has run out."""
         if self._timer is not None:
             self._timer.cancel()
         timeout = self.timeout
@@ -367,7 +367,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         return await self.connection().send(request, self.next_xid())
 
     def set_heartbeat(self) -> None:
-        """Does nothing: the watchdog pings."""
+        """The watchdog pings."""
 
 
 def _why(error: Exception) -> str:
