@@ -9,10 +9,10 @@ config_ports.py         the ports of configs, settings, quotas and ACLs
 access.py               what the caller of a request may do
 door.py                 whether a node without an authorizer does what needs a right
 acl_messages.py         filters of ACLs as requests have them
-brokers_authorizer.py   requests that only the brokers' authorizer can decide on
-broker_policies.py      requests that only the brokers' policies can decide on
+brokers_authorizer.py   what only the brokers' authorizer can decide on
+broker_policies.py      what only the brokers' policies can decide on
 mutation_quota.py       controller mutation quotas (KIP-599)
-answer_fields.py        values of fields that many answers have in common
+answer_fields.py        what many answers have in common
 partition_refusals.py   requests about partitions, on a node that leads none
 coordinator_refusals.py requests to coordinators, on a node that is none
 delegation_tokens.py    requests about delegation tokens, on a node that makes none

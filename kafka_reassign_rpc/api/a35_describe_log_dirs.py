@@ -46,7 +46,7 @@ def handle(node: Node, request: DescribeLogDirsRequest, ctx: RequestContext) -> 
 def _wanted(asked: Sequence[DescribeLogDirsRequest.DescribableLogDirTopic]) -> Steps[dict[str, set[int]]]:
     wanted: dict[str, set[int]] = {}
     for topic in asked:
-        of_topic = wanted[topic.topic] = set()
+        of_topic = wanted.setdefault(topic.topic, set())
         for some in pieces(topic.partitions, NUMBERS):
             of_topic.update(some)
             yield

@@ -84,7 +84,7 @@ class Access:
         return self._authorizer.authorized_operations(self._principal, self._host, resource_type, name)
 
     def cluster_operations(self) -> frozenset[AclOperation]:
-        """None if the caller may not describe the cluster (AuthHelper, KafkaApis)."""
+        """Empty if the caller may not describe the cluster (AuthHelper, KafkaApis)."""
         if not self.may_on_cluster(AclOperation.DESCRIBE):
             return frozenset()
         return self.operations(ResourceType.CLUSTER, CLUSTER_NAME)

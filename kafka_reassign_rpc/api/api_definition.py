@@ -107,6 +107,8 @@ class Acl(NamedTuple):
 
 class Api(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """key, name       as in Kafka's ApiKeys; the module that declares it is called `a<key>_<name>`
+    min_version     lowest and highest version served: a part of `protocol.versions.SUPPORTED`
+    max_version
     acl             the permissions that its requests need, as in Kafka
     fail            makes the answer when `handle` has raised a KafkaError
     max_elements    the most array elements of a request, as `protocol.bounded_decoder` counts them: more than honest

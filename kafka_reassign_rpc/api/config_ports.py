@@ -48,8 +48,8 @@ class ConfigPort(Protocol):
         """To judge a change of them. Raises InvalidConfig if they cannot be read."""
 
     async def alter(self, entity_type: str, name: str, change: ConfigChange, by: Requester) -> None:
-        """Writes with compare-and-set, and announces the change; writes nothing if nothing changes. Passes on what
-        `change` raises. Raises InvalidConfig if the configs cannot be read: they are not overwritten.
+        """Writes with compare-and-set, and announces the change. Passes on what `change` raises. Raises InvalidConfig
+        if the configs cannot be read: they are not overwritten.
         """
 
 

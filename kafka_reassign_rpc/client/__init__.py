@@ -14,18 +14,18 @@ AsyncReassignmentClient has the same calls for asyncio.
     event_calls, self_healing_calls    recorded events; failed brokers and their repairs
     throttle_calls                     another throttle lease
     settings_calls                     settings that all servers share
-    cordon_calls, hold_calls           brokers that get no new replica; moves that wait until they are released
+    cordon_calls, hold_calls           brokers that get no new replica; moves that wait to be released
     history_calls                      figures of the past
     status_calls                       the status document
     stock_cluster                      the same made from what a stock controller tells
-    controller_state_calls             the version of the controller, and what it alone knows of brokers
+    controller_state_calls             what the controller alone knows of brokers
     running_servers                    a client of each server that runs
     standing_rates                     the rates that hold while moves have a throttle lease
-    target_warnings                    what a command says of the targets of moves before they start
+    target_warnings                    what a command says of targets before moves start
     metadata_calls                     nodes and topics
     kraft_calls                        the quorum, fenced brokers, eligible leader replicas
     config_calls, throttle_configs     dynamic configs; those that throttle moves
-    told_configs                       what brokers tell of configs, as a cluster holds it
+    told_configs                       what brokers tell of configs
     log_dir_calls                      sizes of replicas, and moves between log dirs
     rack_loss                          moves that leave partitions on fewer racks, or less even over them
     move_progress, text_format         bytes copied, rate and remaining time; the same as text

@@ -123,13 +123,15 @@ class ReassignmentClient(BlockingConnection):
         allow_replication_factor_change   False: refuse a target that changes the number of replicas (KIP-860)
         expected_replicas                 partition -> the replicas that the caller believes it has now, in order. Other
                                           replicas refuse the partition, and the error names them
-        queue                             True: the moves join the server's queue (KIP-236) and start in turn
+        queue                             True: the moves join the server's queue (KIP-236) and start in turn. A
+                                          partition is accepted when its move has a place in the queue
         throttle                          bytes/s on each broker for the replicas that move, as long as the moves need
                                           it; then the former configs come back. 0 removes such a throttle from moves
                                           in flight; None leaves it as it is
         lift_stricter                     with `throttle`: it replaces a stricter rate that stands, which comes back
                                           afterwards. Otherwise the stricter one holds
-        reason                            what the moves are for, in up to 1000 characters
+        reason                            what the moves are for, in up to 1000 characters. Lists of moves and events
+                                          show it
         moves_per_broker                  with `queue`: a move waits while a broker that it adds receives so many moves,
                                           or its leader sends so many. None: only the caps of the cluster count
 

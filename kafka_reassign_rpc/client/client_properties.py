@@ -36,10 +36,8 @@ Warn = Callable[[str], None]
 
 
 def client_configs(bootstrap: str, properties: Mapping[str, str], warn: Warn = lambda _: None) -> dict[str, Any]:
-    """The arguments of ReassignmentClient. Reads the keystores.
-
-    bootstrap   HOST:PORT, separated by commas
-    warn        gets a line for each unknown property, as in the Java client
+    """The arguments of ReassignmentClient. Reads the keystores. `warn` gets a line for each unknown property, as in the
+    Java client.
 
     Raises BadSetting (a ValueError) for a property that this client cannot apply, and for a misspelt security setting:
     the Java client goes on without it, with `security.protcol` in plain text.

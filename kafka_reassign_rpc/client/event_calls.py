@@ -51,9 +51,7 @@ async def event_page(router: RequestRouter, from_seq: int, server: int | None) -
 
 
 class EventCursor:
-    """The position of a reader that follows the controller.
-
-    Each server has its own event log. After a failover the cursor reads the new controller's log from its beginning,
+    """Each server has its own event log. After a failover the cursor reads the new controller's log from its beginning,
     and leaves out events of epochs that the reader has already seen.
     """
 

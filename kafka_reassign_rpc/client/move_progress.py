@@ -68,7 +68,7 @@ class ProgressSnapshot:
     waiting          how many moves wait in the queue
     waiting_beside   those of them whose partitions have a move in flight too
     described        the server's own descriptions; none by a stock controller
-    status           the server's own document, where all moves are followed; None by a stock controller
+    status           the server's own document, if all moves are followed; None by a stock controller
     """
 
     moves: Mapping[TopicPartition, Progress]

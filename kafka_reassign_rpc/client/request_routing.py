@@ -90,8 +90,8 @@ class RequestRouter:
     async def ask_any(
         self, build: BuildRequest, cls: type[RequestFor[Response]], *, changes: bool = False, names: int = 0
     ) -> Response:
-        """changes  the request has an effect: it is not repeated if its answer is lost
-        names    how many topics or partitions it names: a thread makes one that names many
+        """`changes`: the request has an effect, so it is not repeated if its answer is lost. `names`: how many topics
+        or partitions it names; a thread makes one that names many.
         """
         elsewhere = None if changes or self._of_controllers else self._another_node
         answer: Response = await self._send_until_answered(
@@ -180,10 +180,8 @@ class RequestRouter:
         needs: Needs | None = None,
     ) -> Response:
         """Follows the controller when it moves, until the request timeout is over. A top-level error code in the answer
-        says that a node is not the controller.
-
-        any_can    any node answers this API, so the answer has no such code
-        needs      the request goes only to nodes with it, whichever is the controller by then
+        says that a node is not the controller; with `any_can` any node answers the API, so there is no such code.
+        `needs`: the request goes only to nodes with that API, whichever is the controller by then.
         """
         retried = None if any_can else NOT_CONTROLLER
         answer: Response = await self._send_until_answered(

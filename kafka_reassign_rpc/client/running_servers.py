@@ -1,5 +1,5 @@
 """A client of each running kafka-reassign-rpc server: only it has the events that it has recorded. The controller names
-the servers with the addresses with which they have registered; Metadata shows only the controller.
+the servers; Metadata shows only the controller.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,14 +1,11 @@
-"""What calls cost the nodes that answer them."""
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 
 class Traffic:
-    """requests   those without an answer too
-    bytes      of requests and answers
-    answer_s   seconds of waiting for answers, even if several came at the same time
+    """`requests`: those without an answer too. `answer_s`: seconds of waiting for answers, even if several came at the
+    same time.
     """
 
     def __init__(self, around: "Traffic | None" = None) -> None:

@@ -1,13 +1,13 @@
 """Channels to brokers, for LeaderAndIsr, StopReplica and UpdateMetadata (Kafka's ControllerChannelManager).
 
 channel_manager         one channel for each registered broker; which brokers have to learn of a change
-broker_channel          the ordered connection to one broker, with its retries
+broker_channel          the ordered connection to one broker
 pending_requests        what one broker still has to learn, and in which order
 pending_leader_and_isr  the same of its replicas
 missed_changes          what brokers that return have to stop and forget
-leaders_first           followers that wait until their leader has learned of a leader epoch
+leaders_first           followers wait until their leader has learned of a leader epoch
 request_builders        what the three requests say
-packed_requests         LeaderAndIsr and UpdateMetadata packed straight into bytes
+packed_requests         LeaderAndIsr and UpdateMetadata as bytes
 leader_and_isr_answers  which replicas of a broker are in a failed log dir
 replica_answers         the replacement of logs of earlier topics
 broker_reports          what brokers report to the controller

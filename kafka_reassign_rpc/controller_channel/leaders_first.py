@@ -6,8 +6,8 @@ replica.fetch.backoff.ms, a second by default (AbstractFetcherThread's processFe
 Kafka 3.9). Kafka's ZooKeeper controller sends to all replicas at once, and who is ahead of the leader loses that
 second.
 
-A broker that led, and has not learned of the end, never waits: until then it accepts records that the new leader does
-not have.
+To wait until the leader has answered costs followers nothing: they could not fetch with the new epoch before. A broker
+that led, and has not learned of the end, never waits: until then it accepts records that the new leader does not have.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,6 @@
-"""LeaderAndIsr and UpdateMetadata packed straight into bytes, in the versions of brokers since 2.8.
-
-A move costs some twenty partition states over all brokers. One takes 30 us as a message object, and 2 us with a format
-compiled once for each shape. Every structure ends with its tagged fields, here none.
+"""LeaderAndIsr and UpdateMetadata packed straight into bytes, in the versions of brokers since 2.8. A partition's state
+takes 30 us as a message object, and 2 us with a format compiled once for each shape. Layouts: their files in
+`schemas/`; every structure ends with its tagged fields, here none.
 """
 
 import struct

@@ -1,7 +1,8 @@
 """What one broker still has to learn: the order, the size and the repetition of its requests.
 
 `PendingRequests` holds only names of partitions, and the channel builds the request when the connection is free. So a
-burst of changes to one partition costs one entry. The first of these that applies goes next:
+burst of changes to one partition costs one entry, and a broker that was away learns the latest state. The first of
+these that applies goes next:
 
 1. After a registration: the metadata of all partitions, so that the broker does not deny that a topic exists
    (KafkaController.onBrokerStartup).

@@ -3,13 +3,13 @@
 connection_state.py    the server's side of a connection
 client_connection.py   the client's side
 frame_buffer.py        a byte stream to frames
-frame_codec.py         one frame to one message and back, headers included
-bounded_decoder.py     decoders, generated from the schemas, that check every length before they allocate
+frame_codec.py         one frame to one message and back
+bounded_decoder.py     decoders that check every length before they allocate
 decoder_writer.py      the source of such a decoder
-sliced_messages.py     large messages: encoding one element by element, and taking one apart
-log_dirs_reader.py     large DescribeLogDirs answers, read in slices
+sliced_messages.py     large messages, element by element
+log_dirs_reader.py     large DescribeLogDirs answers, in slices
 principal_data.py      principals as brokers forward them
-flexible_encoding.py   varints, compact strings and arrays, for answers packed without message objects
+flexible_encoding.py   varints, compact strings and arrays
 messages.py            every message class that the product uses
 generate_stubs.py      writes messages.pyi, the types of these classes
 versions.py            API keys, and the versions that the codec reads and writes

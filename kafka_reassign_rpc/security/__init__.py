@@ -3,13 +3,13 @@
     authenticator.py        what a connection asks before any handler sees a request
     bad_setting.py          the error of a security setting, and text that never shows
     properties.py           settings as texts by name
-    config_providers.py     values of a properties file that stand elsewhere (KIP-297)
-    secret_files.py         files with secrets that settings name, and whether others may read them
+    config_providers.py     values of a properties file that stand elsewhere
+    secret_files.py         files with secrets, and whether others may read them
     security_protocols.py   which protocol a listener speaks
     slips.py                names that are misspelt
-    login/                  logins of this process, as JAAS spells them
-    sasl/                   the order of messages of SASL, and its mechanisms
-    tls/                    keystores, contexts and principals of TLS
+    login/                  logins of this process
+    sasl/                   SASL of a server
+    tls/                    keystores, contexts and principals
 
 Source: org.apache.kafka.common.security and network.Authenticator (Kafka 3.9).
 """

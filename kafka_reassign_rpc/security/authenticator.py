@@ -1,14 +1,7 @@
 """An `Authenticator` finds out who is at the other end of one connection before any handler sees a request. A listener
-makes one for each connection, when TLS is done. No I/O: the connection passes whole frames in.
-
-    call                         the connection
-    ---------------------------  -----------------------------------------------------------------------------
-    authenticated, principal     asks for both after the making and after each step
-    admission(frame)             asks before each frame what to do with it, in the order in which frames came
-        SERVE                    serves it as a request of `principal`
-        TAKE                     passes it to `receive`
-        CLOSE                    closes without an answer: the session is over
-    receive(frame) -> Step       sends `answer`, and takes the next frame; or closes, as `end` says
+makes one for each connection, when TLS is done. No I/O: the connection asks `admission` before each frame what to do
+with it, in the order in which frames came, and passes what it says to `receive`. CLOSE is without an answer: the
+session is over.
 
 Source: Authenticator, KafkaChannel and Selector of org.apache.kafka.common.network, SocketServer (Kafka 3.9).
 """
@@ -27,7 +20,7 @@ class AuthenticationFailed(Exception):
 
 
 class Requests(Protocol):
-    """Answers requests that come before authentication."""
+    """Before authentication."""
 
     @property
     def served(self) -> Mapping[int, tuple[int, int]]: ...

@@ -1,5 +1,5 @@
-"""Questions to single brokers, beside the loop: a broker has one at a time, nobody waits for one that has been late,
-and one that does not answer is asked again after a pause that grows.
+"""A broker has one question at a time, nobody waits for one that has been late, and one that does not answer is asked
+again after a pause that grows.
 """
 
 import asyncio
@@ -80,7 +80,7 @@ class BrokerQuestions:
         self._asked[broker] = _Asked(task, _now())
 
     async def wait(self) -> list[Answer]:
-        """Waits for brokers that use to answer in time, at most `WAIT_S`, and gives all answers that have come."""
+        """At most `WAIT_S` for brokers that use to answer in time; gives all answers that have come."""
         answers = []
         prompt = [one.task for broker, one in self._asked.items() if broker not in self._late]
         if prompt:

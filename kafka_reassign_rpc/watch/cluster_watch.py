@@ -1,4 +1,4 @@
-"""One cluster of a `watch`: whoever looks at it, its event log, its metrics, the status page and its API."""
+"""One cluster of a `watch`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,10 +27,8 @@ from kafka_reassign_rpc.watch.watcher import Watcher
 
 
 class ClusterWatch:
-    """configs    of the client
-    event_log  None: events are not kept
-    webhooks   None: nobody is notified
-    name       "" where there is no other cluster
+    """`configs`: of the client. Without `event_log` events are not kept. `name` is "" where there
+    is no other cluster.
     """
 
     def __init__(

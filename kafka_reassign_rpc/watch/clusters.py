@@ -1,4 +1,4 @@
-"""What a settings file says of the clusters of one `watch`, and `/api/v1/clusters`."""
+"""What a settings file says of several clusters, and `/api/v1/clusters`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -45,9 +45,7 @@ def api_of(name: str) -> str:
 
 
 class WatchedCluster(NamedTuple):
-    """`name` is "" where there is no other; `bootstrap` has addresses, separated by commas; `command_config` is a
-    properties file of the client.
-    """
+    """`name` is "" where there is no other; `bootstrap` has addresses, separated by commas."""
 
     name: str
     bootstrap: str

@@ -1,13 +1,8 @@
 """Which move is which: Kafka lists what moves now, without ids, times and outcomes. The book compares looks.
 
-A move that is listed no longer is over. How it ended shows in its partition's replicas, which a broker may tell a
-little later than the controller's list: what could be such a delay has to be seen twice, other replicas `LOOKS` times.
-
-    replicas are the target            completed
-    replicas are the original ones     cancelled
-    no such partition                  gone: it was deleted
-    anything else                      gone: the replicas are others
-    not told                           gone: nobody tells
+A move that is listed no longer is over. How it ended shows in its partition's replicas: the target (completed), the
+original ones (cancelled), others (gone). A broker may tell them a little later than the controller's list: what could
+be such a delay has to be seen twice, other replicas `LOOKS` times.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

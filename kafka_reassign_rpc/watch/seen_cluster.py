@@ -1,5 +1,5 @@
-"""The cluster as core knows it, from look to look: what was read of all topics stays, moving topics are put in as they
-are now, and lost brokers have the time at which they were first missed.
+"""The cluster from look to look: what was read of all topics stays, moving topics are put in as they are now, and lost
+brokers have the time at which they were first missed.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,5 +1,5 @@
-"""When brokers told their throttles, and which to ask again soon: those of moves that have begun or ended, and those
-that are throttled while nothing moves. A throttle is needless only by a reading that is younger than the last move.
+"""Which brokers to ask again soon for throttles: those of moves that have begun or ended, and those that are throttled
+while nothing moves. A throttle is needless only by a reading that is younger than the last move.
 """
 
 from collections.abc import Collection, Iterable

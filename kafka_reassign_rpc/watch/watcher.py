@@ -59,10 +59,7 @@ Record = Callable[[Sequence[Event]], None]
 
 
 class Watcher:
-    """configs  of the client
-    record   takes events
-    name     of the cluster, where there are several
-    """
+    """`configs`: of the client. `name`: of the cluster, where there are several."""
 
     def __init__(self, configs: Mapping[str, Any], record: Record, name: str = "") -> None:
         self._log = NamedLog(log, {"cluster": name})
@@ -167,7 +164,6 @@ class Watcher:
 
     @property
     def answers(self) -> bool:
-        """The cluster has answered the last look."""
         return not self._failures and self._cluster is not None
 
     # ---------------------------------------------------------------------------------------------------- the loop
@@ -184,7 +180,6 @@ class Watcher:
             await self._close()
 
     async def _try(self, backoff: Backoff) -> float:
-        """Returns how long to wait."""
         try:
             await self._look()
         except (KafkaError, ProtocolError, OSError, EOFError) as error:
@@ -238,7 +233,6 @@ class Watcher:
         return self._pace.due_in_s(what, now, moving=self._is_moving, hurry=hurry)
 
     def _throttled_ones(self) -> set[int]:
-        """Their throttles are to be read sooner than those of others."""
         moving = self._sizes if self._is_moving else ()
         return set() if self._cluster is None else self._throttles.to_ask(self._cluster, moving)
 
@@ -413,7 +407,6 @@ class Watcher:
     async def _look_at_configs(
         self, client: AsyncReassignmentClient, cluster: Cluster, what: Ask, of: Collection[int]
     ) -> None:
-        """Throttles of these brokers, and whatever else says what throttles a move."""
         asked = others_to_ask(cluster)
         with counted() as cost:
             try:

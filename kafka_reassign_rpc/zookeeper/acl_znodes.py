@@ -10,7 +10,6 @@ A write and its announcement are one transaction here; Kafka makes them one afte
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
@@ -30,13 +29,11 @@ from kafka_reassign_rpc.core.acls.acl_cache import NO_ENTRIES, Entries
 from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData, Stat
-from kafka_reassign_rpc.zookeeper.transactions import split_ops
+from kafka_reassign_rpc.zookeeper.config_znodes import purge_announcements
+from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NodeExists, NoNode, TransactionFailed
-
-log = logging.getLogger(__name__)
 
 RACES = 10
 """So often a change is retried after another process was faster (AclAuthorizer.maxUpdateRetries)."""
@@ -45,8 +42,6 @@ DECODED_AT_ONCE = 50_000
 """Bytes. A thread decodes a larger znode."""
 MOST_BYTES = 1_000_000
 """The largest znode of one pattern that this server writes: ZooKeeper takes 1 MiB by default."""
-CHANGE_EXPIRATION_MS = 15 * 60 * 1000
-"""How long an announcement stays (ZkNodeChangeNotificationListener)."""
 PURGED_TOGETHER = 1000
 
 Change = Callable[[Entries], Entries]
@@ -274,25 +269,8 @@ class AclStore:
         return {number: name for name in names if (number := znode_paths.sequence_number(name)) is not None}
 
     async def purge_changes(self, now_ms: int) -> None:
-        """Some at a time."""
         for feed in _DECODERS:
-            names = sorted(await self._zk.children(feed, many=True))[:PURGED_TOGETHER]
-            paths = [f"{feed}/{name}" for name in names]
-            old = [
-                Delete(path)
-                for path, read in zip(paths, await self._zk.multi_get(paths), strict=True)
-                if read is not None and _is_over(read[1], now_ms)
-            ]
-            for batch in split_ops(old):
-                try:
-                    await self._zk.multi(batch)
-                except TransactionFailed as failure:
-                    if not isinstance(failure.error, NoNode):  # another process deletes them too
-                        raise failure.error from failure
-
-
-def _is_over(stat: Stat, now_ms: int) -> bool:
-    return stat.ctime + CHANGE_EXPIRATION_MS < now_ms
+            await purge_announcements(self._zk, feed, now_ms, PURGED_TOGETHER)
 
 
 def _write(path: str, wanted: Entries, version: int | None) -> Op:

@@ -8,6 +8,7 @@ transaction with the write, so that none stays unannounced; Kafka makes them one
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -143,22 +144,7 @@ class ConfigStore:
         return Changes(last if newest is None else newest, list(entities), bad)
 
     async def purge_changes(self, now_ms: int) -> None:
-        try:
-            names = await self._zk.children(znode_paths.CONFIG_CHANGES)
-        except NoNode:
-            return
-        where = [f"{znode_paths.CONFIG_CHANGES}/{name}" for name in names]
-        old = [
-            Delete(path)
-            for path, read in zip(where, await self._zk.multi_get(where), strict=True)
-            if read is not None and read[1].ctime + CHANGE_EXPIRATION_MS < now_ms
-        ]
-        for batch in split_ops(old):
-            try:
-                await self._zk.multi(batch)
-            except TransactionFailed as failure:
-                if not isinstance(failure.error, NoNode):  # another process deletes them too: the rest goes next time
-                    raise failure.error from failure
+        await purge_announcements(self._zk, znode_paths.CONFIG_CHANGES, now_ms)
 
     async def _read(self, path: str) -> tuple[dict[str, str], Stat | None]:
         try:
@@ -175,3 +161,21 @@ def _write(path: str, configs: Mapping[str, str], stat: Stat | None) -> list[Op]
 
 def announcement(entity: str) -> Create:
     return Create(znode_paths.CONFIG_CHANGE_PREFIX, znode_contents.encode_config_change(entity), sequence=True)
+
+
+async def purge_announcements(zk: ZooKeeper, feed: str, now_ms: int, most: int | None = None) -> None:
+    """As brokers do; with `most` only so many are looked at. Several processes may do so at once."""
+    with suppress(NoNode):
+        names = await zk.children(feed, many=True)
+        paths = [f"{feed}/{name}" for name in sorted(names)[:most]]
+        old = [
+            Delete(path)
+            for path, read in zip(paths, await zk.multi_get(paths), strict=True)
+            if read is not None and read[1].ctime + CHANGE_EXPIRATION_MS < now_ms
+        ]
+        for batch in split_ops(old):
+            try:
+                await zk.multi(batch)
+            except TransactionFailed as failure:
+                if not isinstance(failure.error, NoNode):  # another process deletes them too: the rest goes next time
+                    raise failure.error from failure

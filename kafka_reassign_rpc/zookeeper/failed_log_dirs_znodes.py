@@ -1,4 +1,4 @@
-"""`/admin/failed_log_dirs/$id`: the log dirs that a registered broker has lost, and since when."""
+"""`/admin/failed_log_dirs/$id` (docs/znodes.md)."""
 
 from typing import Annotated
 

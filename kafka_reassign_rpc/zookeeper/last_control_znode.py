@@ -1,7 +1,4 @@
-"""/admin/reassignment_last_control: {"version":1,"epoch":7,"until":1790000000000}.
-
-`"kraft":true` stands there once a server has seen a KRaft controller in control since (`core.absence`).
-"""
+"""/admin/reassignment_last_control (docs/znodes.md): {"version":1,"epoch":7,"until":1790000000000}."""
 
 import logging
 from contextlib import suppress

@@ -1,11 +1,9 @@
-"""`/admin/reassignment_servers/$id`: an ephemeral znode for each running server of this product. It keeps two servers
-from having the same id, and says where the others are.
+"""`/admin/reassignment_servers/$id` (docs/znodes.md):
 
     {"version":1,"endpoints":["PLAINTEXT:PLAINTEXT://10.0.0.5:9092"],"page":"https://10.0.0.5:9400/"}
 
-Endpoints are LISTENER:PROTOCOL://HOST:PORT, in the order of the server's listeners. A server without a status page has
-no `page`. `/admin/reassignment_server_ids/$id` stays when the server ends: the id is a server's until a broker
-registers with it.
+Endpoints are LISTENER:PROTOCOL://HOST:PORT, in the order of the server's listeners.
+`/admin/reassignment_server_ids/$id` stays when the server ends: the id is a server's until a broker registers with it.
 """
 
 import asyncio

@@ -1,19 +1,10 @@
-"""`/admin/reassignments/$topic/$partition`: the record of a move (KIP-236), as long as it moves.
+"""`/admin/reassignments/$topic/$partition`: the record of a move (docs/znodes.md), as long as it moves.
 
     {"version":1,"target":[1,2,4],"original_replicas":[1,2,3]}
 
-    field       present where                          meaning
-
-    route       it is not "rpc"                        how the move came
-    throttle    the move has a throttle lease          bytes/s of the lease
-    lifts       its lease takes the place of a         true
-                stricter rate that stands
-    kept        the target was changed in flight       adding replicas of a former target that stay until completion
-    legacy      a request znode with it gave the       true: the move counts as an entry of `/admin/reassign_partitions`
-                target
-    by          somebody asked for the target          who: {"principal":…,"address":…} of a client, {"who":…} of others
-
-Adding and removing replicas are in the topic znode, where stock Kafka looks for them.
+Other fields only if they differ from their default. `throttle` is in bytes/s; `kept` has adding replicas of a former
+target that stay until completion; `by` is {"principal":…,"address":…} of a client, {"who":…} of others. Adding and
+removing replicas are in the topic znode, where stock Kafka looks for them.
 """
 
 from typing import Annotated

@@ -5,8 +5,7 @@
 has that value (null: it is deleted): whoever edits the znode by hand, or with a former version, leaves no name.
 
 To clients they are configs of the server that they ask, beside what Kafka's names say there (`/config/brokers/<id of
-the server>`). Each change is one transaction: every znode at the version that was read, after a check that no
-controller was elected meanwhile.
+the server>`). Each change is one transaction, after a check that no controller was elected meanwhile.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -115,7 +115,6 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
         self._unwritten += (_LENGTH.pack(len(packet)), packet)
 
     def ping(self) -> None:
-        """The answer extends the lease."""
         if self.pinging or self.lost is not None:
             return
         self.pinging = True

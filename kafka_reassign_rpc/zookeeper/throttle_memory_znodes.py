@@ -1,5 +1,5 @@
-"""`/admin/reassignment_throttles/{topics,brokers}/$name`: the configs that throttle leases have replaced, each written
-in the transaction of the change (`core.throttling.leased_configs`).
+"""`/admin/reassignment_throttles/{topics,brokers}/$name` (docs/znodes.md), each written in the transaction of the
+change (`core.throttling.leased_configs`).
 """
 
 from typing import TypeVar

@@ -1,14 +1,7 @@
 """The one decoder of what stands in znodes: JSON and numbers, whoever wrote them. A test holds that no other module
-parses a znode.
-
-    limit         of what
-
-    LARGEST       bytes of a znode, beyond ZooKeeper's own limit
-    depth         of nested lists and objects: the parsers stop before they exhaust the stack
-    DIGITS        of a number (`support.bounded_text`)
-    LONGEST_…     characters of a message: nothing that a znode contains makes a long line of the log
-
-The types that a decoder is made for limit numbers, texts and names.
+parses a znode. The types that a decoder is made for limit numbers, texts and names. The parsers limit the depth of
+nested lists and objects: they stop before they exhaust the stack. `support.bounded_text` limits the digits of a number.
+No content makes a long line of the log.
 """
 
 import json

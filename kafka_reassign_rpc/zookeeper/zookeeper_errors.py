@@ -1,13 +1,13 @@
 """The outcomes of a call to ZooKeeper. From the class the caller knows whether the call took effect.
 
-NotSent             not sent: the same call may be made again
+NotSent             the same call may be made again
 SessionOver         not sent: the session that the call was bound to is not the current one
 TooBig              not sent: larger than ZooKeeper takes in one packet
 Answered            ZooKeeper refused; nothing was changed
 TransactionFailed   ZooKeeper refused a multi as a whole; `index` and `error` name the operation at fault
 Fenced              ZooKeeper refused a transaction because there is a newer controller epoch
 BatchesFailed       a sequence of transactions failed; has those that were done, not done, and perhaps done
-Unknown             sent, and the connection was lost before the answer: it may have been done. Read before going on
+Unknown             the connection was lost before the answer: it may have been done. Read before going on
 """
 
 from collections.abc import Mapping, Sequence

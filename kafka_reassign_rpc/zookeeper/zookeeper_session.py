@@ -11,10 +11,9 @@
 
 T is the negotiated session timeout. The lease counts from the time when an answered request was *sent*: by our own
 clock, it never ends after the server's. A server that was away too may still keep a session whose lease has run out.
-This process then connects to it once more, only to close it: otherwise its ephemeral znodes would block those of the
-new session.
+This process then connects to it once more, only to close it: its ephemeral znodes would block those of the new session.
 
-A subclass of aiozk's Session, for its fields and its shape; all code that waits, retries or restores is replaced.
+Of aiozk's Session the fields and the shape are used; all code that waits, retries or restores is replaced.
 """
 
 import asyncio

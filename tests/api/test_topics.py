@@ -263,9 +263,11 @@ async def test_sv_2_describe_log_dirs_in_every_version(version: int) -> None:
     }
     if version >= 4:
         assert (one.total_bytes, one.usable_bytes) == (1000, 10)
-    wanted = DescribeLogDirsRequest.DescribableLogDirTopic(version=version, topic="t", partitions=[1])
-    some = await ask(node, DescribeLogDirsRequest(version=version, topics=[wanted]), version)
-    assert [(t.name, [p.partition_index for p in t.partitions]) for t in some.results[0].topics] == [("t", [1])]
+    for asked in ([[1]], [[0], [1]]):  # a topic that is named again adds to what is asked for, as in Kafka
+        topics = [DescribeLogDirsRequest.DescribableLogDirTopic(topic="t", partitions=some) for some in asked]
+        some = await ask(node, DescribeLogDirsRequest(version=version, topics=topics), version)
+        told = [(t.name, [p.partition_index for p in t.partitions]) for t in some.results[0].topics]
+        assert told == [("t", [index for one in asked for index in one])]
 
 
 def _dirs() -> Any:

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourceType,
 )
 from kafka_reassign_rpc.core.acls.acl_cache import Entries
-from kafka_reassign_rpc.zookeeper import acl_znodes
+from kafka_reassign_rpc.zookeeper import acl_znodes, config_znodes
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore, TooManyAcls, decode_acls, encode_acls, literal_change
 from kafka_reassign_rpc.zookeeper.operations import Create, Result, SetData
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
@@ -133,9 +133,9 @@ async def test_sv_5_old_announcements_go_and_garbage_among_them_is_told(zk: ZooK
         "/kafka-acl-extended-changes/acl_changes_0000000000",
     ]
     created = (await zk.get("/kafka-acl-changes/acl_changes_0000000000"))[1].ctime
-    await store.purge_changes(created + acl_znodes.CHANGE_EXPIRATION_MS)
+    await store.purge_changes(created + config_znodes.CHANGE_EXPIRATION_MS)
     assert len(await zk.children("/kafka-acl-changes")) == 2
-    await store.purge_changes(created + 2 * acl_znodes.CHANGE_EXPIRATION_MS)
+    await store.purge_changes(created + 2 * config_znodes.CHANGE_EXPIRATION_MS)
     assert await zk.children("/kafka-acl-changes") == await zk.children("/kafka-acl-extended-changes") == []
 
 

@@ -1,12 +1,12 @@
 """How this side of a connection says who it is: to brokers, to ZooKeeper, and as a client.
 
 client_security    protocol, TLS and login of a client, by its properties
-jaas               Java's login configuration (JAAS)
-sasl_login         a login over SASL: its mechanism with its credentials
+jaas               Java's login configuration
+sasl_login         a mechanism with its credentials
 sasl_mechanisms    the client's side of the mechanisms
 oauth_tokens       where the tokens of OAUTHBEARER come from
 kerberos           what GSSAPI needs of the process
 digest_md5         the client's side of DIGEST-MD5
 zookeeper_login    the logins that ZooKeeper speaks
-login_errors       the error of a login, without secrets
+login_errors       errors without secrets
 """

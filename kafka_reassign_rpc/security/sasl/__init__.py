@@ -1,7 +1,7 @@
 """SASL on the server's side.
 
-sasl_authenticator.py    the order of messages of one connection (Kafka's SaslServerAuthenticator)
-mechanism.py             what a mechanism is to it (Java's SaslServer)
+sasl_authenticator.py    the order of messages of one connection
+mechanism.py             what a mechanism is to it
 plain.py, scram.py, oauthbearer.py, kerberos.py   the mechanisms
 scram_messages.py        what clients of SCRAM send, by Kafka's grammar
 sasl_config.py           SASL of a listener, by Kafka's settings

@@ -6,9 +6,9 @@
     (an empty token)           the security layers that it has, wrapped: none (01 00 00 00)
     the layer, wrapped         nothing: the client is known
 
-The client's authorization id is left out: the name is that of its ticket. A keytab is read, and a ticket checked, by
-one thread, off the event loop, by turns of the clients' addresses. Source: GssKrb5Server of the JDK;
-SaslServerCallbackHandler, KerberosError (Kafka 3.9).
+The client's authorization id is left out: the name is that of its ticket. One thread reads a keytab and checks tickets,
+by turns of the clients' addresses. Source: GssKrb5Server of the JDK; SaslServerCallbackHandler, KerberosError (Kafka
+3.9).
 """
 
 from typing import Any

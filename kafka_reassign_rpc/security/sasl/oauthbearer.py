@@ -1,12 +1,11 @@
 """SASL OAUTHBEARER (RFC 7628) with signed tokens (JWT), as the validator of KIP-768 checks them.
 
-A token needs a signature by a key of the JWKS (one of RSA has at least 2,048 bits, as in jose4j), `exp`, `iat` and a
-subject. A token with `aud` is refused if no audience is expected. Unsigned tokens, and tokens signed with a shared
-secret, are always refused: Kafka's default handler takes unsigned ones, and its validator takes shared secrets of the
-JWKS.
+A token with `aud` is refused if no audience is expected. Unsigned tokens, and tokens signed with a shared secret, are
+always refused: Kafka's default handler takes unsigned ones, and its validator takes shared secrets of the JWKS. An RSA
+key has at least 2,048 bits, as in jose4j.
 
-A bad token is answered without an error, with `{"status":"invalid_token"}`; the client sends one byte 1, and gets that
-text again with SASL_AUTHENTICATION_FAILED. Source: OAuthBearerSaslServer, OAuthBearerClientInitialResponse,
+A bad token is answered without an error; the client sends one byte 1, and gets that text again with
+SASL_AUTHENTICATION_FAILED. Source: OAuthBearerSaslServer, OAuthBearerClientInitialResponse,
 ValidatorAccessTokenValidator, OAuthBearerValidatorCallbackHandler (Kafka 3.9), AudValidator (jose4j).
 """
 

@@ -5,9 +5,9 @@
     client final   c=channel,r=nonce of both[,extension=value]…,p=proof
     server final   v=signature
 
-All of it is ASCII, so a name with other characters cannot log in, and nothing is done to names but to undo `=2C` and
-`=3D`. What is signed has the client's name, nonce and extensions, but no `m=…`, nor extensions of the client's last
-message. Whatever channel a client claims is signed, and checked no further.
+All of it is ASCII, so a name with other characters cannot log in. What is signed has the client's name, nonce and
+extensions, but no `m=…`, nor extensions of the client's last message. Whatever channel a client claims is signed, and
+checked no further.
 
 Kafka bounds none of these fields. Here a message that is longer than any that can succeed is refused before anything
 looks at its fields. Kafka signs several extensions in the order of a Java hash map; here it is the client's own, which

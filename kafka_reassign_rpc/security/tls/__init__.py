@@ -1,11 +1,11 @@
-"""TLS by Kafka's settings: `TlsConfig.of(properties)` makes contexts for servers and for clients.
+"""TLS by Kafka's settings.
 
-    tls_config.py            `TlsConfig`: from `ssl.*` properties to contexts and principals
-    store_settings.py        which keystore and truststore the properties name
+    tls_config.py            from `ssl.*` properties to contexts and principals
+    store_settings.py        which keystore and truststore they name
     certificate_stores.py    PEM, PKCS12 and JKS, told apart by their bytes
     java_keystore.py         the JKS format
     context_parts.py         protocol versions, cipher suites, keys from memory
-    der_reader.py            DER, as far as certificates and keystores need it
+    der_reader.py            DER
     distinguished_names.py   a certificate's subject as Java prints it
     principal_mapping.py     ssl.principal.mapping.rules
     java_patterns.py         Java's regular expressions in Python

@@ -6,7 +6,7 @@ big-endian.
     key          length, EncryptedPrivateKeyInfo by Sun's own algorithm, number of certificates, certificates
     certificate  type ("X.509"; version 1 has none), length, DER
 
-The password of the store protects it from changes only; that of a key encrypts the key.
+The password of the store protects it from changes only.
 """
 
 import hashlib

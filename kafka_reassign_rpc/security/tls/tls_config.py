@@ -23,11 +23,9 @@ CLIENT_AUTH = {"required": ssl.CERT_REQUIRED, "requested": ssl.CERT_OPTIONAL, "n
 
 
 class TlsConfig(msgspec.Struct, frozen=True):
-    """TLS of a listener, or of connections to others.
-
-    place        the prefix of its settings, for messages
+    """place        the prefix of its settings, for messages
     keystore     the own key and certificates, or None (clients without a certificate)
-    truststore   whom it trusts; None: the certificates that the system trusts
+    truststore   None: the certificates that the system trusts
     client_auth  what a server asks of its clients
     checks_host  a client checks that the server's certificate has its host name
     """
