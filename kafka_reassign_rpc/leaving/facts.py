@@ -1,4 +1,4 @@
-"""What ZooKeeper holds that decides what is left to do."""
+"""What ZooKeeper holds that decides what is left to do. `preflight.own_znodes` says what is ours."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -24,13 +24,11 @@ Znode = tuple[bytes, Stat]
 
 
 class Facts(NamedTuple):
-    """state       as `check` reads it
-    epoch       the version of `/controller_epoch`, which fences every write; None: there was never a controller
-    servers     servers of ours that run, by id: their endpoints
+    """epoch       the version of `/controller_epoch`, which fences every write; None: there was never a controller
+    servers     those of ours that run: their endpoints
     leased      configs that leases have changed, with their former values
-    requests    request znodes, by path
-    configs     the brokers' default configs, and configs of our servers' ids, by path
-    lacking     topic znodes with our field `missing_replicas`, by path
+    configs     the brokers' defaults, and those of our servers' ids
+    lacking     topic znodes with our field `missing_replicas`
     unreadable  znodes of ours that cannot be understood, and why
     """
 

@@ -1,11 +1,11 @@
-"""The file of `--export` keeps what a stock controller has no place for, for the other side.
+"""The file of `--export` keeps what a stock controller has no place for.
 
-    partitions   moves that waited, in order, as in a file for `kafka-reassign --reassignment-json-file`
+    partitions   moves that waited, in order, as for `kafka-reassign --reassignment-json-file`
     originals    of moves in flight: the replicas to which a cancel would have taken them
-    settings     of all servers, those of self-healing among them
+    settings     of all servers, self-healing's too
     history      as `kafka-reassign --status --json` has it; null where no server of ours has told it
 
-What the file has stays in it: a run that was killed goes on with a queue that is half gone.
+What it has stays: a run that was killed goes on with a queue that is half gone.
 """
 
 from pathlib import Path
@@ -109,6 +109,6 @@ def _entry(
 
 
 def _merged(kept: list[dict[str, Any]], found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of one partition the later entry counts, in the place of the first."""
+    """The later entry of a partition counts, in the place of the first."""
     entries = {(one.get("topic"), one.get("partition")): one for one in (*kept, *found)}
     return list(entries.values())

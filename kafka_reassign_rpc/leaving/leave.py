@@ -1,4 +1,4 @@
-"""Shows what is left, then writes step by step. It remembers nothing, so a run may be killed anywhere."""
+"""Writes what is left to do, step by step. It remembers nothing, so a run may be killed anywhere."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,7 +28,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
 LOOK_S = 1.0
 """While it waits; ten times the last look where that took longer."""
 RACES = 20
-"""A step is tried so often, because others changed its znodes or the connection was lost."""
+"""Tries of a step whose znodes others change, or whose connection is lost."""
 _CHANGED = (BadVersion, NoNode, NodeExists, NotEmpty)
 
 
@@ -37,10 +37,8 @@ class Stopped(Exception):
 
 
 class Choices(NamedTuple):
-    """say        shows a line
-    ask        asks a question; `--yes` agrees
-    export     the file for what a stock controller has no place for
-    history    asks the controller's endpoints for the history; None: without it
+    """ask        `--yes` agrees
+    history    asks the controller's endpoints for it; None: without it
     hand_over  moves in flight go on under a stock controller
     wait_s     the longest wait for others; None: no limit
     """
@@ -120,15 +118,15 @@ def _declined(found: Facts) -> str:
 
 
 async def _write(zk: ZooKeeper, found: Facts, step: Step) -> None:
-    """An election meanwhile, of a server of ours, changes the epoch, and this fails."""
+    """Fails if a server of ours is elected meanwhile: that changes the epoch."""
     fence = [] if found.epoch is None else [Check(znode_paths.CONTROLLER_EPOCH, found.epoch)]
     for ops in step.writes:
         await zk.multi([*fence, *ops])
 
 
 async def _keep(path: Path, found: Facts, step: Step, choices: Choices) -> None:
-    """Runs before anything is destroyed, and again whenever there is more to keep. A wrong file is found before moves
-    are held; what waits then may still start.
+    """Before anything is destroyed, and whenever there is more to keep. A wrong file is found before moves are held;
+    what waits then may still start.
     """
     before = kept_file.load(path, found.state.cluster_id or "")
     if step.subject == "hold":

@@ -1,7 +1,7 @@
-"""What is left to do, in order: from facts to steps with writes. No step depends on what an earlier run has done.
+"""What is left to do, from facts alone: no step depends on what an earlier run has done.
 
-While a server of ours runs it is the one that moves and restores: no new move starts, those in flight end, then the
-operator stops it, and a broker becomes the controller. What is left then is in ZooKeeper alone.
+While a server of ours runs it moves and restores: no new move starts, those in flight end, the operator stops it, and
+a broker becomes the controller. What is left then is in ZooKeeper alone.
 """
 
 from collections.abc import Iterable, Iterator
@@ -45,7 +45,6 @@ class Step(NamedTuple):
     """Equal steps write the same to the same znodes.
 
     subject   stays the same from version to version
-    advice    what the operator does where it waits or stops
     writes    transactions, each under the fence of the controller's epoch
     created   czxids of what `writes` deletes: a version alone does not tell a znode from a later one
     """
@@ -67,7 +66,6 @@ def steps(facts: Facts, *, hand_over: bool) -> list[Step]:
 
 
 def _before(facts: Facts, *, hand_over: bool) -> Iterator[Step]:
-    """What comes before the first write to what servers keep."""
     cluster, owner = facts.state.cluster, facts.state.controller.owner
     controls = owner is not None and owner.id in facts.servers
     if facts.unreadable:

@@ -1,5 +1,5 @@
-"""A Spark session for one job: it starts without output and ends together with its JVM. PySpark's own JVM would live
-as long as Python.
+"""A Spark session for one job: it starts without output and ends with its JVM. PySpark's own JVM would live as long as
+Python.
 """
 
 import os
@@ -200,9 +200,7 @@ def spark_errors_as_job_failed() -> Iterator[None]:
 
 
 def _cause(text: str) -> str:
-    """The innermost cause in a stack trace (the last line of a Python traceback), with the Parquet file if it names
-    one.
-    """
+    """The innermost cause (the last line of a Python traceback), with the Parquet file if it names one."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     files = re.findall(r"(?:file|s3a|hdfs):\S*?\.parquet", text)

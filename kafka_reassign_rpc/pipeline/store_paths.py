@@ -1,7 +1,6 @@
-"""Where jobs read and write: a local path, or a URI of a store that several machines reach.
+"""Where jobs read and write: a local path, or a URI of a store that several machines reach (docs/spark.md).
 
-snapshots/monday                    on the disk of this machine
-file:/mnt/shared/snapshots/monday   the same; Spark's executors read it if it is mounted there too
+file:/mnt/shared/snapshots/monday   a path; Spark's executors read it if it is mounted there too
 s3a://bucket/snapshots/monday       an object store (s3: means the same), by the AWS_… environment variables
 hdfs://namenode:8020/snapshots      HDFS, by the configuration in HADOOP_CONF_DIR
 
@@ -44,7 +43,7 @@ class StoreError(JobFailed):
 
 
 class RemotePath(NamedTuple):
-    """A file or directory of a store, with the methods of pathlib's Path that the pipeline uses.
+    """With the methods of pathlib's Path that the pipeline uses.
 
     authority   the bucket, or the name node, which may be empty
     path        inside of it, without a slash at its ends
@@ -99,7 +98,7 @@ class RemotePath(NamedTuple):
         return (one for one in self.iterdir() if fnmatchcase(one.name, pattern))
 
     def files(self) -> list["RemotePath"]:
-        """All files below, however deep, in order."""
+        """However deep, in order."""
         with self._errors():
             found = self._store.get_file_info(fs.FileSelector(self._key, allow_not_found=True, recursive=True))
         inside = sorted(one.path.removeprefix(f"{self._key}/") for one in found if one.type is fs.FileType.File)
@@ -145,7 +144,6 @@ class RemotePath(NamedTuple):
 
     @property
     def renames_directories(self) -> bool:
-        """In one step."""
         return self.scheme == "hdfs"
 
     @property

@@ -36,7 +36,7 @@ from kafka_reassign_rpc.planner.proposals.topic_spread import TopicCounts, sprea
 from kafka_reassign_rpc.planner.proposals.unneeded_copies import without_a_copy
 
 SHOWN = 900
-"""The salt of the part of a large cluster that the search sees; no round draws with it."""
+"""The salt for the part of a large cluster that the search sees; no round draws with it."""
 
 
 def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
@@ -78,7 +78,7 @@ def _shown_to_withdraw(chunk: list[PlannerTopic], params: RoundParameters) -> It
 
 
 def _shown(position: tuple[int, int], topic: str, one: PlannerPartition, params: RoundParameters) -> ChangeProposal:
-    """A proposal that changes nothing yet: the coordinator finds the replicas."""
+    """The coordinator finds the replicas."""
     sized = msgspec.structs.replace(one, bytes=params.size(one))
     name = (topic, one.index)
     return ChangeProposal(position, one.replicas, 0, [], 2, one.reason, one.rule, name=name, searched=sized)

@@ -27,7 +27,6 @@ class Goal(msgspec.Struct, frozen=True):
 
     brokers    HEAL: the lost brokers (empty: all that are not live); DRAIN: those to empty; EXPAND: the new ones
     parts      COMBINE: the brokers of each kind that it combines
-    factor     SET_FACTOR: the replication factor
     topics     plan only these (empty: all)
     racks      REBALANCE: first mend all rack violations, as RACKS does
     to         HEAL, DRAIN, SET_FACTOR: the only brokers that get new replicas (empty: any may)
@@ -87,11 +86,8 @@ class Goal(msgspec.Struct, frozen=True):
 
 
 class GoalWeights(msgspec.Struct, frozen=True):
-    """How much each soft goal counts; 0 disables it. `topic` and `time` start no move of their own. The others even
-    out the measures of `broker_load.Load`.
+    """docs/pipeline.md, "What counts"; 0 disables a goal. `topic` and `time` start no move of their own.
 
-    topic_replicas, topic_leaders    REBALANCE: above 0, replicas and leaders of each topic are spread first
-    topic    replicas of one topic on one broker: influences destinations
     time     of a goal that forces changes: a broker that gets twice its part (by bandwidth) of all copied bytes is as
              unwelcome as one that holds `time` times its target more
     """
@@ -121,17 +117,14 @@ class GoalWeights(msgspec.Struct, frozen=True):
 
 
 class PlanOptions(msgspec.Struct, frozen=True):
-    """How the planner plans.
-
-    seed         another one gives another plan of about the same quality
-    tolerance    a broker within this share of its target stays as it is (0.1: 90 to 110 %)
+    """tolerance    a broker within this share of its target stays as it is (0.1: 90 to 110 %)
     headroom     share of a broker's capacity that is never filled
     max_bytes    EXPAND and REBALANCE copy no more than this (-1: no limit)
     network      slow brokers get and send less, and so do leaders of busy partitions
     lead_first   another in-sync replica leads before the copy if a broker would send too much
     rounds       the most of EXPAND and REBALANCE
 
-    broker_weights    by broker and measure (`broker_shares.py`)
+    Another `seed` gives a plan of about the same quality.
     """
 
     seed: int = 0

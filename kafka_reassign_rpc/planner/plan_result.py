@@ -64,14 +64,10 @@ class LeftOut(NamedTuple):
 
 
 class PlannerSummary(msgspec.Struct, frozen=True):
-    """lower_bound            bytes that every plan with the same result copies
-    before, after          load by broker
-    targets                by broker, in the order of MEASURES: its share of the cluster's load after the plan
-    imbalance_…, furthest_…  by measure: the worst broker's distance from its target, as a share of it; which broker
-    unknown_sizes          partitions whose size was estimated or not counted
-    tried                  changes that balancing rounds have proposed and the search has tried
-    topics_…               replicas and leaders beyond an even spread of each topic, if topics are spread
-    notes                  what the reader of the plan must know
+    """`pipeline.plans.plan_summary.PlanSummary` has the meanings.
+
+    targets     by broker, in the order of MEASURES: its share of the cluster's load after the plan
+    notes       what the reader of the plan must know
     """
 
     moves: int

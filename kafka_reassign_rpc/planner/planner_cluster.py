@@ -20,8 +20,7 @@ class PlannerBroker(msgspec.Struct, frozen=True):
     capacity, free      bytes over all its volumes
     arriving            bytes that moves, in flight and waiting, will bring beyond what `free` shows; if only the
                         capacity is known, beyond what its replicas show
-    arriving_unknown    arriving replicas of unknown size
-    volumes             if known one by one
+    arriving_unknown    replicas of unknown size
     cordoned            it keeps its replicas and gets no new one (KIP-1066)
     failed_log_dirs     it is cordoned since log dirs of it have failed, whatever operators have cordoned
     """
@@ -41,7 +40,7 @@ class PlannerBroker(msgspec.Struct, frozen=True):
 class PlannerPartition(msgspec.Struct, array_like=True, gc=False):
     """What the cluster shows, and what the planner has decided.
 
-    replicas         the target once a round has accepted a proposal; the preferred leader comes first
+    replicas         the target once a round has accepted a proposal
     moving           its reassignment is in flight: the planner leaves it alone
     bytes            of one replica, or UNKNOWN; produce, fetch: bytes/s; messages: produced/s; cpu: µs/s of its leader
     original         () until a round accepts a proposal
@@ -78,7 +77,7 @@ class PlannerPartition(msgspec.Struct, array_like=True, gc=False):
 
 
 class PlannerTopic(msgspec.Struct, array_like=True):
-    """Partitions are in numerical order."""
+    """In numerical order."""
 
     name: str
     partitions: list[PlannerPartition]

@@ -58,7 +58,7 @@ first. Taking copies back may use half of the rest.
 
 
 def surveyed_racks(goal: Goal, brokers: Iterable[PlannerBroker]) -> dict[int, str] | None:
-    """For `Survey`: only a rebalance needs to know what racks allow."""
+    """Only a rebalance needs to know what racks allow."""
     return live_racks(brokers) if goal.kind is GoalKind.REBALANCE else None
 
 
@@ -216,7 +216,6 @@ class RoundCoordinator:
         return self._spread is not None and self._spread.parameters(self._balances).now
 
     def _measures_spread(self) -> bool:
-        """Once, when all else is decided."""
         if self._spread is None or self._spread.is_measured:
             return False
         self._spread.measure()
@@ -230,7 +229,6 @@ class RoundCoordinator:
         return self._over or (self._balances and self._is_balanced())
 
     def _begin_balancing(self) -> bool:
-        """Whether balancing rounds follow those that force changes."""
         if self._balances or not self.goal.balances:
             return False
         self._balances, self._mended = True, self._copied
@@ -281,7 +279,7 @@ class RoundCoordinator:
         return WeightedBrokers.of({broker: self._missing_share(broker) + 1e-9 for broker in brokers})
 
     def _missing_share(self, broker: int) -> float:
-        """How far below its targets the broker is, weighted and summed over all measures."""
+        """How far below its targets, weighted and summed over all measures."""
         shares = self.targets.shares(broker, self.loads[broker])
         weights = self._weights.by_measure()
         return sum(weight * max(0.0, 1 - share) for weight, share in zip(weights, shares, strict=True))

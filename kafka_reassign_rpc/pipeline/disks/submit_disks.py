@@ -194,7 +194,6 @@ class DiskSubmission:
         return answered
 
     def _step(self) -> None:
-        """Looks at each broker once, and begins what has a place there."""
         asked = self.queue.to_look_at()
         for broker, found in self._look(asked).items():
             if isinstance(found, KafkaError):
@@ -253,7 +252,7 @@ class DiskSubmission:
         return found
 
     def _check_cluster(self) -> ClusterHealth:
-        """Raises BadInput for another cluster."""
+        """Raises BadInput."""
         cluster_id, health = self._cluster.health()
         if cluster_id != self.summary.cluster_id:
             raise BadInput(f"{self.path}: is for cluster {self.summary.cluster_id}, this is cluster {cluster_id}")

@@ -1,8 +1,8 @@
 """Adds new events of a cluster's servers to a directory of Parquet files.
 
 After a failover the history lies on two servers, so every running one is asked. The file names are the state: an
-export continues after the last file. A file is complete or does not exist, so a killed export repeats and misses
-nothing. A server that lacks the last exported event has restarted its log: its next files get a new generation.
+export continues after the last file, which is complete or does not exist. A server that lacks the last exported event
+has restarted its log: its next files get a new generation.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,8 +36,8 @@ def export_new_events(
     show_status: Callable[[str], None] = lambda _: None,
 ) -> ExportedEvents:
     """A server that does not answer gives a warning; the next export asks it again. `connect` makes a client of a
-    server that is not the controller. Raises UnsupportedHere if the controller is none of our servers, BadInput for
-    unreadable files or events, KafkaError if the controller refuses its events.
+    server that is not the controller. Raises UnsupportedHere if the controller is none of our servers, BadInput,
+    KafkaError if the controller refuses its events.
     """
     directory.mkdir(parents=True, exist_ok=True)
     for unfinished in directory.glob(".events-*"):

@@ -1,23 +1,22 @@
 """The planner as a job: in this process, or on Spark for a huge snapshot.
 
 plan_job.py, plan_input.py    the job; checks before Spark starts
-chosen_topics.py      which topics names and patterns mean
+chosen_topics.py      names and patterns of topics
 snapshot_brokers.py, snapshot_rates.py    brokers, and throttles that stood on them
-snapshot_to_plan.py   what the job needs of a snapshot, and its two readers:
-snapshot_on_spark.py, snapshot_in_memory.py
+snapshot_to_plan.py, snapshot_on_spark.py, snapshot_in_memory.py    what the job needs; two readers
 snapshot_columns.py   partitions as columns
 snapshot_chunks.py    partitions in chunks; unusable rows
-chunks_on_spark.py, rounds_on_spark.py    chunks and rounds on Spark
+chunks_on_spark.py, rounds_on_spark.py    the same on Spark
 within_time.py        leaves out what takes too long
 simulation_figures.py figures of the simulation
 
-The verifier checks a plan against its snapshot. It is written from docs/pipeline.md and shares no code with the
-planner, so that an error of the planner does not check itself:
+The verifier is written from docs/pipeline.md and shares no code with the planner, so that an error of the planner does
+not check itself:
 
 verify_job.py         the job
 verify_here.py, verify_on_spark.py    what it reads
 verify_arrays.py, verify_files.py    lists of brokers, and batch files, as columns
-verify_concerned.py   what a plan must name; sums over the snapshot
+verify_concerned.py   what a plan must name
 verify_plain_moves.py moves that certainly keep all rules
 verify_rows.py, verify_rules.py    all other moves
 verify_limits.py, verify_room.py, verify_left_out.py    limits, room, what is left out

@@ -69,7 +69,7 @@ class RoundsOnSpark:
     def __init__(
         self, chunks: RDD[tuple[bytes, Any]], *, tasks: int, forget: Callable[[str], None] | None = None
     ) -> None:
-        """`chunks` come from `chunks_on_spark.read_chunks`, and are unpersisted after the first round.
+        """`chunks` come from `read_chunks`, and are unpersisted after the first round.
 
         tasks     of a round, at most: a round starts them twice
         forget    deletes a directory. With it each round is kept in Spark's checkpoint directory until the next one is:

@@ -129,7 +129,6 @@ def _topics(rows: Iterable[Any], min_isrs: dict[str, int], default: int) -> Iter
 def _survey_topic(
     topic: PlannerTopic, facts: ClusterFacts, found: SnapshotSurvey
 ) -> tuple[list[PlannerPartition], SnapshotSurvey]:
-    """The partitions that the goal may move; adds all to the survey."""
     survey, faults, unusable, unlisted, largest, earlier, losses = found
     if facts.departing is not None and losses is None:
         losses = Losses()
@@ -172,7 +171,7 @@ def _partition_facts(name: TopicPartition, partition: PlannerPartition) -> Parti
 def _add_unlisted(
     unlisted: dict[int, tuple[str, ...]], partition: PlannerPartition, topic: str, listed: frozenset[int]
 ) -> None:
-    """In order of text, as `merge` does, so that names do not depend on how topics are cut into chunks."""
+    """In order of text, as `merge` does: so names do not depend on how topics are cut into chunks."""
     for broker in partition.replicas:
         if broker not in listed:
             names = (*unlisted.get(broker, ()), f"{topic}-{partition.index}")

@@ -123,9 +123,8 @@ def _whole_rates(rates: pa.ChunkedArray) -> Ints:
 
 
 def _uneven_over_racks(replicas: Ints, brokers: Sequence[ListedBroker]) -> Mask:
-    """All replicas have racks, but fewer than they could, or more are in one than needed: where fewer brokers may hold
-    the partition than it has replicas, as many as the largest rack takes. On a cordoned broker it may have a
-    replica only if it has one there.
+    """All replicas have racks, but fewer than they could, or more are in one than needed: where few brokers may hold
+    the partition, as many as the largest rack takes. A cordoned broker may hold only what it has.
     """
     names = {rack: code for code, rack in enumerate(sorted({one.rack for one in brokers if one.rack}))}
     rack_of = {one.id: names[one.rack] for one in brokers if one.rack}

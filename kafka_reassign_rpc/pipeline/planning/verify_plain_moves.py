@@ -38,7 +38,7 @@ class FileColumns(NamedTuple):
 
 
 class MoveColumns(NamedTuple):
-    """Moves with one row in the table, one in the snapshot, and one entry in the files of either kind; NOBODY: null.
+    """One row in the table, one in the snapshot, and one entry in the files of either kind; NOBODY: null.
 
     original … start  what the table says; has_reason: it says why
     replicas … concerned    what the snapshot says

@@ -40,8 +40,8 @@ def certain_rooms(
     *,
     all_known: bool,
 ) -> dict[int, int | None]:
-    """Bytes that certainly fit beside what the plan brings, on any volume. None: nothing is known of the disks.
-    Without `all_known` a partition lacks a size, and nothing is certain.
+    """What fits beside what the plan brings, on any volume. None: nothing is known of the disks. Without `all_known` a
+    partition lacks a size, and nothing is certain.
     """
     rooms: dict[int, int | None] = {}
     for broker in brokers:
@@ -55,8 +55,8 @@ def certain_rooms(
 
 
 def _without_places(sizes: Sequence[int], volumes: Sequence[int]) -> str | None:
-    """What cannot lie on the volumes, since no replica is divided: a volume holds no more replicas of at least some
-    size than that size goes into its room.
+    """No replica is divided: a volume holds no more replicas of at least some size than that size goes into
+    its room.
     """
     as_large = 0
     for size, count in sorted(Counter(sizes).items(), reverse=True):
@@ -95,8 +95,8 @@ def disk_sizes(path: StorePath) -> dict[int, int]:
 
 
 def holdable_bytes(path: StorePath, held: Mapping[int, int]) -> dict[int, int] | None:
-    """What a broker's replicas have (`held`) and what is free, less what moves have yet to bring; or its size, if it
-    does not tell what is free. None: a replica of unknown size is on its way.
+    """What a broker's replicas have (`held`) and what is free, less what moves have yet to bring; or its size. None: a
+    replica of unknown size is on its way.
     """
     for batch in snapshot_files.record_batches(path, "partitions"):
         comes = pc.greater(pc.list_value_length(batch["adding"]), 0)

@@ -54,7 +54,7 @@ class PlannedPartition(NamedTuple):
     forward, back   its entries in batch and rollback files: values of `FileEntry`
     left_out        its rows in the table of partitions left out: values of `LeftOutRow`
     concerned       the goal forces a change, or a balancing plan must name it, since it cannot move
-    destination     the replicas that it has when its reassignment ends
+    destination     of its reassignment
     produce, fetch  whole bytes/s; messages: per second; cpu: µs/s
     topic_id        in the snapshot; None: unknown
     """
@@ -98,7 +98,7 @@ class BatchSums:
 
 @dataclass(slots=True)
 class BrokerSums:
-    """Of one batch: moves that bring replicas, moves that the broker sends, and bytes."""
+    """Of one batch."""
 
     receives: int = 0
     got: int = 0
@@ -152,9 +152,8 @@ class CheckedRows:
     brokers     by batch number and broker id
     arriving    by broker: the known sizes of replicas that come
     impact      by name of `ImpactFigures`: how many moves count
-    left_out    by reason
-    missed      partitions left out that the goal forces and no reassignment brings to it
-    no_room     partitions left out for lack of room
+    missed      left out, though the goal forces a change and no reassignment brings it
+    no_room     left out for lack of room
     deltas      by broker: what moves bring and take
     """
 
@@ -246,7 +245,6 @@ def check_room(rows: Iterable[Sequence[Any]], facts: PlanFacts, rooms: Mapping[i
 def _broken_rules(
     one: PlannedPartition, moves: Sequence[TableMove], left_out: Sequence[LeftOutRow], facts: PlanFacts
 ) -> dict[str, str]:
-    """A detail by rule."""
     broken = {
         rule: f"{list(move.original)} to {list(move.target)}"
         for move in moves

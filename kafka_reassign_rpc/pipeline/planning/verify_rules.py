@@ -30,7 +30,7 @@ class RuleViolation(NamedTuple):
 
 
 def first_of_each(found: Iterable[RuleViolation]) -> list[RuleViolation]:
-    """In the order in which rules occur, and how many more there are."""
+    """In the order in which rules occur."""
     named: dict[str, list[RuleViolation]] = {}
     more = Counter[str]()
     for one in found:
@@ -56,10 +56,8 @@ class ListedBroker(NamedTuple):
 class MovedPartition(NamedTuple):
     """A row of the table of moves, with that of the snapshot.
 
-    original, target, copied         in the plan
-    first_leader                     in the plan: leads before the copy; None: the leader stays
+    original, target, copied, first_leader    in the plan; None: the leader stays
     replicas, leader, isr, size      in the snapshot; None: it has no such partition, or no size
-    in_flight                        a reassignment of the partition is in flight
     told_leader, priority            in the plan: the leader before, and when the move starts; None: unsaid
     concerned                        the goal forces a change; None: not known
     """
@@ -93,8 +91,8 @@ class PlanFacts(NamedTuple):
     leaders_stay     no replica leads first
     typical          bytes of a partition of unknown size; None: unsaid
     first_places     by batch: the place of its first move in the order of the plan
-    disk_sizes       by broker: bytes of its disks, if it tells them
-    holdable         by broker: bytes of replicas that its disks can hold, if known; None: that cannot be said
+    disk_sizes       bytes, of brokers that tell it
+    holdable         bytes of replicas that disks can hold, if known; None: that cannot be said
     within           the plan has a time limit
     heals, healed    the plan heals lost brokers: these, or all if it names none
     to               the only brokers that get replicas; empty: any
@@ -170,8 +168,8 @@ class PlanFacts(NamedTuple):
 
 
 def known_racks(brokers: Sequence[ListedBroker]) -> dict[int, str]:
-    """If no live broker has a rack, all are in the same. Otherwise live brokers without one share one more, and the
-    rack of a lost broker without one is unknown.
+    """If no live broker has a rack, all are in the same. Otherwise live brokers without one share one more, and a lost
+    one's is unknown.
     """
     if not any(one.live and one.rack for one in brokers):
         return {one.id: _NO_RACK for one in brokers if one.live}
@@ -248,11 +246,8 @@ def _on_live_brokers(move: MovedPartition, added: Sequence[int], facts: PlanFact
 
 
 def _keeps_others(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
-    """What the goal does not ask to replace keeps its place: the first replica is the preferred leader.
-
-    heal, drain    the replicas on other brokers, also where a plan combines them
-    racks          all that are not replaced
-    set-rf         a larger factor adds behind all replicas, a smaller one takes some away
+    """What the goal does not ask to replace keeps its place: the first replica is the preferred leader. A larger
+    factor adds behind all replicas.
     """
     before, after = list(move.original), list(move.target)
     if facts.kind == SET_FACTOR:
@@ -289,11 +284,8 @@ def _may_lead_first(move: MovedPartition, facts: PlanFacts) -> bool:
 
 
 def less_even_over_racks(original: Sequence[int], target: Sequence[int], facts: PlanFacts) -> bool:
-    """More replicas in the fullest rack than before, or in the two fullest together, and so on.
-
-    Replicas that cannot stay in their rack, because too few of its brokers stay, go to the racks with the fewest. A
-    smaller factor takes lost ones of unknown rack first, then from the racks with the most. A larger one adds where
-    there is room.
+    """The rack rule of docs/pipeline.md: no more replicas in the fullest rack than before, or in the two fullest
+    together, and so on.
     """
     room = _by_rack(facts.places(original), facts)
     before, after = (_by_rack(replicas, facts) for replicas in (original, target))

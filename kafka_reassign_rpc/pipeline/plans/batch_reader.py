@@ -24,9 +24,7 @@ AtLeastOne = Annotated[int, Meta(ge=1)]
 
 class PlannedCaps(msgspec.Struct, frozen=True):
     """The fields of a request that submit needs. Caps: moves at a time to one broker, and as many from it; and in all.
-
-    parts              brokers by goal, of a plan that combines several
-    to                 the only brokers that get new replicas; empty: any
+    `to`: the only brokers that get new replicas; empty: any.
     """
 
     moves_per_broker: AtLeastOne = 10
@@ -48,7 +46,7 @@ class PlannedLeftOut(msgspec.Struct, frozen=True):
 
 
 class PlannedTraffic(msgspec.Struct, frozen=True):
-    """What a broker receives and sends in each span of the simulation, in bytes."""
+    """Bytes in each span of the simulation."""
 
     received: list[int] = []
     sent: list[int] = []
@@ -61,13 +59,12 @@ class PlannedTimeline(msgspec.Struct, frozen=True):
 
 
 class PlanInfo(msgspec.Struct, frozen=True):
-    """The fields of summary.json that submit needs.
+    """The fields of summary.json that submit needs, as in PlanSummary.
 
-    moves_at_a_time     to each broker, and as many from it; None: as in a batch
-    at                  when the snapshot was taken, ms since the epoch (UTC)
-    expected_seconds    by the simulation; 0: unknown
-    timeline            what is copied when, by the simulation; None: unknown
-    bandwidth           bytes/s of each broker, each way, in the simulation; 0: unknown
+    at                  ms since the epoch (UTC)
+    expected_seconds    0: unknown
+    timeline            None: unknown
+    bandwidth           0: unknown
     """
 
     kind: str

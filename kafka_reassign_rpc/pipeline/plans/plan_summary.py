@@ -13,9 +13,8 @@ COMBINE = "combine"
 
 
 class LoadFigures(msgspec.Struct, frozen=True):
-    """`bytes`, `produce` and `potential_out` (what consumers would read if all replicas led) count all replicas of a
-    broker; `leaders`, `fetch`, `bytes_in`, `messages_in` and `cpu` the partitions whose preferred leader it is.
-    Rates are in bytes/s, in messages/s, and in microseconds of CPU a second.
+    """docs/pipeline.md, "What counts". Rates are in bytes/s, in messages/s, and in microseconds of CPU a second; those
+    of leaders are of the partitions whose preferred leader it is.
     """
 
     bytes: float = 0
@@ -111,8 +110,6 @@ class ImpactFigures(msgspec.Struct, frozen=True):
 
 
 class TopicFigures(msgspec.Struct, frozen=True):
-    """What brokers have of single topics above what would be even, summed over topics and brokers."""
-
     replicas: int = 0
     leaders: int = 0
 
@@ -155,7 +152,7 @@ class GainFigures(msgspec.Struct, frozen=True):
 
 
 class BottleneckFigures(msgspec.Struct, frozen=True):
-    """It decides the least time; bytes and bytes/s."""
+    """The broker that decides the least time."""
 
     broker: int
     sends: bool
@@ -164,7 +161,7 @@ class BottleneckFigures(msgspec.Struct, frozen=True):
 
 
 class BrokerTraffic(msgspec.Struct, frozen=True):
-    """Bytes in each span of a timeline."""
+    """Bytes by span."""
 
     broker: int
     sent: list[int]
@@ -179,7 +176,7 @@ class TimelineFigures(msgspec.Struct, frozen=True):
 
 
 class LargestFigures(msgspec.Struct, frozen=True):
-    """The partition with the largest replicas, and the bytes of one."""
+    """The bytes of one of its replicas."""
 
     partition: str
     bytes: int
@@ -202,17 +199,18 @@ class PlanSummary(msgspec.Struct, frozen=True):
     imbalance_…       by measure: the worst broker's distance from its target, as a share of the target; before a plan
                       that empties brokers, the targets of the others are their shares of what these others hold
     furthest_…        by measure: which broker that is
-    broker_bandwidth  bytes/s of brokers that differ from `bandwidth`
-    throttle          bytes/s of moves on each broker; None: none
+    broker_bandwidth  of brokers that differ from `bandwidth`
+    throttle          of moves on each broker; None: none
     moves_at_a_time   to each broker, and as many from it, with submit; None: as in a batch
     expected_seconds  simulated: moves start as others end
     batches_seconds   simulated: each batch waits for the one before
     bound_seconds     no order of these moves takes less: the bytes of the bottleneck over its rate
+    unknown_sizes     partitions whose size was estimated or not counted
     missed            partitions that the goal forces to change, that the plan leaves out and no reassignment changes
                       (heal, drain, set-rf, racks); `complete`: none
     largest           None: no size is known
-    topics_…          None: topics were not to be spread
-    tried             changes of a partition that were tried for a more even cluster
+    topics_…          replicas and leaders beyond an even spread of each topic; None: topics were not to be spread
+    tried             changes that balancing rounds have proposed and the search has tried
     impact            None: a plan of an earlier version
     """
 
@@ -305,7 +303,7 @@ def known_imbalance(summary: PlanSummary) -> dict[str, float]:
 
 
 def outside_tolerance(summary: PlanSummary) -> list[str]:
-    """Measures that count and by which a broker (of a plan that expands, a new one) is outside the tolerance."""
+    """Of a plan that expands, only new brokers count."""
     weights, most = summary.requested.weights, summary.requested.tolerance
     new = summary.brokers_of("expand")
 

@@ -38,8 +38,8 @@ def shortfalls(summary: PlanSummary) -> list[ShortfallFigures]:
 
 
 def shortfall_lines(summary: PlanSummary) -> list[str]:
-    """Measures with the same reasons share a line: `bytes: broker 5 has 152% of its target: rack c as a whole has
-    150%, and partitions keep their racks`.
+    """`bytes: broker 5 has 152% of its target: rack c as a whole has 150%, and partitions keep their racks`; measures
+    with the same reasons share a line.
     """
     lines: dict[str, list[str]] = {}
     for one in summary.why_not_better:
@@ -107,7 +107,6 @@ def _limit_of_time(summary: PlanSummary) -> Iterator[str]:
 
 
 def _large_partition(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
-    """One replica is more than any broker should hold."""
     largest = summary.largest
     if largest is None or worst.measure != "bytes" or not worst.is_above or worst.broker.after.bytes < largest.bytes:
         return

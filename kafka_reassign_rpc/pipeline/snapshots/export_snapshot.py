@@ -1,8 +1,8 @@
 """Exports a running cluster of any Kafka as a snapshot, over the Kafka protocol.
 
-The client reads the answer with all topics bit by bit. The export asks all brokers at once for the replicas of some
-thousand partitions and writes the answers before it goes on, so memory does not grow with the cluster. A broker that
-does not answer costs one request timeout, once. Its sizes are those of the moment when it answered.
+All brokers are asked at once for the replicas of some thousand partitions, and the answers written before the next, so
+memory does not grow with the cluster. A broker that does not answer costs one request timeout, once. Its sizes are
+those of the moment when it answered.
 """
 
 import time

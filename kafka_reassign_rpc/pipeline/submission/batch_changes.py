@@ -95,7 +95,6 @@ class BatchChanges:
     def _send(
         self, name: str, entries: Entries, reordered: Collection[TopicPartition]
     ) -> tuple[dict[TopicPartition, KafkaError], bool]:
-        """Returns the errors, and whether the answer was lost."""
         try:
             with self.cluster.word_if_slow():
                 errors = self._lead_first(name, entries, reordered)
@@ -137,9 +136,7 @@ class BatchChanges:
         return errors
 
     def _waiting_for_permission(self, name: str, errors: dict[TopicPartition, KafkaError]) -> set[TopicPartition]:
-        """Partitions that cannot be reordered while reassignments are disabled. That is no error: their moves may wait
-        in the queue.
-        """
+        """While reassignments are disabled: moves may wait in the queue without being reordered."""
         if self.queued_per_broker is None:
             return set()
         disabled = {one: error for one, error in errors.items() if isinstance(error, PolicyViolation)}
@@ -156,8 +153,7 @@ class BatchChanges:
 
     def restore_order(self, name: str, entries: Entries) -> dict[TopicPartition, PlanEntry]:
         """Restores order and leader from before the first leader was put in front; copies nothing. A partition that
-        moves, or has changed otherwise, stays. Returns those that could not be restored, which a line names. Raises
-        nothing.
+        moves, or has changed otherwise, stays. Returns those that could not be restored. Raises nothing.
         """
         maybe = first_led(entries)
         if not maybe:

@@ -56,7 +56,6 @@ class BatchRun:
         return begun
 
     def _carry_out(self, changes: BatchChanges, name: str, batch: Batch, found: BatchState, title: str) -> int:
-        """Returns how many moves it began."""
         self.watch.wait_until_healthy(targets(batch))
         refused = misfit_lines(batch, found, self.live)
         if refused:
@@ -77,7 +76,6 @@ class BatchRun:
         self.under_way.see({name: batch[name] for name in moving})
 
     def _follow(self, changes: BatchChanges, name: str, batch: Batch, title: str) -> None:
-        """Until no partition of the batch moves."""
         tracker, waited = LogDirProgressTracker(), dict[TopicPartition, int]()
         while True:
             listed, snapshot = self.cluster.progress(tracker, batch.keys())
@@ -98,14 +96,14 @@ class BatchRun:
             time.sleep(self.cluster.intervals.poll)
 
     def _require_life(self, name: str, batch: Batch) -> None:
-        """Raises SubmitStopped if all that is left waits for lost brokers, and none is back."""
+        """Raises SubmitStopped if all that is left waits for lost brokers."""
         self.watch.wait_until_healthy(targets(batch))
         waiting = waiting_for_lost(self.under_way.moves, self.watch.live)
         if len(waiting) == len(self.under_way.moves):
             raise stop_for(name, waiting, "all other moves of the batch are done, those of later ones have not begun")
 
     def _require_done(self, changes: BatchChanges, name: str, batch: Batch) -> None:
-        """Raises PlanDoesNotFit for partitions that did not reach their targets."""
+        """Raises PlanDoesNotFit."""
         found = self.cluster.state_when(batch, lambda found: found.is_done, self.cluster.intervals.arrival)
         changes.lead_afterwards(name, found)
         if not found.is_done:

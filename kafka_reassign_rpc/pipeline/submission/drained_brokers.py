@@ -1,5 +1,5 @@
-"""What `submit` does for brokers that a plan drains: cordons them first, moves away what came after the snapshot, and
-says at the end whether they are empty. A drain of some topics alone does not empty a broker.
+"""What `submit` does for brokers that a plan drains: cordons them, moves away what came after the snapshot, and says
+whether they are empty. A drain of some topics alone does not empty a broker.
 """
 
 import time

@@ -1,12 +1,9 @@
-"""Which moves of a plan may be in flight. Pure; docs/pipeline.md says how under "Submit".
+"""Which moves of a plan may be in flight (docs/pipeline.md). Pure.
 
-A move counts for its sender (the partition's leader) and for each broker that it adds; a broker has as many places for
-what it sends as for what it receives. A move that copies nothing needs room only in all.
-
-No broker waits for a slow one while others have work for it: moves between one pair of brokers first take at most half
-of a broker's places, and others only if these are left; one place with a slow broker. In a controller's queue, while
-other moves need a broker of a pair, the pair gets one fewer than a broker has places, or one if slow: so the others
-always find a place.
+A move counts for its sender (the partition's leader) and for each broker that it adds. One that copies nothing needs
+room only in all. Moves between one pair of brokers first take at most half of a broker's places, and others only if
+these are left; with a slow broker, one. In a controller's queue, while other moves need a broker of a pair, the pair
+gets one fewer than a broker has places, or one if slow: so the others always find a place.
 """
 
 from collections import Counter
@@ -129,7 +126,6 @@ class MoveWindow:
         self._numbers[name] = self._seen
 
     def set_apart(self, stuck: Collection[TopicPartition]) -> None:
-        """Only these wait for a lost broker."""
         flying = self.moving | self.stuck
         self.stuck = {name: move for name, move in flying.items() if name in stuck}
         self.moving = {name: move for name, move in flying.items() if name not in stuck}
@@ -158,7 +154,6 @@ class MoveWindow:
 
     @property
     def _places(self) -> int:
-        """For what a broker sends, and as many for what it receives."""
         return self.caps.per_broker * (1 + QUEUED_FOR_EACH if self.has_queue else 1)
 
     def _all_places(self, _: Pair) -> int:
@@ -168,7 +163,6 @@ class MoveWindow:
         return (self.caps.per_broker + 1) // 2 if self.slow.isdisjoint(pair) else 1
 
     def _beside_others(self) -> Callable[[Pair], int]:
-        """In a queue: too few to keep other moves from starting, if there are any."""
         moves = [*self.waiting.values(), *self.moving.values()]
         work = _Taken(moves)
         quick = _Taken(move for move in moves if self.slow.isdisjoint(move.brokers))

@@ -1,6 +1,5 @@
-"""How far a plan is, in moves and bytes, and the time that is left. Pure; docs/pipeline.md says how under "Submit".
-
-A move counts for the mean bytes of its batch. Without a simulation the rate of bytes counts as constant.
+"""How far a plan is, and the time that is left (docs/pipeline.md). Pure. A move counts for the mean bytes of its
+batch. Without a simulation the rate of bytes counts as constant.
 """
 
 from bisect import bisect_left
@@ -103,7 +102,7 @@ class PlanProgress:
         return Progress(done, total if self.info.batches else None, rate, left)
 
     def _left(self, seconds: float, before: int, done: int, total: int) -> float | None:
-        """Seconds until the end, with `done` bytes copied, and `before` some `seconds` ago; None: unknown."""
+        """None: unknown."""
         at = self._pace.at(done / total)
         if done == total or not seconds:
             is_planned = done == total or self.least_seconds is None

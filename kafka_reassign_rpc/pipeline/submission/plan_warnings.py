@@ -22,7 +22,7 @@ class ThrottleWatch:
     throttle: int
     long: float
     _first: dict[TopicPartition, tuple[float, int]] = field(default_factory=dict)
-    """When a move was first seen, and the bytes that it then had left."""
+    """Time, and the bytes that it then had left."""
     _warned: set[TopicPartition] = field(default_factory=set)
 
     def growing(self, now: float, moves: Mapping[TopicPartition, Progress]) -> list[TopicPartition]:

@@ -1,7 +1,5 @@
-"""Carries out a plan: moves begin as others end (`window_run`), or batch after batch (`batch_run`).
-
-The cluster itself shows how far the plan is, so a killed submission is started again with the same arguments. The
-journal in the plan's directory keeps only the health before the first batch.
+"""Carries out a plan. The cluster itself shows how far it is, so a killed submission is started again with the same
+arguments. The journal in the plan's directory keeps only the health before the first batch.
 """
 
 from collections.abc import Collection

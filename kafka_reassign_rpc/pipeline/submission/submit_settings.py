@@ -21,7 +21,7 @@ class UnderWay:
 
     After an early end:
 
-    is_known      the controller has answered which moves are in flight, and which wait
+    is_known      the controller has answered
     taken_back    how many that waited will not start
     waiting       how many of `moves` still wait, and will start
     why_not       why those could not be taken back, or why nothing is known

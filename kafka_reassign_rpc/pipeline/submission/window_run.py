@@ -184,7 +184,7 @@ class WindowRun:
         self._update_under_way()
 
     def _set_stuck_apart(self) -> None:
-        """Moves that wait for a lost broker take no places until it is back."""
+        """They take no places until the broker is back."""
         waiting = waiting_for_lost(self._moving(), self.watch.live)
         stuck = self.window.stuck
         back = stuck.keys() - waiting.keys()
@@ -234,7 +234,6 @@ class WindowRun:
         self._close(name)
 
     def _close(self, name: TopicPartition) -> None:
-        """Reports the last move of a batch."""
         number = self._batches.pop(name)
         batch = self._open[number]
         batch.left -= 1

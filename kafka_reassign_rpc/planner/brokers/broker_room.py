@@ -1,6 +1,6 @@
 """Bytes of replicas that still fit on a broker, and that it can hold. A broker places a whole replica on one volume
 (`LogManager.nextLogDirs`), so what certainly fits is what fits on the roomiest, whichever took the replicas before:
-at least the mean of all remaining room, and what the roomiest had less all that arrived.
+at least the mean of all remaining room, and what it had less all that arrived.
 """
 
 import msgspec

@@ -45,7 +45,6 @@ class BrokerTargets(msgspec.Struct, frozen=True):
         return tuple([weight * part / total for weight, part in zip(weights, self.inverse(broker), strict=True)])
 
     def fullness(self, broker: int, load: Load) -> float:
-        """The weighted mean of the load's shares."""
         return sum([factor * value for factor, value in zip(self.fullness_factors(broker), load, strict=True)])
 
     def furthest(self, loads: Mapping[int, Load]) -> dict[str, tuple[float, int]]:

@@ -17,13 +17,11 @@ def lower_bound(
     """The bytes that every plan with the same result copies:
 
     HEAL, DRAIN          what left the leaving brokers must lie elsewhere
-    COMBINE              the larger one of its parts: a replica that leaves one broker may come to a new one
+    COMBINE              the larger part: a replica that leaves one broker may come to a new one
     SET_FACTOR           what the cluster holds more afterwards
     EXPAND, REBALANCE    the larger of what brokers above the band must give (down to the band, or to where the plan
-                         left them if that is higher), and what brokers below it must get. EXPAND counts only the
-                         latter. Moves for other soft goals cost extra
-    RACKS                what was copied to repair racks (`mended`): each copy gained one rack, and none gains two; also
-                         the least of a REBALANCE that repairs racks
+                         left them), and what brokers below it must get. EXPAND counts only the latter
+    RACKS                what was copied to repair racks (`mended`): each copy gained one rack, and none gains two
     """
     if goal.kind is GoalKind.RACKS:
         return mended

@@ -1,9 +1,6 @@
-"""The rack rule: no change spreads the replicas of a partition less evenly over racks than they were
-(docs/pipeline.md).
-
-With the counts by rack sorted, largest first, a change raises neither the first, nor the sum of the first two, and so
-on. If racks have fewer brokers than replicas, or the factor falls, `RackRule.bound` gives what replaces the former
-replicas.
+"""The rack rule (docs/pipeline.md): no change spreads the replicas of a partition less evenly over racks than they
+were. With the counts by rack sorted, largest first, it raises neither the first, nor the sum of the first two, and
+so on.
 
 The racks are those of the remaining live brokers; a cordoned one counts for partitions that have a replica there. If
 no live broker has a rack, the rule never refuses. If only some have one, the others count as one more. A lost broker
@@ -58,16 +55,15 @@ class RackRule(msgspec.Struct, frozen=True):
         return count_by_rack(replicas, self.racks)
 
     def places(self, replicas: Iterable[int]) -> dict[str, int]:
-        """By rack: how many brokers could have a replica of the partition."""
         if not self.cordoned:
             return self.sizes
         kept = self.counts(broker for broker in replicas if broker in self.cordoned)
         return {rack: self.sizes.get(rack, 0) + kept.get(rack, 0) for rack in sorted({*self.sizes, *kept})}
 
     def bound(self, before: Sequence[int], factor: int) -> list[int]:
-        """The least even counts that `factor` replicas in place of `before` may have. Those that a larger factor adds
-        may be in any rack: which have room is not known here. A smaller one first takes those of unknown rack: they
-        are on lost brokers, so none stays.
+        """The least even counts that `factor` replicas in place of `before` may have. A larger factor may add in any
+        rack: which have room is not known here. A smaller one first takes replicas of unknown rack: they are on
+        lost brokers, so none stays.
         """
         counts, places = self.counts(before), self.places(before)
         staying = {rack: min(counts.get(rack, 0), size) for rack, size in places.items()}
@@ -86,9 +82,7 @@ class RackRule(msgspec.Struct, frozen=True):
         return is_as_even(full.values(), bound)
 
     def copies_lacking(self, replicas: Sequence[int]) -> int:
-        """How many replicas must be copied to other racks until they are spread as widely as possible. 0 if a broker
-        has no rack.
-        """
+        """Copies to other racks until replicas are spread as widely as possible. 0 if a broker has no rack."""
         held = self.counts(replicas)
         if NO_RACK in held or sum(held.values()) < len(replicas):
             return 0

@@ -2,8 +2,8 @@
 
 A change keeps the counts of a partition by rack, or makes them more even: so each rack holds at least the least, and
 at most the most of these. (With three replicas in three racks, each holds a third, whatever its brokers are.) A rack
-that cannot have its share gets the nearest possible, and the others the rest, in proportion. A broker holds at most
-one replica of a partition.
+that cannot have its share gets the nearest possible, the others the rest, in proportion. A broker holds at most one
+replica of a partition.
 """
 
 from collections.abc import Mapping

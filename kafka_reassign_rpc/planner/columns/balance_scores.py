@@ -131,7 +131,6 @@ class BalanceScores:
             found.consider(chosen, fits, source, to, place, gain, rows.sizes + NO_COPY, copies=True)
 
     def _can_gain(self, others: Numbers, beside: Numbers, sizes: Numbers) -> Numbers:
-        """Whether a rack with room has fewer of the other replicas than the source's."""
         can = np.zeros(len(beside), bool)
         asked = np.flatnonzero(beside)
         for code, room in enumerate(self._room.tolist() if len(asked) else ()):

@@ -81,7 +81,6 @@ class BalancedColumns:
         self._accepted_scored, self._accepted_single, self._single = None, [], []
 
     def changed(self, params: RoundParameters) -> list[PlannerTopic]:
-        """What to report after the last round."""
         changed = self._why != _UNCHANGED
         return self._topics_of(np.flatnonzero(changed | self._uneven(params) if params.goal.mends_racks else changed))
 
@@ -196,7 +195,7 @@ class BalancedColumns:
     # -- other rounds --------------------------------------------------------------------------------------------------
 
     def _rows_of(self, params: RoundParameters) -> Numbers:
-        """What may change in the round, or some more."""
+        """What may change, or some more."""
         if params.withdrawn or params.leading_seconds is not None:
             return np.flatnonzero(self._why != _UNCHANGED)
         if params.searched:

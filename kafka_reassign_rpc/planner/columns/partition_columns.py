@@ -31,9 +31,8 @@ class PartitionColumns(NamedTuple):
 
     brokers            ids, ascending: replicas and ISR are places in it
     names, min_isrs    of the topics; `topic` has places in them
-    replicas, isr      by row and place, the preferred leader first; NOBODY fills the rows
+    replicas, isr      NOBODY fills the rows
     leader             an id, or -1
-    bytes              of a replica, or UNKNOWN; the others are rates, as in `PlannerPartition`
     """
 
     brokers: Numbers

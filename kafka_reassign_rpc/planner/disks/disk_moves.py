@@ -88,7 +88,6 @@ class _Standings:
         return self._distances[-1] if self._distances else 0.0
 
     def move(self, replica: DiskReplica, source: int, target: int) -> str:
-        """Returns the log dir."""
         for place in (source, target):
             self._drop(place)
         self.volumes[source].give(replica.bytes)

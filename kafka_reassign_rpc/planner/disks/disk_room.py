@@ -38,7 +38,7 @@ class Volume:
         return self.room is None or self.room >= size
 
     def take(self, size: int) -> str:
-        """To its log dir with the fewest replicas, which is returned."""
+        """Its log dir with the fewest replicas, which is returned, gets one more."""
         if not self._fewest:
             self._fewest = sorted((count, path) for path, count in self.replicas.items())
         count, path = self._fewest[0]

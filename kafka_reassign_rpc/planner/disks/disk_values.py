@@ -1,4 +1,4 @@
-"""The log dirs of one broker and their replicas. Sizes are in bytes."""
+"""Log dirs of one broker and their replicas. Sizes are in bytes."""
 
 from typing import NamedTuple
 
@@ -43,8 +43,8 @@ class DiskGoal(NamedTuple):
     """empty       log dirs to empty; without any the plan evens out
     tolerance   how far a volume may be from its target, as a share of it
     headroom    the share of each volume that stays free
-    max_bytes   the most that an even plan copies, UNKNOWN: no limit
-    arriving    bytes that moves from other brokers will bring, to whichever log dir
+    max_bytes   of an even plan, UNKNOWN: no limit
+    arriving    what moves from other brokers will bring, to whichever log dir
     """
 
     empty: frozenset[str] = frozenset()
@@ -63,8 +63,8 @@ class BrokerDisks(NamedTuple):
 
 
 class DiskPlan(NamedTuple):
-    """`left_out`: what the goal would move, with the reason. `furthest_…`: distance of the furthest volume from its
-    target, as a share of the target.
+    """`left_out`: what the goal would move, with the reason. `furthest_…`: of the furthest volume from its target, as
+    a share of it.
     """
 
     moves: list[DiskMove]

@@ -89,7 +89,7 @@ def _sampling_rates(
     band: tuple[float, float],
     idle: int,
 ) -> dict[int, float]:
-    """The share of each broker's replicas that the round considers: somewhat more than must go."""
+    """Somewhat more than have to go."""
     (low, high), weights, pulled = band, targets.weights.by_measure(), 0.0
     for place, weight in enumerate(weights):
         if weight:

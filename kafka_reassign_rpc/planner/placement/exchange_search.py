@@ -1,9 +1,9 @@
 """Searches for the least that must be copied until every broker is within the tolerance: simulated annealing over
 single partitions.
 
-Rounds see sums, so they stop where no change of one partition helps; if brokers hold few replicas, that is early. This
-search makes things worse for a while. Near the edge of the tolerance almost every single change leaves it, so most
-steps change two things of about the same weight. The order in which partitions arrive does not matter.
+Rounds see sums, so they stop where no change of one partition helps; if brokers hold few replicas, that is early. Near
+the edge of the tolerance almost every single change leaves it, so most steps change two things of about the same
+weight. The order in which partitions arrive does not matter.
 """
 
 import math
@@ -16,7 +16,7 @@ from kafka_reassign_rpc.planner.placement.searched_placement import Parts, Searc
 _IDLE_PASSES = 2
 """With all brokers inside, the search ends after so many passes that find nothing better."""
 _MOST_TRIED = 60
-"""A step tries at most so many partitions to find one that fits."""
+"""Partitions that a step tries to find one that fits."""
 _ALIKE = 0.7
 """The part of exchanges between two leaders or two followers: the others change how many partitions brokers lead."""
 _SLICE = 100
@@ -106,7 +106,7 @@ class ExchangeSearch(SearchedPlacement):
             self._carry(before, after, load)
 
     def _exchange_leaders(self, place: int, at: int, start: int) -> None:
-        """Two brokers that both hold two partitions exchange their leaderships."""
+        """Of two partitions that both brokers hold."""
         replicas, now = self._now[place], self._now
         former, leader = replicas[0], replicas[at]
         if not at or not self._may_lead(place, leader):
@@ -139,7 +139,7 @@ class ExchangeSearch(SearchedPlacement):
             self._carry(source, to, load)
 
     def _move_leader(self, place: int, at: int, to: int) -> None:
-        """The leader's replica goes to another broker, and an existing replica leads."""
+        """The leader's replica goes elsewhere, and an existing replica leads."""
         replicas = self._now[place]
         if not at or to in replicas:
             return
@@ -159,9 +159,7 @@ class ExchangeSearch(SearchedPlacement):
             self._carry(former, to, load)
 
     def _copy_another(self, place: int, at: int, start: int) -> None:
-        """Takes a copy back and copies another replica of its source instead: the first such pair from `place` and
-        `start` on.
-        """
+        """Takes a copy back and copies another replica of its source instead: the first such pair."""
         now, stood, count = self._now, self._stood, len(self._now)
         for turn in range(place, place + min(count, _MOST_TRIED)):
             found = turn % count

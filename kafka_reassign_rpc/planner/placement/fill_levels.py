@@ -1,4 +1,4 @@
-"""How full brokers become while replicas are distributed over them: levels, as of water in tanks."""
+"""How full brokers become: levels, as of water in tanks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -1,10 +1,10 @@
 """Which replica leads before a copy begins, so that no broker sends much more than others. A follower fetches from its
 leader, and leadership moves without copying: any live in-sync replica can lead first, and send.
 
-These rounds come last. The first only measures what brokers send and get. In the next ones the coordinator chooses the
-senders of all moves, of a random part in each if there are many. A leader goes on sending while it stays below the
-level: what the busiest receiver gets, or what brokers send on average, by the time that each takes for it. What it
-sends meanwhile to followers and consumers counts too.
+The first of these rounds, which come last, measures what brokers send and get. In the next ones the coordinator
+chooses the senders of all moves, of a random part in each if there are many. A leader goes on sending while it stays
+below the level: what the busiest receiver gets, or what brokers send on average, by the time that each takes for it.
+What it sends meanwhile to followers and consumers counts too.
 """
 
 from collections import defaultdict
@@ -130,14 +130,14 @@ class LeaderRounds:
 
 class _Senders:
     """Iterate over `steps()`, then read `chosen`. The largest move comes first. If its leader would exceed the level,
-    the replica with least to send sends. Then moves leave the busiest senders for less busy ones.
+    the replica with least to send sends. Then moves leave the busiest senders for others.
     """
 
     def __init__(self, sent: Mapping[int, float], free: Mapping[int, float], level: float, seed: int) -> None:
         """By live broker.
 
         sent     bytes that it sends so far, with these moves
-        free     its speed with what clients leave of its bandwidth
+        free     as of `LeaderRounds._free`
         level    bytes that a broker of speed 1.0 sends in the time that the plan takes
         """
         self._free = free

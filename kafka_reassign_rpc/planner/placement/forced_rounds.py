@@ -1,10 +1,11 @@
-"""How a goal that forces changes places replicas: so that the copying ends soon, then so that brokers are even.
+"""How a goal that forces changes places replicas: so that the copying ends soon, then so that brokers are even
+(docs/decisions/0006).
 
 A broker's height is what it holds, as a share of what it should hold, plus what this plan brings to it, as a share of
-what it brings to a broker of this speed at best, times `GoalWeights.time`. The coordinator places few partitions one
-by one. If there are many, the first round finds what they bring, and the second places the large ones so. The small
-ones are distributed: a rack is drawn in proportion to what its brokers get, and brokers accept up to the common level
-of all, then up to that of their rack, then as long as they have room. The last few are placed one by one.
+what it brings to a broker of this speed at best, times `GoalWeights.time`. Few partitions are placed one by one. If
+there are many, the first round finds what they bring, and the second places the large ones so. For small ones a rack
+is drawn in proportion to what its brokers get, and brokers accept up to the common level of all, then up to that of
+their rack, then as long as they have room. The last few are placed one by one.
 """
 
 import math
@@ -61,7 +62,7 @@ class ForcedRounds:
         """by_rack    the brokers that may get a replica
         racks      of all brokers, as far as known
         leaving    rack and load of each broker to be emptied
-        most       how many partitions must change at most
+        most       how many partitions may have to change
         """
         self.by_rack = dict(sorted(by_rack.items()))
         self._all_racks = racks

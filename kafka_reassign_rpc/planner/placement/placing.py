@@ -40,10 +40,7 @@ class Placing:
         filling: Mapping[int, FillingBroker],
         room: Callable[[int, int], int],
     ) -> None:
-        """by_rack    the brokers that may get a replica, those of one speed together
-        racks      of all brokers, as far as known
-        room       bytes that fit on a broker after it got so many more
-        """
+        """Arguments are those of ForcedRounds; `by_rack` has brokers of one speed together."""
         self._by_rack = by_rack
         self._racks = racks
         self._filling = filling

@@ -17,7 +17,7 @@ _HASTE = 2.0
 _LARGEST_STEP = 6.0
 """By how much one round may change a weight."""
 _LARGEST_GAP = 200.0
-"""How much more a rack weighs than the next. More brings it nothing, and the others would all weigh nothing."""
+"""How much more a rack weighs than the next. More brings it nothing, and the others would weigh nothing."""
 _LEAST_PART = 1e-9
 
 Weights = Mapping[str, float]
@@ -34,7 +34,6 @@ def add_demand(demand: Demand, replicas: Sequence[int], copies: Sequence[Copy], 
 
 
 def scaled(demand: Demand, to: Load) -> Demand:
-    """From a sample to all that is copied."""
     whole = total(demand.values())
     times = [value / max(1, part) for value, part in zip(to, whole, strict=True)]
     return {
@@ -53,7 +52,7 @@ def arrivals_by_rack(demand: Demand, weights: Weights) -> dict[str, Load]:
 
 
 def _parts(weights: Weights, kept: Mapping[str, int], copies: int) -> dict[str, float]:
-    """Each rack's share of the copies: nearly that of drawing without replacement."""
+    """Each rack's share: nearly that of drawing without replacement."""
     fewest = min([kept.get(rack, 0) for rack in weights])
     free = {rack: weight for rack, weight in weights.items() if kept.get(rack, 0) == fewest}
     found = dict.fromkeys(free, 0.0)
@@ -78,7 +77,6 @@ def floored(parts: Weights) -> dict[str, float]:
 
 
 def fit(weights: Weights, demand: Demand, by_rack: Mapping[str, Sequence[FillingBroker]]) -> Iterator[dict[str, float]]:
-    """Better and better weights."""
     common = fill_levels.fill_level(total(demand.values()), [one for brokers in by_rack.values() for one in brokers])
     for _ in range(_ROUNDS):
         weights = adjusted(weights, arrivals_by_rack(demand, weights), by_rack, common)

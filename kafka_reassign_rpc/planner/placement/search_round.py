@@ -58,7 +58,6 @@ def _steps_and_passes(replicas: int) -> tuple[int, int]:
 def _why(
     stood: Sequence[int], target: Sequence[int], limits: SearchLimits, before: Mapping[int, Load]
 ) -> tuple[str, str]:
-    """The load that was furthest from its target on a broker that the move changes."""
     changed = [*(set(stood) ^ set(target)), *({stood[0], target[0]} if stood[0] != target[0] else ())]
     found = [
         (abs(before[broker][place] * scale - 1), -place, -broker)

@@ -20,13 +20,12 @@ Parts = tuple[tuple[int, int], ...]
 
 
 class SearchLimits(msgspec.Struct, frozen=True):
-    """What the search must keep. By broker and measure:
+    """By broker and measure:
 
     least, most    the band in which a broker costs nothing
     scale          what a unit outside of the band costs; 0.0 if the measure does not count
     rooms          of the brokers that may get replicas
     byte_cost      of a copied byte
-    max_bytes      the most that is copied, -1: no limit
     copied         the most that the plan has copied so far, None if the search sees all of it
     arrived        the same by broker
     keeps_mended   a partition that has become more even over racks stays so
@@ -161,7 +160,6 @@ class SearchedPlacement:
         return cost
 
     def _before_change(self, outside: float, more: int) -> None:
-        """Keeps the best result before something worse follows."""
         cost = self._cost(outside, more)
         if cost > 0 and self._improved:
             self._keep_if_best()
@@ -169,7 +167,7 @@ class SearchedPlacement:
         self._outside += outside
 
     def _keep_if_best(self) -> None:
-        """The running sum is near enough to rule out most results: adding up all brokers takes long."""
+        """The running sum rules out most results: adding up all brokers takes long."""
         if self._cost_at_last(self._outside) < self._best_cost:
             self._outside = self._outside_of(self._loads)
             if self._cost_at_last(self._outside) < self._best_cost:
@@ -183,7 +181,6 @@ class SearchedPlacement:
         return self._copied * self._limits.byte_cost + _OUTSIDE_AT_LAST * outside
 
     def _more(self, place: int, source: int, to: int) -> int:
-        """Further bytes that are copied."""
         stood, size = self._stood[place], self._partitions[place].bytes
         return (0 if to in stood else size) - (0 if source in stood else size)
 

@@ -129,7 +129,7 @@ def _candidates(
 def _destinations(
     source: int, to_gain: list[str], params: RoundParameters, balance: BalanceParameters, key: int
 ) -> Iterator[int]:
-    """From the racks that the partition can gain; without such, from the whole cluster and the rack of the source."""
+    """From the racks that the partition can gain; without such, from the cluster and the rack of the source."""
     by_rack = params.choice.by_rack
     if to_gain:
         for draw in range(DRAWS):
@@ -160,7 +160,6 @@ def _bucket(gain_per_byte: float, balance: BalanceParameters, bucket_in_class: i
 def reason_and_rule(
     source: int, destination: int, balance: BalanceParameters, params: RoundParameters
 ) -> tuple[str, str]:
-    """The soft goal that the change serves most."""
     parts = []
     for place, (name, weight) in enumerate(zip(MEASURES, params.weights.by_measure(), strict=True)):
         for broker in (source, destination):

@@ -54,10 +54,10 @@ class ChangeProposal(NamedTuple):
     """A round accepts bucket by bucket, the lowest first.
 
     position_in_chunk    of the topic in its chunk, of the partition in its topic
-    first_leader         the replica that leads before the copy; -1 if the proposal changes replicas
+    first_leader         leads before the copy; -1 if the proposal changes replicas
     gain                 balance: the cost saved, in GAIN_UNIT
     name                 set if the coordinator gets to see the proposal (`Collects`)
-    searched             the partition with a known size, if the coordinator chooses its replicas (`ExchangeSearch`)
+    searched             with a known size, if the coordinator chooses its replicas (`ExchangeSearch`)
     """
 
     position_in_chunk: tuple[int, int]

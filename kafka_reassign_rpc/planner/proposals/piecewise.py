@@ -1,4 +1,4 @@
-"""Evens out few or large pieces over brokers."""
+"""Evens out few or large pieces over brokers. The coordinator sees these itself."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
@@ -19,9 +19,7 @@ T = TypeVar("T")
 
 
 class Collects(NamedTuple):
-    """What the coordinator sees itself.
-
-    at_least    bytes of one copy
+    """at_least    bytes of one copy
     one_in      a random part: one in this number
     part        which of these parts, from 0
     """

@@ -12,9 +12,7 @@ from kafka_reassign_rpc.planner.proposals.piecewise import Collects
 
 
 class BalanceParameters(msgspec.Struct, frozen=True):
-    """By broker (and measure).
-
-    sampling_rates      the chance with which this round considers one of the broker's replicas
+    """sampling_rates      the chance with which this round considers one of the broker's replicas
     shares              load / target
     inverse_targets     1 / target
     destinations        brokers that want replicas, by weight
@@ -49,7 +47,7 @@ class RoundParameters(msgspec.Struct, frozen=True):
     even_bytes       what forced changes copy to each broker at best, 0.0 if not yet known
     leading_seconds  how long the copies take, in rounds that choose first leaders; else None
     withdrawn        changes that are taken back, in a round after all others
-    searched         the last round: one in so many partitions shows itself to the search; 0: no search
+    searched         one in so many partitions shows itself to the search; 0: no search
     balance          None if the goal forces changes
     spare            by broker and side: what it can lose or get in the round that takes back copies; else None
     """
@@ -85,7 +83,7 @@ class RoundParameters(msgspec.Struct, frozen=True):
         return not self.topics or topic in self.topics
 
     def collected_name(self, topic: str, index: int, size: int, key: int) -> PartitionName | None:
-        """Set if the coordinator gets to see the proposal."""
+        """None: the coordinator does not see the proposal."""
         collects = self.collects
         if collects is None or size < collects.at_least:
             return None

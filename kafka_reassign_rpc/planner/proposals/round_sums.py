@@ -40,7 +40,7 @@ class Thresholds(NamedTuple):
 
 
 class Survey:
-    """The sums of a pass over all partitions, by broker. Only `partitions` counts those at which no change can begin.
+    """By broker. Only `partitions` counts those at which no change can begin.
 
     loads          without bytes of unknown sizes
     client_sends   bytes/s that its leaders send to consumers and followers
@@ -94,7 +94,6 @@ class Survey:
         return min(counts) if len(held) == self._rack_count else 0, max(counts, default=0)
 
     def one_of_each(self, typical_size: int) -> dict[tuple[int, int], Load]:
-        """`typical_size` replaces unknown sizes."""
         return {
             spread: Load(size + unknown * typical_size, count, produce=produce, potential_out=fetch)
             for spread, (size, count, produce, fetch, unknown) in self.spreads.items()

@@ -24,8 +24,6 @@ _ROUNDING = 1e-9
 
 
 class TopicCounts:
-    """What brokers have of a topic, and may have."""
-
     def __init__(self, topic: PlannerTopic, spread: SpreadParameters) -> None:
         self.replicas: dict[int, int] = {}
         self.leaders: dict[int, int] = {}
@@ -115,7 +113,6 @@ def _less_crowded(
 def _destination(
     topic: str, one: PlannerPartition, place: int, counts: TopicCounts, params: RoundParameters
 ) -> int | None:
-    """The broker with the fewest replicas of the topic, beside what it may have."""
     choice, rule, size = params.choice, params.choice.rack_rule, params.size(one)
     key = random_bits(partition_key(topic, one.index), params.seed + 31 * params.round_number)
     source_rack = rule.racks[one.replicas[place]]

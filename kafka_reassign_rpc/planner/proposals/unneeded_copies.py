@@ -1,5 +1,5 @@
-"""Leaves a replica where it was before the plan: each round accepts moves for the cluster before them, so all rounds
-together may move more than was needed.
+"""Leaves a replica where it was before the plan: each round accepts moves for the cluster before it, so all together
+may move more than was needed.
 """
 
 from collections.abc import Mapping

@@ -10,9 +10,7 @@ from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, Ints
 
 
 class CopyArrays(NamedTuple):
-    """The moves of a table.
-
-    brokers      the ids; the other arrays have indexes into them
+    """brokers      the ids; the other arrays have indexes into them
     senders      by move; one more than the last index if no leader is known
     receivers    by move and copy; one more than the last index fills the rows of moves with fewer copies
     sizes        by move: bytes of each copy

@@ -14,9 +14,9 @@ def fair_rates(outgoing: Ints, incoming: Ints, limits: Floats) -> Floats:
     outgoing, incoming    by copy: its links
     limits                bytes/s by link, or inf
 
-    TCP divides links among connections roughly so, and so do Kafka's quotas: a broker at its throttle answers its
-    followers in turn, and what one cannot take goes to the others. Progressive filling (Bertsekas and Gallager, Data
-    Networks, 6.5.2); a pass fills all links at once that hold back each of their copies.
+    TCP divides links among connections roughly so, and so do Kafka's quotas: what a follower cannot take goes to the
+    others. Progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2); a pass fills all links at once that
+    hold back each of their copies.
     """
     rates = np.zeros(len(outgoing))
     left = limits.astype(np.float64)

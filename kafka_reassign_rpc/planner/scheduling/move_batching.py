@@ -80,7 +80,7 @@ def _windows(moves: Iterable[PlannedMove], limits: BatchLimits) -> Iterator["_Wi
 
 
 class _Window:
-    """Moves of one priority."""
+    """Of one priority."""
 
     def __init__(self, limits: BatchLimits) -> None:
         self.moves: list[PlannedMove] = []

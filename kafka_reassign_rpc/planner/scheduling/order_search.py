@@ -2,8 +2,8 @@
 
 A few hundred moves that keep all brokers equally busy take more than their bound: at the end some brokers have moves
 left that others should have sent or received before. No simple rule avoids that (even without shared bandwidth it is
-the open-shop problem: Gonzalez and Sahni, Open Shop Scheduling to Minimize Finish Time, 1976). So a local search
-shifts some at random, and simulates. The same moves give the same result.
+the open-shop problem: Gonzalez and Sahni, Open Shop Scheduling to Minimize Finish Time, 1976), so a local search
+shifts some at random. The same moves give the same result.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,6 @@ _MOVES_SIMULATED = 30_000
 
 _MOST_TRIES = 100
 _SHIFTED = 0.1
-"""The share of the moves that are shifted."""
 _FAR = 0.2
 """The largest shift, as a share of the plan; most are half of it or less."""
 

@@ -21,8 +21,8 @@ WORTH = 0.98
 
 
 class Gain(NamedTuple):
-    """Seconds of the plan with another `setting`: moves_per_broker, moves_per_batch (in all), or throttle (bytes/s of
-    each broker).
+    """Seconds with another `setting`: moves_per_broker, moves_per_batch (in all), or throttle (bytes/s of each
+    broker).
     """
 
     setting: str
@@ -31,9 +31,7 @@ class Gain(NamedTuple):
 
 
 class PlanEstimate(NamedTuple):
-    """How long a plan takes.
-
-    caps           those that were given, or better ones
+    """caps           those that were given, or better ones
     carried_out    moves start as others end
     in_batches     each batch waits for the one before
     bound          no order takes less
@@ -60,7 +58,7 @@ def estimate(table: CopyTable, network: NetworkLimits, caps: Caps, *, chooses_ca
 
 
 def soonest_caps(copies: CopyArrays, network: NetworkLimits, caps: Caps) -> Caps:
-    """With the cap per broker that ends soonest, of those that `estimate` may choose."""
+    """Of those that `estimate` may choose."""
     tries = _Tries(copies, network, caps)
     caps_per_broker = tries.multiples(caps.per_broker, _CHOSEN_AMONG)
     return caps._replace(per_broker=min(caps_per_broker, key=lambda cap: tries.with_cap(cap).seconds))

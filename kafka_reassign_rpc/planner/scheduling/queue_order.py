@@ -1,10 +1,10 @@
 """The start order of a plan, from sums by broker: no process needs all moves to find it.
 
-What each broker has to send is a queue, and what it has to receive is another. Next comes the move in the queue with
-the longest rest; within a queue, larger moves first. So the brokers that need longest are never idle, all queues
-become equally long, and only small moves are left at the end (list scheduling by longest remaining processing time;
-Graham, Bounds on Multiprocessing Timing Anomalies, 1969). The rest of a queue is what it has left when a move starts,
-while others share its network: the few small moves behind a large one do not wait for its end.
+What each broker has to send is a queue, and what it has to receive another. Next comes the move in the queue with the
+longest rest; within a queue, larger moves first. So the brokers that need longest are never idle, and only small moves
+are left at the end (list scheduling by longest remaining processing time; Graham, Bounds on Multiprocessing Timing
+Anomalies, 1969). The rest of a queue is what it has left when a move starts, while others share its network: the few
+small moves behind a large one do not wait for its end.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -59,8 +59,8 @@ class StartKeys:
 
     def start_key(self, move: PlannedMove, chance: int) -> float:
         """The seconds that the longest of its queues takes from this move on, and half of what its others take: among
-        equals, the move goes first that keeps more brokers busy. 0 if it copies nothing. `chance` is its
-        `start_chance`, its place among moves of about the same size.
+        equals, the move goes first that keeps more brokers busy. 0 if it copies nothing. `chance` is its place
+        among moves of about the same size.
         """
         sender, receivers, each = sender_and_receivers(move)
         if each <= 0:
@@ -74,7 +74,7 @@ class StartKeys:
 
 
 def start_chance(move: PlannedMove) -> int:
-    """A non-negative signed 64-bit integer that decides among equal moves."""
+    """Non-negative and signed: it decides among equal moves."""
     return random_bits(partition_key(move.topic, move.partition), 1) >> 1
 
 
