@@ -24,7 +24,6 @@ PARTITION = ("topic", "partition")
 _BROKER = ("at", "broker", "rack", "live", "capacity_bytes", "free_bytes")
 _OF_LEADERS = {"fetch": "fetch_rate", "bytes_in": "produce_rate", "messages_in": "message_rate", "cpu": "cpu_rate"}
 _TARGET_EVENTS = (catalogue.MOVE_STARTED, catalogue.MOVE_RETARGETED)
-"""They give a partition a target."""
 
 
 def audit_tables(spark: SparkSession, found: Sequence[FoundSnapshot], events: StorePath | None) -> dict[str, DataFrame]:
@@ -191,7 +190,7 @@ def _rack_violations(partitions: DataFrame, brokers: DataFrame) -> DataFrame:
 
 
 def _under_replicated(partitions: DataFrame, last_partitions: DataFrame) -> DataFrame:
-    """`since` is the first of the snapshots in a row that show it. An adding replica outside the ISR does not count."""
+    """`since`: the first of the snapshots in a row that show it. An adding replica outside the ISR does not count."""
     now = _with_missing(last_partitions).where("size(missing) > 0")
     earlier = _with_missing(partitions).join(now.select(*PARTITION), [*PARTITION], "left_semi")
     seen = earlier.groupBy(*PARTITION).agg(

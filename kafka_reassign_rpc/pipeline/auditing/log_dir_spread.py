@@ -56,8 +56,8 @@ _NOTHING = _Held(0, 0, 0)
 
 
 def log_dir_rows(path: StorePath) -> list[LogDirRow]:
-    """Failed log dirs come first, then cordoned ones, then by distance; brokers that do not tell theirs are absent.
-    Raises BadInput.
+    """Failed ones come first, then cordoned, then by distance; brokers that do not tell theirs are absent. Raises
+    BadInput.
     """
     held = _held(path)
     rows = [row for broker, dirs in DiskSnapshot(path).dirs.items() for row in _rows(broker, dirs, held)]

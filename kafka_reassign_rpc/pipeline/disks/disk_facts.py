@@ -68,7 +68,6 @@ class DiskFacts(NamedTuple):
         return self.summary.requested.empty.get(broker, ())
 
     def open_dirs(self, broker: int) -> dict[str, Row]:
-        """By path: what may get replicas."""
         return {
             path: row
             for path, row in self.dirs.get(broker, {}).items()
@@ -131,7 +130,6 @@ def _rows(snapshot: StorePath, table: str, schema: pa.Schema) -> Iterator[Row]:
 
 
 def coming(facts: DiskFacts) -> dict[int, Counter[Any]]:
-    """Bytes that the plan brings, by broker and volume."""
     found: dict[int, Counter[Any]] = defaultdict(Counter)
     for move in facts.moves:
         row = facts.dirs.get(move.broker, {}).get(move.to_log_dir)

@@ -47,7 +47,6 @@ class DiskQueue:
 
     @property
     def brokers(self) -> set[int]:
-        """Those whose moves have not all ended."""
         return {one.broker for one in self.flying} | {broker for broker, some in self.waiting.items() if some}
 
     def to_look_at(self) -> dict[int, list[DirMove]]:
@@ -61,7 +60,6 @@ class DiskQueue:
         return {broker: some for broker, some in found.items() if some}
 
     def see(self, broker: int, moves: Iterable[DirMove], shown: Mapping[Replica, SeenReplica]) -> None:
-        """What a broker shows of moves that `to_look_at` has named."""
         flying = {replica for replica in self.flying if replica.broker == broker}
         waiting = self.waiting.get(broker, deque())
         for move in moves:
@@ -110,7 +108,6 @@ class DiskQueue:
         return chosen
 
     def answered(self, move: DirMove, error: KafkaError | None) -> None:
-        """The answer to the request for a move of `next`."""
         if error is None:
             self._beginnings[move.replica] += 1
             self.begun += self._beginnings[move.replica] == 1
@@ -123,7 +120,6 @@ class DiskQueue:
             self.leave_out(move.replica, error.message)
 
     def leave_out(self, replica: Replica, why: str) -> None:
-        """A move of `next` that was not begun."""
         del self.flying[replica]
         self.left_out[replica] = why
 

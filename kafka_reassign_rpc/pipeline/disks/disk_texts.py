@@ -1,5 +1,3 @@
-"""A plan between log dirs in words."""
-
 from collections.abc import Iterable, Iterator
 from itertools import islice
 

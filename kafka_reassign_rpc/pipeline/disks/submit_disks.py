@@ -240,7 +240,6 @@ class DiskSubmission:
         return ids
 
     def _recreated(self, moves: Iterable[DirMove]) -> dict[Replica, str]:
-        """Replicas of topics that were deleted and created again since the snapshot."""
         of = {move.replica: move.replica.topic for move in moves}
         ids = {topic: self._topic_ids[topic] for topic in of.values() if topic in self._topic_ids}
         topics = self._cluster.ask(lambda: self.client.find_topics(ids, of_controller=True)) if ids else {}

@@ -1,5 +1,3 @@
-"""Rules about files, figures and spread of a plan between log dirs."""
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
@@ -29,7 +27,6 @@ def faults_of_spread(facts: DiskFacts) -> Iterator[RuleViolation]:
 
 
 def _furthest(facts: DiskFacts, broker: int, *, moved: bool) -> float:
-    """The largest distance of a volume from its share of the bytes, relative to that share."""
     open_dirs = facts.open_dirs(broker)
     sums: dict[Any, int] = {volume_of(row): 0 for row in open_dirs.values()}
     goes = {(one.topic, one.partition): one.to_log_dir for one in facts.moves if one.broker == broker and moved}

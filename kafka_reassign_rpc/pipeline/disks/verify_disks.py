@@ -137,7 +137,6 @@ def _is_asked(facts: DiskFacts, topic: str) -> bool:
 
 
 def _of_emptied(facts: DiskFacts) -> Iterator[RuleViolation]:
-    """Each replica of an emptied log dir must move, or be left out with a reason."""
     named = {(one.broker, one.topic, one.partition) for one in facts.moves}
     named |= {(one.broker, one.topic, one.partition) for one in facts.left_out}
     for broker, of_broker in facts.held.items():

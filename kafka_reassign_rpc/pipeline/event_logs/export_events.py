@@ -68,8 +68,6 @@ def _at(server: int, node: ClusterNode | None) -> str:
 
 
 class _ServerLog:
-    """After the last file."""
-
     def __init__(
         self,
         client: ReassignmentClient,

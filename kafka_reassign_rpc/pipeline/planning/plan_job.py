@@ -212,7 +212,6 @@ def _name_unknown_sizes(snapshot: SnapshotToPlan, count: int) -> list[str]:
 
 
 def _departing(job: PlanJob, brokers: Mapping[int, PlannerBroker]) -> dict[int, BrokerFacts] | None:
-    """The live brokers, if the goal drains some."""
     if not job.goal.drained:
         return None
     return {broker.id: BrokerFacts(live=True, rack=broker.rack) for broker in brokers.values() if broker.live}
@@ -287,7 +286,7 @@ def _write(
 def _write_left_out(
     writer: PlanWriter, left_out: Iterable[LeftOut], leaving: frozenset[int]
 ) -> tuple[list[LeftOutFigures], int]:
-    """Also how many miss the goal. `leaving`: the brokers that the plan empties."""
+    """And how many miss the goal."""
     figures: dict[str, LeftOutFigures] = {}
     all_missed = 0
     for one in left_out:

@@ -141,7 +141,6 @@ class RoundsOnSpark:
         self._persisted.unpersist()
 
     def _forget_kept(self, newest: RDD[PackedChunk]) -> None:
-        """Deletes the round before: the checkpoint directory has the newest."""
         if self._forget is None:
             return
         if self._kept is not None:
@@ -212,8 +211,6 @@ def _proposed_sums(packed: PackedChunk) -> ProposedSums:
 
 
 def merge_chunks(chunks: RDD[S], one: Callable[[S], T], empty: Callable[[], T], merge: Callable[[T, T], T]) -> T:
-    """Merges values in each task, then over all tasks."""
-
     def of_task(elements: Iterable[S]) -> Iterator[T]:
         total = empty()
         for element in elements:

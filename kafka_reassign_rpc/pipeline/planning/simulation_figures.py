@@ -14,7 +14,6 @@ from kafka_reassign_rpc.planner.scheduling.plan_simulation import Simulated
 
 
 def with_times(batches: Sequence[BatchFigures], seconds: Sequence[float]) -> list[BatchFigures]:
-    """Each batch starts when the one before has ended."""
     found, now = [], 0.0
     for batch, takes in zip(batches, seconds, strict=True):
         found.append(msgspec.structs.replace(batch, starts_after_seconds=now, expected_seconds=takes))

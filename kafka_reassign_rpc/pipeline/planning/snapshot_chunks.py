@@ -39,8 +39,6 @@ class ClusterFacts(NamedTuple):
 
 
 class RowFaults(NamedTuple):
-    """How many rows are unusable, and the errors of the first."""
-
     total: int
     first: tuple[str, ...]
 

@@ -20,9 +20,7 @@ from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
 
 
 class SnapshotColumns(NamedTuple):
-    """table        the rows, by topic and partition
-    topic        by row: an index of `names`, which are in order
-    """
+    """`topic`: by row, an index of `names`. Rows and names are in order."""
 
     table: pa.Table
     names: list[str]
@@ -44,7 +42,6 @@ class SnapshotColumns(NamedTuple):
         return cls(table.combine_chunks(), [names[place] for place in order], topic)
 
     def rows(self, chosen: Numbers) -> list[dict[str, Any]]:
-        """`chosen` is a mask."""
         rows: list[dict[str, Any]] = self.table.filter(pa.array(chosen)).to_pylist()
         return rows
 
@@ -116,7 +113,6 @@ def unconcerned(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
 
 
 def can_balance(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
-    """All replicas are live and one is in sync."""
     live = np.array([broker in facts.live for broker in found.brokers.tolist()], bool)
     dead = ~live[found.replicas] & (found.replicas != NOBODY)
     in_sync = live[found.isr] & (found.isr != NOBODY)

@@ -45,8 +45,7 @@ class PlanningRounds(Protocol):
 class SnapshotToPlan(Protocol):
     partitions: int
 
-    def arriving(self) -> Mapping[int, Arriving]:
-        """By broker."""
+    def arriving(self) -> Mapping[int, Arriving]: ...
 
     def survey(self, facts: ClusterFacts) -> SnapshotSurvey: ...
 

@@ -34,7 +34,6 @@ class SnapshotSums:
 
     @property
     def typical(self) -> int:
-        """Counts for an unknown size."""
         return self.known_bytes // self.known if self.known else 0
 
     def held(self) -> dict[int, int]:
@@ -215,7 +214,6 @@ def _of_distances(
 
 
 def _of_time(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
-    """No order ends sooner than the broker whose bytes take longest at its rate."""
     busiest: dict[int, int] = {}
     all_in_all: dict[int, BrokerSums] = {}
     for (batch, broker), one in checked.brokers.items():

@@ -126,7 +126,6 @@ class TablesHere:
         return _Keyed(table, keys[rows], rows)
 
     def _moved_once(self, concerned: Mask, facts: PlanFacts) -> tuple[Ints, MoveColumns]:
-        """Partitions that each table names once, and that are not left out."""
         keys = np.unique(self._named["moves"].keys)
         places = [self._named[name].once(keys) for name in ("moves", "forward", "back")]
         places.append(self._known.once(keys))
@@ -199,7 +198,6 @@ class TablesHere:
                 yield PlannedPartition(**_NOTHING | fields)
 
     def _stood(self, keys: Ints) -> dict[int, list[dict[str, Any]]]:
-        """By key: fields of `PlannedPartition` from the snapshot."""
         stood, (rows, there) = self._snapshot, self._known.those_of(keys)
         columns = (stood.in_flight, *stood.rates, self._concerned)
         of_rows = zip(stood.table.take(rows).to_pylist(), *(column[rows].tolist() for column in columns), strict=True)

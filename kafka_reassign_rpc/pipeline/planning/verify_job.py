@@ -35,16 +35,15 @@ class TablesToVerify(Protocol):
     def sums(self) -> SnapshotSums: ...
 
     def check(self, facts: PlanFacts, listed: Sequence[ListedBroker]) -> CheckedRows:
-        """Judges what the plan names or should name."""
+        """What the plan names or should name."""
 
     def check_room(self, facts: PlanFacts, rooms: Mapping[int, int | None]) -> CheckedRows:
-        """Judges what it leaves out. `rooms`: see `finds_room`."""
+        """What it leaves out. `rooms`: see `finds_room`."""
 
     def odd_files(self) -> Iterator[RuleViolation]:
         """Files that no tool would take, or with ids of topics of which they have no partition."""
 
-    def held_by_topic(self, facts: PlanFacts, *, after: bool) -> Iterator[TopicHeld]:
-        """What brokers have before the plan, or after it."""
+    def held_by_topic(self, facts: PlanFacts, *, after: bool) -> Iterator[TopicHeld]: ...
 
 
 def verify(spark: "SparkSession", path: StorePath, plan: StorePath) -> list[RuleViolation]:
@@ -58,7 +57,6 @@ def verify(spark: "SparkSession", path: StorePath, plan: StorePath) -> list[Rule
 
 
 def verify_here(path: StorePath, plan: StorePath) -> list[RuleViolation]:
-    """In this process."""
     return _verify(TablesHere(path, plan), path, checked_summary(path, plan))
 
 

@@ -85,7 +85,6 @@ def faults_of_left_out(one: LeftOut, rows: Sequence[LeftOutRow], facts: PlanFact
 
 
 def _of_goals(reason: str, facts: PlanFacts) -> tuple[str, str]:
-    """The goals that a combined plan names, and the reason itself."""
     if facts.kind != COMBINE:
         return "", reason
     goals, _, text = reason.partition(": ")
@@ -150,7 +149,7 @@ def finds_room(one: LeftOut, facts: PlanFacts, rooms: Mapping[int, int | None]) 
 
 
 def _without_too_many(replicas: Sequence[int], facts: PlanFacts) -> list[int]:
-    """Drops as few replicas as it takes for the rest to become even."""
+    """As few as it takes for the rest to become even."""
     for gone in range(1, len(replicas)):
         kept = list(replicas)
         for _ in range(gone):
@@ -176,7 +175,6 @@ def _has_lost_replica(one: LeftOut, facts: PlanFacts) -> bool:
 
 
 def _cannot_become_fewer(one: LeftOut, facts: PlanFacts) -> bool:
-    """No choice of live replicas is as even over racks as the rule asks for."""
     replicas = one.replicas or ()
     live = [broker for broker in replicas if broker in facts.live]
     return facts.kind == SET_FACTOR and all(

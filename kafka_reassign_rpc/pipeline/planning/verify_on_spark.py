@@ -205,7 +205,6 @@ def _uneven_over_racks(brokers: Sequence[ListedBroker]) -> Column:
     most_places = max((free[rack] + len(closed.get(rack, ())) for rack in {*free, *closed}), default=0)
 
     def holds(most: int) -> Column:
-        """How many replicas find a place where no rack has more than `most`."""
         return _sum([f.least(size, f.lit(most)) for size in others], sum(min(size, most) for size in alike))
 
     held = [f.size(f.array_intersect("replicas", _ids(ids))) for ids in racks.values()]

@@ -75,7 +75,6 @@ class MoveColumns(NamedTuple):
 
     @property
     def added(self) -> Ints:
-        """The target with NOBODY in place of brokers that have a replica already."""
         return np.where(inside(self.target, self.original), NOBODY, self.target)
 
     @property
@@ -118,7 +117,6 @@ def _fits_the_snapshot(moves: MoveColumns, facts: PlanFacts) -> Mask:
 
 
 def _are_in_files(moves: MoveColumns, facts: PlanFacts) -> Mask:
-    """Both say the same as the table, and have the move at its place in the plan's order."""
     forward, back = moves.forward, moves.back
     fine = are_same(forward.replicas, moves.target) & are_same(forward.expected, moves.original)
     fine &= are_same(back.replicas, moves.original) & are_same(back.expected, moves.target)
@@ -142,7 +140,7 @@ def _allowed_receivers(moves: MoveColumns, added: Ints, facts: PlanFacts) -> Mas
 
 
 def _keeps_others(moves: MoveColumns, facts: PlanFacts) -> Mask:
-    """heal and drain replace the replicas on brokers to be emptied, each in its place."""
+    """Of heal and drain."""
     if facts.kind not in (HEAL, DRAIN):
         return np.ones(len(moves.batch), bool)
     width = min(moves.original.shape[1], moves.target.shape[1])  # their lengths are the same
@@ -185,7 +183,6 @@ def _no_less_even(moves: MoveColumns, facts: PlanFacts) -> Mask:
 
 
 def _priority(moves: MoveColumns, facts: PlanFacts) -> Ints:
-    """heal: 0 with fewer in-sync replicas than needed, 1 with one; all others 2."""
     if facts.kind != HEAL:
         return np.full(len(moves.batch), 2, np.int64)
     in_sync = among(moves.isr, facts.live).sum(axis=1)
@@ -193,7 +190,6 @@ def _priority(moves: MoveColumns, facts: PlanFacts) -> Ints:
 
 
 def _leads_rightly(moves: MoveColumns, added: Ints, facts: PlanFacts) -> Mask:
-    """A first leader is in sync, live, not the leader, and has a replica; something is copied."""
     first = moves.first_leader[:, None]
     stays: Mask = first[:, 0] == NOBODY
     if facts.leaders_stay:
@@ -207,7 +203,6 @@ def _leads_rightly(moves: MoveColumns, added: Ints, facts: PlanFacts) -> Mask:
 
 
 def sums_of_moves(moves: MoveColumns, facts: PlanFacts) -> CheckedRows:
-    """All these keep all rules."""
     found, added = CheckedRows(), moves.added
     copies = sizes(added)
     each = moves.copied // np.maximum(copies, 1)

@@ -89,7 +89,6 @@ def broker_spaces(path: StorePath, headroom: float) -> dict[int, BrokerSpace]:
 
 
 def disk_sizes(path: StorePath) -> dict[int, int]:
-    """Without brokers that do not tell it or contradict themselves."""
     rows = [_without_contradiction(row) for row in snapshot_files.read(path, "brokers").to_pylist()]
     return {row["broker"]: row["capacity_bytes"] for row in rows if row["capacity_bytes"]}
 
@@ -120,7 +119,6 @@ def _without_contradiction(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _held(path: StorePath) -> Counter[int]:
-    """With what moves will bring."""
     held: Counter[int] = Counter()
     for batch in snapshot_files.record_batches(path, "partitions"):
         sizes = batch["bytes"].take(pc.list_parent_indices(batch["replicas"]))
@@ -133,7 +131,6 @@ def _held(path: StorePath) -> Counter[int]:
 
 
 def _adding(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """Partitions of known size with adding replicas, in flight or waiting."""
     chosen = pc.and_(pc.greater(pc.list_value_length(batch["adding"]), 0), pc.is_valid(batch["bytes"]))
     rows: list[dict[str, Any]] = batch.filter(chosen).to_pylist()
     return rows

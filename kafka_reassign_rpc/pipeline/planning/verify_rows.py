@@ -81,7 +81,7 @@ class PlannedPartition(NamedTuple):
 
 @dataclass(slots=True)
 class BatchSums:
-    """`copying`: moves that copy bytes; `first`, `last`: priorities."""
+    """`first`, `last`: priorities."""
 
     first: int
     last: int
@@ -129,7 +129,7 @@ class BrokerDelta(NamedTuple):
 
 @dataclass(slots=True)
 class LeftOutSums:
-    """`staying`: by broker that the plan empties: replicas, and their known bytes."""
+    """`staying`: by broker that the plan empties, with known bytes."""
 
     partitions: int = 0
     first: list[tuple[str, int]] = field(default_factory=list)

@@ -30,7 +30,6 @@ class RuleViolation(NamedTuple):
 
 
 def first_of_each(found: Iterable[RuleViolation]) -> list[RuleViolation]:
-    """In the order in which rules occur."""
     named: dict[str, list[RuleViolation]] = {}
     more = Counter[str]()
     for one in found:
@@ -130,7 +129,6 @@ class PlanFacts(NamedTuple):
         topics: Iterable[str],
         parts: Mapping[str, Iterable[int]] = {},
     ) -> "PlanFacts":
-        """`named`: the brokers of the goal; `parts`: of each goal that the plan combines."""
         listed, goals = list(brokers), {goal: frozenset(of) for goal, of in (parts or {kind: named}).items()}
         live = frozenset(one.id for one in listed if one.live)
         drained, new = goals.get(DRAIN, frozenset()), goals.get(EXPAND, frozenset())
@@ -230,13 +228,12 @@ def _may_be_lost(move: MovedPartition, facts: PlanFacts) -> bool:
 
 
 def _only_to_new(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
-    """What does not replace a replica of an emptied broker comes to a new one."""
+    """What replaces no replica of an emptied broker comes to a new one."""
     emptied = sum(facts.empties(broker) for broker in move.original if broker not in move.target)
     return sum(broker not in facts.new for broker in added) <= emptied
 
 
 def is_unusable(replicas: Sequence[int], leader: int | None, isr: Sequence[int]) -> bool:
-    """No change can begin there."""
     return not replicas or len(set(replicas)) < len(replicas) or not {leader, *isr} - {None, -1} <= set(replicas)
 
 

@@ -15,7 +15,6 @@ from kafka_reassign_rpc.pipeline.store_paths import RemotePath, StorePath
 
 MOVES, LEFT_OUT = "moves", "left_out"
 AGAIN = "copy the plan or make it again"
-"""Where a file of it is lost."""
 
 
 class PlanDirectory:

@@ -68,7 +68,7 @@ class BatchFigures(msgspec.Struct, frozen=True):
 
 
 class StayingFigures(msgspec.Struct, frozen=True):
-    """What stays on a broker that the plan empties; only known bytes."""
+    """On a broker that the plan empties; only known bytes."""
 
     replicas: int = 0
     bytes: int = 0
@@ -152,8 +152,6 @@ class GainFigures(msgspec.Struct, frozen=True):
 
 
 class BottleneckFigures(msgspec.Struct, frozen=True):
-    """The broker that decides the least time."""
-
     broker: int
     sends: bool
     bytes: int
@@ -161,8 +159,6 @@ class BottleneckFigures(msgspec.Struct, frozen=True):
 
 
 class BrokerTraffic(msgspec.Struct, frozen=True):
-    """Bytes by span."""
-
     broker: int
     sent: list[int]
     received: list[int]
@@ -176,14 +172,14 @@ class TimelineFigures(msgspec.Struct, frozen=True):
 
 
 class LargestFigures(msgspec.Struct, frozen=True):
-    """The bytes of one of its replicas."""
+    """`bytes`: of one replica."""
 
     partition: str
     bytes: int
 
 
 class ShortfallFigures(msgspec.Struct, frozen=True):
-    """The broker furthest from its target by a measure, and why it is no closer."""
+    """The broker furthest from its target, and why."""
 
     measure: str
     broker: int

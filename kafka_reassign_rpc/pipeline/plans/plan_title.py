@@ -86,5 +86,4 @@ def changed_flags(summary: PlanSummary) -> Iterator[str]:
 
 
 def _amount(size: int) -> str:
-    """Exactly, in the largest unit that allows it: 50MB."""
     return next((f"{size // unit}{name}" for unit, name in _UNITS if size and size % unit == 0), str(size))

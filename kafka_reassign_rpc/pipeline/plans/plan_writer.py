@@ -78,12 +78,12 @@ def check(path: StorePath) -> PlanSummary:
 
 
 def require_all_moves(path: StorePath) -> None:
-    """Reads the summary, and all footers of `moves/`. Raises BadInput."""
+    """Raises BadInput."""
     parquet_files.require_rows(path / MOVES, MOVES_SCHEMA, read_summary(path).moves, AGAIN)
 
 
 def require_all_left_out(path: StorePath, partitions: int) -> None:
-    """Reads all footers of `left_out/`. Raises BadInput."""
+    """Raises BadInput."""
     parquet_files.require_rows(path / LEFT_OUT, _LEFT_OUT_OF_ALL, partitions, AGAIN)
 
 

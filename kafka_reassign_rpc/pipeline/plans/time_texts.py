@@ -1,5 +1,3 @@
-"""The time of a plan in words."""
-
 from collections.abc import Iterator
 
 from kafka_reassign_rpc.pipeline.plans.plan_summary import GainFigures, PlanSummary
@@ -18,7 +16,6 @@ def network_text(summary: PlanSummary) -> str:
 
 
 def pace_text(summary: PlanSummary) -> str:
-    """With the moves at a time if batches have another number."""
     at_a_time = summary.moves_at_a_time
     if at_a_time is None or at_a_time == summary.requested.moves_per_broker:
         return network_text(summary)
@@ -26,7 +23,7 @@ def pace_text(summary: PlanSummary) -> str:
 
 
 def time_lines(summary: PlanSummary) -> Iterator[tuple[str, str]]:
-    """What is behind the expected time, each with its name: least, batches, gain."""
+    """What is behind the expected time: least, batches, gain."""
     held = summary.bottleneck
     if held is None:
         return
@@ -42,7 +39,6 @@ def time_lines(summary: PlanSummary) -> Iterator[tuple[str, str]]:
 
 
 def _other(gain: GainFigures) -> str:
-    """`200.0 MB/s of throttle`"""
     if gain.setting == "throttle":
         return f"{size(gain.value)}/s of throttle"
     return f"{counted(gain.value, 'move')} {'in all' if gain.setting == 'moves_per_batch' else 'per broker'}"

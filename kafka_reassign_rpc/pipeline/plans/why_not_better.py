@@ -131,7 +131,6 @@ def _rack(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
 
 
 def _full_brokers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
-    """The worst itself has no room, or those that it could give replicas to."""
     below = [one for one in summary.brokers if _counts(one, "bytes") and one.after.bytes < one.target.bytes]
     asked = below if worst.is_above else [worst.broker]
     full = [one for one in asked if _is_full(one, summary)]
@@ -165,7 +164,6 @@ def _receivers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
 
 
 def _cordoned(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
-    """The worst gets nothing, or those that could take from it."""
     asked = [one for one in summary.brokers if _counts(one, worst.measure) and _is_below(one, worst.measure)]
     if worst.is_above and asked and all(one.cordoned for one in asked):
         yield "the brokers below their targets are cordoned"

@@ -40,7 +40,7 @@ class ResultDirectory:
         self._schemas: dict[str, pa.Schema] = {}
 
     def write_tables(self, frames: Mapping[str, DataFrame], show_status: ShowStatus = quiet) -> dict[str, TableExcerpt]:
-        """Computes each table once."""
+        """Computes each once."""
         self._frames += frames.values()
         shown = {}
         for number, (name, frame) in enumerate(frames.items(), 1):
@@ -50,7 +50,6 @@ class ResultDirectory:
         return shown
 
     def write_rows(self, name: str, schema: pa.Schema, rows: Iterable[Row]) -> TableExcerpt:
-        """Rows that the driver has."""
         self._schemas[name] = schema
         writer = DirectoryWriter(self._path_of(name), schema, at=self._at)
         rows = iter(rows)

@@ -20,9 +20,7 @@ _INK, _SOFT, _LINE = "#1c2733", "#5b6876", "#e3e8ee"
 _LONGEST_NAME, _NAMES = 20, 150
 """In characters: a name below a bar, and all names with their gaps. If they need more, only some bars get one."""
 _FEW_BATCHES = 12
-"""So many bars of a timeline are numbered each."""
 _NAMED_ROWS = 45
-"""Of more rows only some get a name."""
 _STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "kafka-reassign-rpc",

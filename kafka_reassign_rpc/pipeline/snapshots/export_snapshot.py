@@ -290,7 +290,6 @@ class _Export:
         return answers
 
     def _write_log_dirs(self) -> dict[int, tuple[Volume, ...] | None]:
-        """The volumes of each broker; None: unknown."""
         online = {
             broker: [
                 LogDirSpace(one.path, _or_unknown(one.total_bytes), _or_unknown(one.usable_bytes))

@@ -28,7 +28,6 @@ def read_log_dirs(path: StorePath) -> list[Row]:
 
 
 def size_notes(path: StorePath) -> list[str]:
-    """Log dirs whose sizes contradict each other."""
     found = [f"{_name(row)} {why}" for row, why in _contradictions(snapshot_files.read(path, "log_dirs").to_pylist())]
     return [f"the sizes of log dirs contradict each other, and count as not known: {first_of(found, 5)}"] * bool(found)
 

@@ -9,7 +9,7 @@ _NAMED = 20
 
 
 def require_brokers(flag: str, brokers: Collection[int], named: Collection[int]) -> None:
-    """Raises BadInput if the snapshot lacks a broker that the flag names."""
+    """Raises BadInput."""
     missing = set(named) - set(brokers)
     if missing:
         raise BadInput(f"{flag}: the snapshot has no {those(missing)}: it has {first_of(sorted(brokers), _NAMED)}")

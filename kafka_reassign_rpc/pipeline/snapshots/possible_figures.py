@@ -80,7 +80,6 @@ def _batches(path: StorePath, table: str, names: tuple[str, ...]) -> Iterator[pa
 
 
 def _copies(batch: pa.RecordBatch) -> Any:
-    """How many replicas have the bytes of each row."""
     if "replicas" in batch.schema.names:
         return np.asarray(pc.list_value_length(batch["replicas"]))
     return np.ones(len(batch), np.int64)

@@ -50,7 +50,6 @@ class RatesTable:
             of_topic[index] = (rates[0], rates[1], rates[2], rates[3])
 
     def take(self, topic: str, partitions: Collection[int]) -> dict[int, Rates]:
-        """Without partitions that the file does not name."""
         given = self._rates.get(topic, {})
         if None in given and partitions:
             self._unseen.discard((topic, None))

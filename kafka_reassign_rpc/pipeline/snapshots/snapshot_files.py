@@ -63,7 +63,6 @@ class SnapshotWriter:
         self.configs = TableWriter(self._hidden / FILES["configs"], CONFIGS, at=at)
 
     def finish(self, meta: SnapshotMeta) -> None:
-        """After all rows."""
         for writer in self._writers().values():
             writer.close()
         meta = msgspec.structs.replace(meta, rows={table: writer.rows for table, writer in self._writers().items()})
@@ -188,7 +187,7 @@ def data_frame(spark: "SparkSession", path: StorePath, table: str) -> "DataFrame
 
 
 def data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, SnapshotMeta], table: str) -> "DataFrame":
-    """One table of several snapshots of one directory; `at` is the time of each row's."""
+    """`at` is the time of each row's snapshot; all are in one directory."""
     from pyspark.sql import functions as f
 
     paths = [spark_uri(table_path(path, table)) for path in metas]

@@ -167,7 +167,6 @@ class BatchChanges:
         return {one: maybe[one] for one in failed}
 
     def _restore(self, maybe: Entries) -> tuple[set[TopicPartition], dict[TopicPartition, KafkaError]]:
-        """Returns the restored partitions, and those that failed. Raises KafkaError."""
         found = self.cluster.state_when(
             maybe, lambda found: found.reordered >= maybe.keys(), self.cluster.intervals.poll
         )

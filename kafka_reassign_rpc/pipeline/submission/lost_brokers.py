@@ -10,7 +10,7 @@ from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
 from kafka_reassign_rpc.support.counted import counted
 
 Waiting = Mapping[TopicPartition, int]
-"""The lost broker that each move waits for."""
+"""The lost broker that each waits for."""
 
 
 def waiting_for_lost(moves: Entries, live: Set[int]) -> dict[TopicPartition, int]:

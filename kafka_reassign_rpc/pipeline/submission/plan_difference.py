@@ -27,8 +27,6 @@ class MoveState(StrEnum):
 
 
 class ComparedMove(NamedTuple):
-    """`why` is for CHANGED."""
-
     move: ListedMove
     state: MoveState
     why: str = ""
@@ -39,8 +37,6 @@ class ComparedMove(NamedTuple):
 
 
 class ClusterNow(NamedTuple):
-    """`topics`: those of the plan that exist."""
-
     topics: Mapping[str, TopicInfo]
     in_flight: Mapping[TopicPartition, PartitionReassignment]
     live: frozenset[int]

@@ -22,7 +22,7 @@ class ThrottleWatch:
     throttle: int
     long: float
     _first: dict[TopicPartition, tuple[float, int]] = field(default_factory=dict)
-    """Time, and the bytes that it then had left."""
+    """Time, and the bytes that were left then."""
     _warned: set[TopicPartition] = field(default_factory=set)
 
     def growing(self, now: float, moves: Mapping[TopicPartition, Progress]) -> list[TopicPartition]:
@@ -74,7 +74,6 @@ class PlanWarnings:
         begins: Collection[TopicPartition],
         racks: Mapping[int, str | None],
     ) -> None:
-        """`racks`: of live brokers."""
         losing = [
             name
             for name, entry in plan.items()

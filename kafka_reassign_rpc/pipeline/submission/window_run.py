@@ -38,7 +38,6 @@ LOOK_AHEAD = 10_000
 """How far the plan is read beyond the first waiting move. Bounds memory, and how many moves pass that one."""
 
 AT_ONCE = 5_000
-"""Partitions that are described in one request."""
 
 MOST_REFUSED = 100
 """Final refusals after which submit begins no more."""
@@ -70,7 +69,6 @@ class WindowRun:
     _unread: deque[StorePath] = field(init=False)
     _open: dict[int, _OpenBatch] = field(default_factory=dict)
     _batches: dict[TopicPartition, int] = field(default_factory=dict)
-    """Of each move that is not done."""
     _queued: set[TopicPartition] = field(default_factory=set)
     """In the controller's queue at the last look."""
     _arriving: dict[TopicPartition, tuple[WindowMove, float]] = field(default_factory=dict)
@@ -245,7 +243,6 @@ class WindowRun:
     # What begins
 
     def _begin(self) -> int:
-        """Returns how many moves it began."""
         chosen = self._still_fitting({move.entry.topic_partition: move.entry for move in self.window.next()})
         if not chosen:
             return 0
@@ -287,7 +284,6 @@ class WindowRun:
         self._leave_out(self.window.drop(name).entry, why)
 
     def _restore_order(self) -> None:
-        """Moves that were left out in this turn leave no first leader in front."""
         left = self.changes.restore_order(self.name, self._to_restore)
         self.under_way.out_of_order = {**self.under_way.out_of_order, **left}
         self._to_restore.clear()

@@ -1,4 +1,4 @@
-"""Log dirs of one broker and their replicas. Sizes are in bytes."""
+"""Log dirs of one broker. Sizes are in bytes."""
 
 from typing import NamedTuple
 
