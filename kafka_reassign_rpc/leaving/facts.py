@@ -1,4 +1,4 @@
-"""What ZooKeeper holds that decides what is left to do. `preflight.own_znodes` says what is ours."""
+"""What decides what is left to do. `preflight.own_znodes` says what is ours."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -37,8 +37,7 @@ class Stopped(Exception):
 
 
 class Choices(NamedTuple):
-    """ask        `--yes` agrees
-    history    asks the controller's endpoints for it; None: without it
+    """history    asks the controller's endpoints for it; None: without it
     hand_over  moves in flight go on under a stock controller
     wait_s     the longest wait for others; None: no limit
     """
@@ -52,7 +51,7 @@ class Choices(NamedTuple):
 
 
 async def leave(zk: ZooKeeper, choices: Choices) -> None:
-    """Returns when nothing of ours is left. Raises Stopped, ZkError, WrongFile, OSError."""
+    """Raises Stopped, ZkError, WrongFile, OSError."""
     loop = asyncio.get_running_loop()
     shown = False
     waits_for: str | None = None
@@ -125,9 +124,7 @@ async def _write(zk: ZooKeeper, found: Facts, step: Step) -> None:
 
 
 async def _keep(path: Path, found: Facts, step: Step, choices: Choices) -> None:
-    """Before anything is destroyed, and whenever there is more to keep. A wrong file is found before moves are held;
-    what waits then may still start.
-    """
+    """Before anything is destroyed. A wrong file is found before moves are held; what waits then may still start."""
     before = kept_file.load(path, found.state.cluster_id or "")
     if step.subject == "hold":
         return

@@ -1,7 +1,7 @@
 """What is left to do, from facts alone: no step depends on what an earlier run has done.
 
 While a server of ours runs it moves and restores: no new move starts, those in flight end, the operator stops it, and
-a broker becomes the controller. What is left then is in ZooKeeper alone.
+a broker becomes the controller.
 """
 
 from collections.abc import Iterable, Iterator
@@ -58,7 +58,7 @@ class Step(NamedTuple):
 
 
 def steps(facts: Facts, *, hand_over: bool) -> list[Step]:
-    """The next comes first. With `hand_over`, moves in flight need not end under a server of ours."""
+    """With `hand_over`, moves in flight need not end under a server of ours."""
     left = list(_left(facts))
     if not left:
         return []
@@ -117,7 +117,7 @@ def _before(facts: Facts, *, hand_over: bool) -> Iterator[Step]:
 
 
 def _replicas(facts: Facts) -> Iterator[Step]:
-    """A mark says that an id is no broker's. Nothing else does: it stays as long as replicas are there."""
+    """Only a mark says that an id is no broker's: it stays as long as replicas are there."""
     ids = {int(name) for name in facts.state.taken_ids if znode_paths.parse_index(name) is not None}
     held = [
         f"{topic}-{index} on {broker}"

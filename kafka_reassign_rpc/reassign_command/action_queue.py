@@ -67,7 +67,7 @@ def verify(context: ActionContext) -> int:
         disabled=disabled,
     )
     if not in_flight and not context.options.has("preserve-throttles"):
-        set_and_clear_throttles.clear(context, reassignment.target_brokers, reassignment.topics)
+        set_and_clear_throttles.clear(context, reassignment.target_brokers, reassignment.topics).raise_first()
     if NOT_AS_PLANNED in words:
         return EXIT_NOT_AS_PLANNED
     return EXIT_NOT_DONE if words & {WAITING, MOVING} else 0

@@ -11,7 +11,7 @@ import pytest
 from kafka_reassign_rpc.client import ClusterNode, PartitionInfo, PartitionReassignment, TopicPartition, Unreachable
 from kafka_reassign_rpc.client.throttle_configs import BROKER_THROTTLES
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress, PolicyViolation
-from kafka_reassign_rpc.reassign_command import action_cancel, action_verify
+from kafka_reassign_rpc.reassign_command import action_cancel, action_queue, action_verify
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.options import parse
@@ -33,6 +33,9 @@ class Cluster:
         """What does not take changes of its configs."""
         self._answer = answer
         """To the cancel of `b-0`; None: it is cancelled."""
+
+    def can_queue(self) -> bool:
+        return True
 
     def list_partition_reassignments(self, _: Iterable[TopicPartition] | None = None) -> Any:
         return dict(self.moves)
@@ -64,7 +67,7 @@ class Cluster:
         return answers
 
 
-def run(cluster: Cluster, action: Callable[[ActionContext], None], *options: str, as_json: bool = False) -> str:
+def run(cluster: Cluster, action: Callable[[ActionContext], object], *options: str, as_json: bool = False) -> str:
     out = io.StringIO()
     context = ActionContext(parse(["--bootstrap-server", "localhost:9092", *options]), Output(out, as_json=as_json))
     context._client = cluster  # type: ignore[assignment]
@@ -145,6 +148,14 @@ def test_236_12_verify_clears_what_it_can_and_fails_where_a_throttle_is_left(tmp
     cluster.live, cluster.moves = [1, 2], {}
     with pytest.raises(TerseFailure, match="Could not clear the throttles of broker 3: It is not registered"):
         run(cluster, action_verify.run, "--verify", "--reassignment-json-file", plan(tmp_path))
+    assert cluster.cleared == {"1", "2", "a", "b"}
+
+
+def test_236_12_verify_queue_too_fails_where_a_throttle_is_left(tmp_path: Path) -> None:
+    cluster = Cluster(None)
+    cluster.live, cluster.moves = [1, 2], {}
+    with pytest.raises(TerseFailure, match="Could not clear the throttles of broker 3: It is not registered"):
+        run(cluster, action_queue.verify, "--verify-queue", "--reassignment-json-file", plan(tmp_path))
     assert cluster.cleared == {"1", "2", "a", "b"}
 
 

@@ -40,11 +40,12 @@ class DiskMove(NamedTuple):
 
 
 class DiskGoal(NamedTuple):
-    """empty       log dirs to empty; without any the plan evens out
-    tolerance   how far a volume may be from its target, as a share of it
+    """tolerance   how far a volume may be from its target, as a share of it
     headroom    the share of each volume that stays free
     max_bytes   of an even plan, UNKNOWN: no limit
     arriving    what moves from other brokers will bring, to whichever log dir
+
+    Without log dirs to `empty` the plan evens out.
     """
 
     empty: frozenset[str] = frozenset()

@@ -1,5 +1,3 @@
-"""What can be done in a given time."""
-
 from collections.abc import Callable, Mapping, Sequence
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
