@@ -76,13 +76,18 @@ class State:
 
 @dataclass(frozen=True)
 class Held:
-    """A replica's directory in a log dir. `written`: when a record was last written there, seconds of the epoch."""
+    """A replica's directory in a log dir.
+
+    written   when a record was last written there, seconds of the epoch
+    is_empty  there is no file in it
+    """
 
     broker: int
     log_dir: str
     name: str
     topic_id: str | None
     written: float = 0.0
+    is_empty: bool = False
 
 
 @dataclass(frozen=True)
@@ -246,7 +251,14 @@ async def _throttles(zk: ZooKeeper) -> dict[str, dict[str, str]]:
 def held_in(log_dirs: Mapping[int, Iterable[Path]]) -> tuple[Held, ...]:
     """The directories of replicas. Those that wait for their end (`-delete`) are not in it."""
     return tuple(
-        Held(broker, place.name, path.name, _topic_id(path / "partition.metadata"), _written(path))
+        Held(
+            broker,
+            place.name,
+            path.name,
+            _topic_id(path / "partition.metadata"),
+            _written(path),
+            is_empty=not any(path.iterdir()),
+        )
         for broker, places in log_dirs.items()
         for place in places
         for path in sorted(place.iterdir())

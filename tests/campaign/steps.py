@@ -87,6 +87,8 @@ KINDS: Mapping[str, Kind] = {
 
 TOLERATED: Mapping[str, str] = {
     "strays": "a replica that is dropped while its broker is away keeps its directory, as under stock Kafka",
+    "begun logs": "a broker that is disturbed while it makes a log may leave an empty directory, and make the log in"
+    " another log dir",
     "forgotten deletions": "a broker that lives on while it is away, and comes back to another controller than the one"
     " that has deleted a topic, goes on showing it, as under stock Kafka",
 }

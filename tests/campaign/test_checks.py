@@ -181,6 +181,18 @@ def test_sv_4_where_nobody_has_noted_the_drop_the_broker_was_away_soon_after_the
     assert strays(Absence(3, 101, 110), held=killed_early) == [], "before it noted the id"
 
 
+def test_sv_4_an_empty_directory_that_a_disturbed_broker_began_is_tolerated_and_no_other() -> None:
+    """Long after the absence, and with a drop that the broker was told of."""
+    dropped = (Assigned("t-0", ADDED, 90), Assigned("t-0", LEFT, 150))
+    begun = replace(STRAY, topic_id=None, written=0.0, is_empty=True)
+    assert strays(Absence(3, 80, 95), assigned=dropped, held=begun) == []
+    assert strays(Absence(3, 80, 95), assigned=dropped, held=replace(begun, is_empty=False)) != []
+    assert strays(Absence(2, 80, 95), assigned=dropped, held=begun) != [], "nothing disturbed its broker"
+    second = replace(begun, broker=2, log_dir="data-1")
+    away = (Assigned("t-0", LEFT, 50),)
+    assert strays(Absence(2, 80, 95), assigned=away, held=second) != [], "it would find two logs at its next start"
+
+
 def test_sv_4_each_partition_has_as_many_replicas_as_are_drawn() -> None:
     def with_replicas(name: str, *replicas: int) -> list[str]:
         found = {name: Topic(ID, {0: replicas})}

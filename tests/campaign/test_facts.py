@@ -43,9 +43,9 @@ def test_sv_4_every_directory_of_a_replica_is_seen_but_for_those_that_wait_for_t
     os.utime(log, (77, 77))
     (tmp_path / "meta.properties").touch()
     assert held_in({3: [tmp_path]}) == (
-        Held(3, tmp_path.name, "a-b-12", None),
+        Held(3, tmp_path.name, "a-b-12", None, is_empty=True),
         Held(3, tmp_path.name, "t-0", ID, written=77),
-        Held(3, tmp_path.name, names[2], None),
+        Held(3, tmp_path.name, names[2], None, is_empty=True),
     )
 
 
