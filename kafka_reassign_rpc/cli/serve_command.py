@@ -191,8 +191,8 @@ def _event_log_config(values: dict[str, Any]) -> EventLogConfig | None:
 
 def log_left_out(path: str | None, left_out: Sequence[str]) -> None:
     if path is not None:
-        log.info("%s: %d settings are the broker's own and have no effect here: %s",
-                 path, len(left_out), ", ".join(left_out) or "none")  # fmt: skip
+        log.info("%s: settings of the broker that have no effect here: %s",
+                 path, ", ".join(left_out) or "none")  # fmt: skip
     for name in JAVA_ALONE:
         if name in left_out:
             log.warning("%s: %s has no effect: this server runs no Java classes", path, name)

@@ -49,6 +49,7 @@ from kafka_reassign_rpc.protocol.messages import (
     UpdateMetadataResponse,
 )
 from kafka_reassign_rpc.support.backoff import Backoff, DelayedCall
+from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.support.turns import Turn, in_turns
 from kafka_reassign_rpc.transport.broker_links import EPOCH, NO_RIGHTS, RIGHTS, VERSIONS, BrokerLinks, BrokerRefuses
@@ -354,8 +355,8 @@ class BrokerChannel:
             return
         name, code = next(iter(failed.items()))
         log.warning(
-            "broker %d did not stop %d of %d replicas, and is asked again later; the first of them %s: error %d",
-            self.broker.id, len(failed), len(request.stops), name, code,
+            "broker %d did not stop %d of %s, and is asked again later; the first of them %s: error %d",
+            self.broker.id, len(failed), counted(len(request.stops), "replica"), name, code,
         )  # fmt: skip
         fenced = FencedLeaderEpoch.code
         refused = {name: stop for name, stop in request.stops.items() if failed.get(name, fenced) != fenced}

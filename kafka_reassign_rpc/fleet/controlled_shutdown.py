@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from kafka_reassign_rpc.fleet.controller_connection import ControllerConnection
 from kafka_reassign_rpc.protocol.messages import ControlledShutdownRequest
+from kafka_reassign_rpc.support.counted import counted
 
 log = logging.getLogger(__name__)
 
@@ -31,9 +32,9 @@ async def controlled_shutdown(link: ControllerConnection, epochs: Callable[[], t
                 if answer.error_code == 0 and not answer.remaining_partitions:
                     return True
                 log.info(
-                    "broker %d goes on until others lead its %d partitions: error %d, the controller is asked again",
+                    "broker %d goes on until others lead its %s: error %d, the controller is asked again",
                     epochs()[0],
-                    len(answer.remaining_partitions),
+                    counted(len(answer.remaining_partitions), "partition"),
                     answer.error_code,
                 )
                 await asyncio.sleep(BETWEEN_S)

@@ -12,6 +12,7 @@ from kafka_reassign_rpc.leaving import kept_file, steps
 from kafka_reassign_rpc.leaving.facts import Facts
 from kafka_reassign_rpc.leaving.kept_file import KeptFile
 from kafka_reassign_rpc.leaving.steps import Act, Step
+from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -134,4 +135,5 @@ async def _keep(path: Path, found: Facts, step: Step, choices: Choices) -> None:
         kept = replace(kept, history=await choices.history(found))
     if before.is_new or kept != before.kept:
         kept_file.save(KeptFile(path, kept))
-        choices.say(f"export: {path} keeps {len(kept.partitions)} waiting moves, originals, settings and history")
+        moves = counted(len(kept.partitions), "waiting move")
+        choices.say(f"export: {path} keeps {moves}, originals, settings and history")

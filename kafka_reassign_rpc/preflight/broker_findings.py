@@ -15,6 +15,7 @@ from kafka_reassign_rpc.protocol.messages import (
     valid_versions,
 )
 from kafka_reassign_rpc.support.bounded_text import whole_number
+from kafka_reassign_rpc.support.counted import counted
 
 SENT = (LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest)
 """What a controller sends to brokers."""
@@ -57,7 +58,7 @@ def _reached(answers: Sequence[BrokerAnswer], listener: str | None) -> Iterator[
     if silent:
         yield unsafe(
             "brokers",
-            f"{len(silent)} of {len(answers)} brokers cannot be controlled from here: "
+            f"{len(silent)} of {counted(len(answers), 'broker')} cannot be controlled from here: "
             + some(f"broker {one.broker.id} at {_address(one.endpoint)} ({one.problem})" for one in silent),
             "start them, open the way to them, or give the login and the TLS of brokers (docs/security-outward.md)",
         )

@@ -19,6 +19,7 @@ from kafka_reassign_rpc.server.server_limits import AddressRates, ConnectionCoun
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.server.tls_handshakes import Handshake
 from kafka_reassign_rpc.support.bounded_log import LineLimit
+from kafka_reassign_rpc.support.counted import counted
 
 log = logging.getLogger(__name__)
 
@@ -270,7 +271,7 @@ class OpenConnections:
             left_out = lines.left_out(now)
             if left_out:
                 level, what = LOGGED[kind]
-                log.log(level, "%d more connections %s within %d s", left_out, what, lines.seconds)
+                log.log(level, "%s %s within %d s", counted(left_out, "more connection"), what, lines.seconds)
 
     def _check(self) -> None:
         why = f"it had {self.limits.slow_client_timeout_ms / 1000:g} s"

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.server.server_connection import ServerConnection
 from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.server.tls_handshakes import HandshakeTurns
+from kafka_reassign_rpc.support.counted import counted
 
 log = logging.getLogger(__name__)
 
@@ -69,8 +70,8 @@ class Server:
                 await self._connections.empty()
         except TimeoutError:
             log.warning(
-                "%d connections were cut off without all of their answers, at the end of the drain",
-                self._connections.cut_off(),
+                "%s cut off without all answers, at the end of the drain",
+                counted(self._connections.cut_off(), "connection", "were"),
             )
             await self._connections.empty()
 

@@ -14,6 +14,7 @@ import msgspec
 from kafka_reassign_rpc.core.quotas.connection_quotas import UNLIMITED
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.protocol.connection_state import MAX_REQUEST_BYTES
+from kafka_reassign_rpc.support.counted import counted
 
 LEAST_PER_IP = 100
 """The default for one address is at least this, however few connections there may be in all."""
@@ -104,9 +105,9 @@ class ConnectionCounts:
 
     def over_of(self, host: str) -> str | None:
         most = self._limits.max_connections_per_ip_overrides.get(host, self._limits.max_connections_per_ip)
-        return (
-            f"{most} connections from {host} reached (max.connections.per.ip)" if self._by_host[host] >= most else None
-        )
+        if self._by_host[host] < most:
+            return None
+        return f"{counted(most, 'connection')} from {host} reached (max.connections.per.ip)"
 
     def add(self, host: str) -> None:
         self.total += 1

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-ONE = {"": "", "do": "does", "are": "is", "were": "was", "go": "goes", "have": "has", "them": "it"}
+ONE = {"": "", "do": "does", "are": "is", "were": "was", "go": "goes", "miss": "misses", "have": "has", "them": "it"}
 """Verbs of many -> of one, where that is not the verb with an s; and the pronoun."""
 
 

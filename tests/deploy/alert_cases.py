@@ -4,10 +4,12 @@ from tests.deploy.alert_series import KAFKA, LONG, OTHER, PREFIX, Case, Fired, c
 
 GONE = Fired("No server is the controller, and none knows another.")
 WAIT = Fired("Moves wait, and none is in flight.")
-HELD = Fired("3 moves have been held for a day. Somebody may have forgotten them.")
-CORDONED = Fired("2 brokers have been cordoned for a day, and nothing moves.")
+HELD = Fired("Moves that have been held for a day: 3. Somebody may have forgotten them.")
+CORDONED = Fired("Brokers that have been cordoned for a day while nothing moves: 2.")
 ON_CORDONED = Fired("Cordoned brokers have got new replicas.")
-LEASE_STAYS = Fired("2 throttles of leases cannot be taken back, and brokers migrate to KRaft, which keeps them.")
+LEASE_STAYS = Fired(
+    "Throttles of leases that cannot be taken back while brokers migrate to KRaft, which keeps them: 2."
+)
 PAUSED = Fired("Self-healing has been paused for a day.")
 DISABLED = Fired("Reassignments have been disabled for hours. Somebody may have forgotten it.")
 CHANGED = Fired("The controller has changed 3 times in an hour.")
@@ -167,7 +169,7 @@ CASES = (
         "KafkaReassignPartitionsOffline",
         "partitions_offline",
         "0x5 3x60",
-        "3 partitions have no leader.",
+        "Partitions without a leader: 3.",
         begins=6,
         lasts=1,
     ),
@@ -178,12 +180,14 @@ CASES = (
         servers("partitions_offline", "3x60") | servers("partitions_offline", "1x60", job=OTHER),
         {
             1: (
-                Fired("3 partitions have no leader."),
-                Fired("1 partitions have no leader.", {"job": OTHER}),
+                Fired("Partitions without a leader: 3."),
+                Fired("Partitions without a leader: 1.", {"job": OTHER}),
             )
         },
     ),
-    crosses("KafkaReassignMovesStalled", "moves_stalled", "0x5 2x60", "2 moves make no progress.", begins=6, lasts=5),
+    crosses(
+        "KafkaReassignMovesStalled", "moves_stalled", "0x5 2x60", "Moves that make no progress: 2.", begins=6, lasts=5
+    ),
     passes("KafkaReassignMovesStalled", "moves_stalled", "0x5 2x4 0x60", at=11),
     Case(
         "KafkaReassignMovesWaitForLong",
@@ -344,7 +348,7 @@ CASES = (
         "KafkaReassignBrokerLost",
         "brokers_alerted",
         "0x5 2x60",
-        "2 brokers are gone, or have lost log dirs, for longer than failure.alert.interval.ms.",
+        "Brokers that are gone, or have lost log dirs, for longer than failure.alert.interval.ms: 2.",
         begins=6,
         lasts=0,
     ),
@@ -388,7 +392,7 @@ CASES = (
         "KafkaReassignRepairImpossible",
         "repairs_impossible",
         "0x5 4x60",
-        "4 partitions cannot be repaired.",
+        "Partitions that cannot be repaired: 4.",
         begins=6,
         lasts=5,
     ),
@@ -397,7 +401,7 @@ CASES = (
         "KafkaReassignRepairUnapproved",
         "repairs_unapproved",
         "0x5 4x60",
-        "4 moves of repairs wait for approval.",
+        "Moves of repairs that wait for approval: 4.",
         begins=6,
         lasts=0,
     ),

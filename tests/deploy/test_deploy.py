@@ -95,6 +95,7 @@ def test_sv_11_an_alert_has_severity_summary_and_its_section_in_the_runbook(rule
     assert rule.keys() <= {"alert", "expr", "for", "labels", "annotations"}
     assert rule["labels"]["severity"] in ("warning", "critical")
     assert rule["annotations"]["summary"].endswith(".")
+    assert not re.search(r"\$value \}\} \w+s\b", rule["annotations"]["summary"]), "of one it would say: 1 partitions"
     docs = yaml.safe_load((DEPLOY / "prometheus/prometheus.yml").read_text())["global"]["external_labels"]["docs"]
     link = rule["annotations"]["runbook_url"].replace("{{ $externalLabels.docs }}", docs)
     assert link == f"{docs}/runbook.html#{rule['alert'].lower()}"

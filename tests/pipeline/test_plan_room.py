@@ -90,7 +90,7 @@ def test_dp_2_room_that_moves_in_flight_will_take_is_not_planned_again(tmp_path:
     ("sizes", "saying"),
     [
         ((500, 300), None),
-        ((501,), "gets 1 replicas of 501 bytes or more, its volumes have places for 0"),
+        ((501,), "gets 1 replica of 501 bytes or more, its volumes have places for 0"),
         ((200, 200, 200, 200), "gets 4 replicas of 200 bytes or more, its volumes have places for 3"),
         ((300, 300, 201), "gets 801 bytes, has room for 800"),
     ],

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.acls.acl_binding import ResourcePattern
 from kafka_reassign_rpc.core.acls.acl_cache import NO_ENTRIES, Entries
 from kafka_reassign_rpc.support.backoff import Backoff
+from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.support.turns import Pace
@@ -124,13 +125,14 @@ class AclKeeper:
             await self._put(pattern, NO_ENTRIES)
         if bad > MOST_LOGGED:
             log.error(
-                "the ACLs of %d more resources cannot be read: only super users are admitted there", bad - MOST_LOGGED
+                "the ACLs of %s cannot be read: only super users are admitted there",
+                counted(bad - MOST_LOGGED, "more resource"),
             )
         if not self.authorizer.loaded:
             log.info(
-                "%d ACLs of %d resources are loaded and decide from now on",
-                self._cache.size,
-                len(self._cache.patterns()),
+                "the authorizer decides from now on: it has loaded %s of %s",
+                counted(self._cache.size, "ACL"),
+                counted(len(self._cache.patterns()), "resource"),
             )
         self.authorizer.loaded = True
         await self._store.purge_changes(now_ms())

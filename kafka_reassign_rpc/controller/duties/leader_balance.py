@@ -7,6 +7,7 @@ from collections.abc import Callable
 from kafka_reassign_rpc.controller.commands.leadership_commands import RebalanceLeaders
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.support.counted import counted
 
 log = logging.getLogger(__name__)
 
@@ -60,5 +61,5 @@ class LeaderBalance:
             log.warning("no preferred leader is elected until the next check: %s", error)
         else:
             if elected:
-                log.info("%d preferred leaders elected", elected)
+                log.info("%s elected", counted(elected, "preferred leader"))
         return True

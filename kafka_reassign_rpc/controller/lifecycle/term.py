@@ -112,7 +112,7 @@ class Term:
             await self._store.reading(duties.watches.place)
             self._tasks.failed_over()
             began = True
-            log.info("controlling %d topics on %d brokers", len(self.topics), len(self.brokers))
+            log.info("controlling %s on %s", counted(len(self.topics), "topic"), counted(len(self.brokers), "broker"))
             why = await self._tasks.over()
             self._tasks.raise_defect()
         except (ControllerMoved, ReloadNeeded, NotController, RequestTimedOut, ZkError) as reason:

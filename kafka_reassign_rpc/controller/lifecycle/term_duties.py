@@ -45,6 +45,7 @@ from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import BrokersStartedWith
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
+from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -201,7 +202,10 @@ class TermDuties:
             if enabled:
                 self.deletions_begun(deleting)
             elif deleting:
-                log.warning("delete.topic.enable=false on the brokers: %d deletions under way end", len(deleting))
+                log.warning(
+                    "delete.topic.enable=false on the brokers: %s before all is deleted",
+                    counted(len(deleting), "deletion", "end"),
+                )
                 self.controller_moved()
             self.watches.read_deletions_again()
 

@@ -25,6 +25,7 @@ from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes, ZnodeProblem
 from kafka_reassign_rpc.support.bounded_text import shown
+from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import settings_znode, topic_znodes, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.failed_log_dirs_znodes import decode_failed_log_dirs
@@ -254,7 +255,8 @@ def _report_bad_names(names: Sequence[str]) -> None:
         )
     if len(names) > REPORTED_NAMES:
         log.error(
-            "%d more znodes have names that no topic can have: the controller ignores them", len(names) - REPORTED_NAMES
+            "%s names that no topic can have: the controller ignores them",
+            counted(len(names) - REPORTED_NAMES, "more znode", "have"),
         )
 
 

@@ -15,6 +15,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, UnknownServerError
 from kafka_reassign_rpc.core.state import requesters
+from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.notification_znodes import decode_partitions
 from kafka_reassign_rpc.zookeeper.operations import Delete, Stat
@@ -84,5 +85,6 @@ class PreferredReplicaElection:
             for topic, index, error in failed[:REPORTED]
         ]
         if len(failed) > REPORTED:
-            problems.append(Event(catalogue.ENTRY_REFUSED, who=WHO, reason=f"{len(failed) - REPORTED} more partitions"))
+            reason = counted(len(failed) - REPORTED, "more partition")
+            problems.append(Event(catalogue.ENTRY_REFUSED, who=WHO, reason=reason))
         return problems

@@ -27,6 +27,7 @@ from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
 from kafka_reassign_rpc.core.state.requesters import Requester, requester_of
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.bounded_text import shortened, word
+from kafka_reassign_rpc.support.counted import counted
 
 BY_REQUEST = "znode /admin/reassignment_requests/"
 """`who` of a request znode begins so."""
@@ -235,5 +236,5 @@ class Refusals:
         if self._others:
             errors = ", ".join(f"{count} {name}" for name, count in self._others.most_common())
             count = self._others.total()
-            reason = f"{count} more partitions: {errors}; the first of them {self._first_other}"
+            reason = f"{counted(count, 'more partition')}: {errors}; the first of them {self._first_other}"
             yield Event(catalogue.MOVE_REFUSED, reason=reason, count=count)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from kafka_reassign_rpc.core.healing.healing_settings import MAX_BROKERS, MAX_PERCENTAGE, PAUSED, HealingSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.support.counted import agreeing, counted
 
 
 def brake(gone: Collection[int], live: Collection[int], settings: HealingSettings) -> str | None:
@@ -30,8 +30,8 @@ def too_many_gone(gone: Collection[int], live: Collection[int], settings: Healin
         return f"{missing}, more than {MAX_BROKERS}={settings.max_brokers}: {listed(gone)}"
     if 100 * len(gone) > settings.max_percentage * everybody:
         return (
-            f"{len(gone)} of {everybody} brokers are {how}, more than {MAX_PERCENTAGE}={settings.max_percentage}:"
-            f" {listed(gone)}"
+            f"{len(gone)} of {everybody} brokers {agreeing(len(gone), 'are')} {how},"
+            f" more than {MAX_PERCENTAGE}={settings.max_percentage}: {listed(gone)}"
         )
     return None
 

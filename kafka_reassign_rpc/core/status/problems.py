@@ -126,7 +126,7 @@ def _lost(term: TermView, lost: Mapping[int, int]) -> StatusProblem:
         fenced = ", fenced" if broker in term.cluster.soft.kraft.fenced else ""
         told.append(f"{broker}{since}{fenced}{fates.get(broker, '')}")
     lost_ones = first_of(told, NAMED, of=len(lost), between="; ")
-    text = f"{registered} of {registered + len(lost)} brokers live; lost: {lost_ones}"
+    text = f"{registered} of {counted(registered + len(lost), 'broker')} live; lost: {lost_ones}"
     return StatusProblem("lost_brokers", "wrong", text, min((one for one in lost.values() if one >= 0), default=None))
 
 

@@ -29,6 +29,7 @@ from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.topics import own_replicas
 from kafka_reassign_rpc.core.topics.replica_placement import Placed, placements
+from kafka_reassign_rpc.support.counted import counted
 
 BROKER_DEFAULT = -1
 """The request leaves a count to num.partitions or default.replication.factor."""
@@ -121,8 +122,8 @@ def _refuse_many(name: str, count: int, most: int) -> None:
         raise PolicyViolation(
             f"Topic '{name}' cannot get {count} partitions: its znode has room for fewer than {MOST_PARTITIONS}."
             if most >= MOST_PARTITIONS
-            else f"Topic '{name}' cannot get {count} partitions with this request, which asks for many others:"
-            " ask for fewer topics at a time."
+            else f"Topic '{name}' cannot get {counted(count, 'partition')} with this request, which asks for many"
+            " others: ask for fewer topics at a time."
         )
 
 

@@ -75,7 +75,7 @@ def _of_totals(sums: SnapshotSums, checked: CheckedRows, summary: PlanSummary) -
     if summary.lower_bound > summary.bytes:
         yield "summary", "lower_bound", f"{summary.lower_bound} of {summary.bytes} bytes that the plan copies"
     if (summary.complete, summary.missed) != (not checked.missed, checked.missed):
-        yield "complete", "plan", f"says {summary.complete}, {checked.missed} partitions miss the goal"
+        yield "complete", "plan", f"says {summary.complete}, {counted(checked.missed, 'partition', 'miss')} the goal"
 
 
 def _of_left_out(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
@@ -84,7 +84,11 @@ def _of_left_out(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[s
         says, found = told.get(reason, LeftOutFigures(reason, 0, [])), checked.left_out.get(reason, LeftOutSums())
         first = [f"{topic}-{partition}" for topic, partition in found.first]
         if (says.partitions, says.first) != (found.partitions, first):
-            yield "summary", "left_out", f"{says.partitions} partitions, {found.partitions} in the table: {reason}"
+            yield (
+                "summary",
+                "left_out",
+                f"{counted(says.partitions, 'partition')}, {found.partitions} in the table: {reason}",
+            )
         staying = {broker: (one.replicas, one.bytes) for broker, one in says.brokers.items()}
         if says.bytes not in {None, found.bytes}:
             yield "summary", "left_out", f"{says.bytes} bytes, {found.bytes} in the snapshot: {reason}"

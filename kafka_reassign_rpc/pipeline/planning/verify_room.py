@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.log_dir_rows import read_log_dirs
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.support.counted import counted
 
 
 class BrokerSpace(NamedTuple):
@@ -63,7 +64,7 @@ def _without_places(sizes: Sequence[int], volumes: Sequence[int]) -> str | None:
         as_large += count
         places = sum(room // size for room in volumes)
         if as_large > places:
-            return f"gets {as_large} replicas of {size} bytes or more, its volumes have places for {places}"
+            return f"gets {counted(as_large, 'replica')} of {size} bytes or more, its volumes have places for {places}"
     return None
 
 

@@ -15,6 +15,7 @@ from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluste
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import PlanWarnings
 from kafka_reassign_rpc.pipeline.submission.submit_settings import BAR_WIDTH, PlanDoesNotFit, UnderWay
 from kafka_reassign_rpc.pipeline.submission.withdrawal import taking_back
+from kafka_reassign_rpc.support.counted import counted
 
 Batch = Mapping[TopicPartition, PlanEntry]
 
@@ -118,7 +119,7 @@ def targets(batch: Batch) -> set[int]:
 
 
 def _progress(title: str, moves: int, left: int, snapshot: ProgressSnapshot) -> str:
-    counts = f"{moves - left} of {moves} moves"
+    counts = f"{moves - left} of {counted(moves, 'move')}"
     for count, state in ((snapshot.waiting, "waiting"), (snapshot.stalled, "stalled")):
         counts += f", {count} {state}" if count else ""
     return f"{title} |{bar(snapshot.total.share, BAR_WIDTH)}| {counts}, {amounts(snapshot.total)}"

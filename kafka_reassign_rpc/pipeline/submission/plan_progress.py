@@ -13,6 +13,7 @@ from kafka_reassign_rpc.client.text_format import amounts, bar, duration
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanInfo, PlannedTimeline
 from kafka_reassign_rpc.pipeline.submission.submit_settings import BAR_WIDTH
+from kafka_reassign_rpc.support.counted import counted
 
 WINDOW_S = 300.0
 """Seconds for the pace."""
@@ -118,7 +119,7 @@ class PlanProgress:
         found = self.progress(now, (one.done or 0 for one in flying.values()), ended)
         done = self._done.total() + len(ended)
         known = max(self.moves, done + moving + waiting)
-        counts = f"{done} of {known} moves, {moving} moving, {known - done - moving} waiting"
+        counts = f"{done} of {counted(known, 'move')}, {moving} moving, {known - done - moving} waiting"
         if snapshot is not None and snapshot.stalled:
             counts += f", {snapshot.stalled} stalled"
         share = found.share if found.total else done / max(1, known)
