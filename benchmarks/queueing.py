@@ -27,6 +27,7 @@ from tests.controller.bare_controller import (
     elected_controller,
     register,
 )
+from tests.core.build import write
 
 SIZE, QUICK_SIZE = 100_000, 4_000
 OF_TOPIC = 1000
@@ -161,10 +162,11 @@ async def _send(controller: BareController, targets: Mapping[Name, Replicas]) ->
 
 
 def _cap(controller: BareController) -> None:
-    controller.cluster.broker_configs["<default>"] = {
+    caps = {
         "partition.reassignments.max.per.broker": str(PER_BROKER),
         "partition.reassignments.max.per.cluster": str(PER_CLUSTER),
     }
+    write(controller.cluster, broker_configs={"<default>": caps})
 
 
 async def _carry_out(controller: BareController) -> None:

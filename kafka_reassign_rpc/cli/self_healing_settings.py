@@ -2,9 +2,9 @@
 
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.value_parsers import one_of, true_or_false, whole
-from kafka_reassign_rpc.core.healing import healing_settings
-from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
-from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core import healing_settings
+from kafka_reassign_rpc.core.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
 
 _HEALING = HealingSettings()

@@ -33,7 +33,6 @@ from kafka_reassign_rpc.core.kafka_errors import (
     RequestTimedOut,
     UnknownServerError,
 )
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic import Topic
@@ -75,7 +74,6 @@ class ControllerLoop:
         propagate: Callable[[replay.ReplayedChanges], Iterator[None]],
         topics_vanished: Callable[[Sequence[Topic]], Iterator[None]],
         failover_command: Callable[[Collection[TopicPartition], Collection[int]], Command[None]],
-        settings: ReassignmentSettings = DEFAULT_SETTINGS,
         record: Record = lambda _: None,
         observe_duration: ObserveDuration = lambda *_: None,
     ) -> None:
@@ -84,7 +82,6 @@ class ControllerLoop:
         self._propagate = propagate
         self._topics_vanished = topics_vanished
         self._failover_command = failover_command
-        self.settings = settings
         self._record = record
         self._observe_duration = observe_duration
         self.throttle_configs = ThrottleConfigs(cluster, store.configs, record, self.learn)
@@ -172,7 +169,7 @@ class ControllerLoop:
         refused: dict[str, KafkaError] = {}
         attempts = 0
         while attempts < ATTEMPTS:
-            work = Round(RoundView(self.cluster, refused.keys()), refused | self._unreadable(), self.settings)
+            work = Round(RoundView(self.cluster, refused.keys()), refused | self._unreadable())
             decided = await self._decide([*self._failover(), *commands], work)
             known = set(decided)
             commands = [command for command in commands if command in known]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
+from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
@@ -100,9 +101,11 @@ class Store(Protocol):
     @property
     def configs(self) -> LeasedConfigStore: ...
 
-    async def load(self, settings: Callable[[], BrokerSettings]) -> Loaded:
+    async def load(
+        self, settings: Callable[[], BrokerSettings], started_with: ReassignmentSettings = DEFAULT_SETTINGS
+    ) -> Loaded:
         """Raises ControllerMoved, ReloadNeeded. `settings` returns those of brokers that are in force after the
-        read."""
+        read; `started_with` are this server's own."""
         ...
 
     async def reload(self, cluster: Cluster) -> Reloaded:

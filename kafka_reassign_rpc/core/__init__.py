@@ -16,12 +16,14 @@ events                    the events of decisions
 state                     the values that all others use: cluster, partition, move, queue, leases
 status                    what the status API, the status page and the commands show
 controller_failover.py    what a new controller decides about each partition that it has loaded
-reassignment_settings.py  settings for every new move, among them the caps in force
+reassignment_settings.py  settings for every new move: names and defaults
+healing_settings.py       those of self-healing
+healing_throttle.py       `self.healing.throttle`: bytes/s, or a share of the observed throughput
 server_settings.py        the catalogue of the settings that all servers share
-settings_in_force.py      where such a setting may stand, and which value counts
+settings_in_force.py      which settings hold, derived from all that they come from
 absence.py                holds waiting moves after somebody else has controlled the cluster for long
 windows                   windows for moves by the time of day
-window_now.py             what windows mean in a cluster now
+window_now.py             what the windows of a cluster mean at a time
 cordon.py                 brokers that get no new replica (KIP-1066)
 departure.py              whether brokers may go: what partitions lose, and whether the others have room
 restrictions.py           whether reassignments are disabled, and the rule on replication factors

@@ -6,10 +6,6 @@ stock controller, an operator checks them first.
 
 import msgspec
 
-from kafka_reassign_rpc.core.config_values import INT64, number
-from kafka_reassign_rpc.core.reassignment_settings import HOLD_AFTER_ABSENCE, ReassignmentSettings
-from kafka_reassign_rpc.core.settings_in_force import in_force
-from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.support.human_units import utc_time
@@ -30,17 +26,13 @@ class LastControl(msgspec.Struct, frozen=True):
     kraft: bool = False
 
 
-def limit_in_force(cluster: Cluster, settings: ReassignmentSettings) -> int:
-    """The longest control by others, in ms, that holds nothing; -1 means any."""
-    return in_force(cluster, HOLD_AFTER_ABSENCE, lambda text: number(text, -1, INT64), settings.hold_after_absence_ms)
-
-
 def held_after(last: LastControl | str | None, epoch: int, now: int, limit: int) -> Held | None:
     """How the waiting moves are held at the start of a term, None if they may start. `now` is in ms since 1970.
 
     last    None if no server has left a mark, so that no absence is known; a text says why the mark cannot be read
     epoch   of the term that starts: if it follows that of `last`, nobody else was elected; if it is lower, somebody has
             set it back
+    limit   the longest control by others, in ms, that holds nothing; -1 means any
     """
     why = _why(last, epoch, now, limit)
     return None if why is None else Held(now, CONTROLLER.who, why)

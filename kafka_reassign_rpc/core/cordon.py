@@ -51,7 +51,8 @@ def listed(brokers: Iterable[int]) -> str:
 def cordoned(cluster: Cluster) -> frozenset[int]:
     """The cordoned brokers, registered or not."""
     none: frozenset[int] = frozenset()
-    return in_force(cluster, CORDONED_BROKERS, parse_brokers, none) | cordoned_by_themselves(cluster)
+    layers = cluster.settings, cluster.default_configs
+    return in_force(layers, CORDONED_BROKERS, parse_brokers, none) | cordoned_by_themselves(cluster)
 
 
 def cordoned_by_themselves(cluster: Cluster) -> frozenset[int]:

@@ -1,15 +1,10 @@
-"""The settings for every new move: names, defaults, and the caps in force. `core.restrictions` applies the rules among
-them, `core.reassignment.in_flight_caps` the caps.
+"""The settings for every new move: names and defaults. `core.settings_in_force` says which values hold,
+`core.restrictions` applies the rules among them, `core.reassignment.in_flight_caps` the caps.
 """
 
 import msgspec
 
-from kafka_reassign_rpc.core.config_values import INT64, number
-from kafka_reassign_rpc.core.healing.brake import brake, counting
-from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings, settings_of
-from kafka_reassign_rpc.core.settings_in_force import in_force
-from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.window_now import window_now
+from kafka_reassign_rpc.core.healing_settings import HealingSettings
 
 ENABLED = "partition.reassignments.enabled"
 REPLICATION_FACTOR_CHANGE_ALLOWED = "partition.reassignments.replication.factor.change.allowed"
@@ -55,26 +50,3 @@ def cap_settings(caps: InFlightCaps) -> dict[str, int]:
         MAX_PER_CLUSTER: caps.per_cluster,
         MAX_BYTES_IN_FLIGHT: caps.bytes_in_flight,
     }
-
-
-def caps_in_force(cluster: Cluster, settings: ReassignmentSettings, gone: frozenset[int] | None = None) -> InFlightCaps:
-    """The caps of the window that holds, else those of all servers, else the server's own.
-
-    `gone` are the brokers with lost replicas as just counted, None for the last count.
-    """
-    per_broker, per_cluster, in_flight = (
-        in_force(cluster, name, _cap, value) for name, value in cap_settings(settings.caps).items()
-    )
-    healing, _ = settings_of(cluster, settings.healing)
-    held_back = brake(counting(cluster.soft.gone if gone is None else gone, cluster), cluster.brokers, healing)
-    repairs, window = healing.chunk if held_back is None else 0, window_now(cluster)
-    if window is None:
-        return InFlightCaps(per_broker, per_cluster, in_flight, repairs)
-    terms = window.terms
-    per_broker = per_broker if terms.per_broker is None else terms.per_broker
-    per_cluster = per_cluster if terms.per_cluster is None else terms.per_cluster
-    return InFlightCaps(per_broker, per_cluster, in_flight, repairs, closed=not terms.starts)
-
-
-def _cap(text: str) -> int | None:
-    return number(text, -1, INT64)

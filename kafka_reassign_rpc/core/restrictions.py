@@ -6,14 +6,9 @@ servers is false or unknown. Then clients' targets are refused with POLICY_VIOLA
 cancels go through. `partition.reassignments.replication.factor.change.allowed` holds whatever the request says.
 """
 
-from kafka_reassign_rpc.core.config_values import flag
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor, KafkaError, PolicyViolation
-from kafka_reassign_rpc.core.reassignment_settings import (
-    ENABLED,
-    REPLICATION_FACTOR_CHANGE_ALLOWED,
-    ReassignmentSettings,
-)
-from kafka_reassign_rpc.core.settings_in_force import in_force, set_by
+from kafka_reassign_rpc.core.reassignment_settings import ENABLED, REPLICATION_FACTOR_CHANGE_ALLOWED
+from kafka_reassign_rpc.core.settings_in_force import DISABLING_ZNODE
 from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.requesters import Requester
@@ -21,33 +16,23 @@ from kafka_reassign_rpc.support.counted import counted, first_of
 
 NAMED = 5
 """Brokers that a text names."""
-DISABLING_ZNODE = "/admin/reassign_cancel"
-
-
-def disabled_by(cluster: Cluster) -> str | None:
-    """None if reassignments are enabled."""
-    if cluster.disabled_by_znode:
-        return f"{DISABLING_ZNODE} exists"
-    if cluster.settings_problem:
-        return cluster.settings_problem
-    return None if in_force(cluster, ENABLED, flag, True) else f"{ENABLED}=false is set for the cluster"
 
 
 def switched_by(cluster: Cluster) -> Requester | None:
     """Who last enabled or disabled reassignments, None if unknown."""
     if cluster.disabled_by_znode:
         return requesters.znode(DISABLING_ZNODE)
-    return set_by(cluster, ENABLED)
+    return cluster.set_by(ENABLED)
 
 
 def disabled_who(cluster: Cluster) -> str | None:
     """Who has disabled reassignments, in words for people, None if nobody is known to."""
-    by = None if disabled_by(cluster) is None else switched_by(cluster)
+    by = None if cluster.soft.in_force.disabled_by is None else switched_by(cluster)
     return None if by is None else by.who
 
 
 def reassignments_disabled(cluster: Cluster) -> KafkaError | None:
-    reason = disabled_by(cluster)
+    reason = cluster.soft.in_force.disabled_by
     if reason is None:
         return None
     return PolicyViolation(f"No reassignment may be started: {reason}. Cancellations are still possible.")
@@ -64,10 +49,6 @@ def lease_refused(cluster: Cluster) -> KafkaError | None:
         f"No throttle lease is given: {who}, and KRaft would leave it in place. Move without --lease, and set throttles"
         " with kafka-configs.sh"
     )
-
-
-def replication_factor_may_change(cluster: Cluster, settings: ReassignmentSettings) -> bool:
-    return in_force(cluster, REPLICATION_FACTOR_CHANGE_ALLOWED, flag, settings.replication_factor_change_allowed)
 
 
 def with_reason(error: KafkaError | None, *, forbidden: bool) -> KafkaError | None:

@@ -1,29 +1,21 @@
-"""What the windows of a cluster mean now.
+"""What the windows of a cluster mean at a time, which a duty reports.
 
-Since time passes outside of decisions, a duty reports it, and the soft state keeps the judgement with the text that was
-judged. Until a new text is judged, and if it cannot be parsed, no waiting move starts, since a window keeps moves away;
-leases keep their last rate from it.
+If their text cannot be parsed, no waiting move starts, since a window keeps moves away; leases keep their last rate
+from it.
 """
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.settings_in_force import in_force
+from kafka_reassign_rpc.core.settings_in_force import CLOSED, WindowNow
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.soft_state import WindowNow
 from kafka_reassign_rpc.core.windows import times
 from kafka_reassign_rpc.core.windows.grammar import WINDOWS, Terms, parse_windows
 from kafka_reassign_rpc.support.human_units import size, utc_time
 
-CLOSED = Terms(starts=False)
-
-
-def text_of(cluster: Cluster) -> str:
-    return in_force(cluster, WINDOWS, str.strip, "")
-
 
 def judge(cluster: Cluster, now_ms: int) -> WindowNow | None:
     """None without windows."""
-    text = text_of(cluster)
+    text = cluster.soft.in_force.windows
     try:
         windows = parse_windows(text)
     except ValueError as error:
@@ -44,12 +36,3 @@ def _told(found: times.Found, terms: Terms) -> str:
     return (
         f"{where}{until}: " + ("waiting moves start" if terms.starts else "no waiting move starts but repairs") + rate
     )
-
-
-def window_now(cluster: Cluster) -> WindowNow | None:
-    text, known = text_of(cluster), cluster.soft.window
-    if not text:
-        return None
-    if known is not None and known.text == text:
-        return known
-    return WindowNow(text, "the windows have not been judged yet: no waiting move starts but repairs", CLOSED, None)

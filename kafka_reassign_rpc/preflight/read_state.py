@@ -133,8 +133,9 @@ def unreadable_requests(state: FoundState) -> list[str]:
 
 async def first_decisions(cluster: Cluster, own_id: int, settings: ReassignmentSettings) -> FirstDecisions:
     """Decides as a new controller does, and commits nothing."""
-    cluster = replace(cluster, servers=cluster.servers | {own_id})
-    work = Round(RoundView(cluster), {}, settings)
+    soft = replace(cluster.soft, started_with=settings)
+    cluster = replace(cluster, servers=cluster.servers | {own_id}, soft=soft)
+    work = Round(RoundView(cluster), {})
     await Pace().through(ControllerFailover(own_id, lambda: None).decide(work))
     found = FirstDecisions([], [], [])
     for name, change in work.view.partitions.items():

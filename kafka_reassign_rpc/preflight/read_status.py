@@ -20,7 +20,6 @@ from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import BATCH, HEAL, RPC
@@ -104,7 +103,7 @@ def _parts(cluster: Cluster, now: ControllerNow, cluster_id: str | None) -> Stat
     health, counts, at = PartitionHealth(), no_counts(), now_ms()
     run_through(health.update(cluster))
     run_through(count_replicas(cluster, counts))
-    term = TermView(cluster, ProgressTracker(float("inf")), DEFAULT_SETTINGS, health.now, None)
+    term = TermView(cluster, ProgressTracker(float("inf")), health.now, None)
     owner = UNKNOWN_ID if now.owner is None else now.owner.id
     is_empty = not cluster.brokers and not cluster.topics
     role, reason = ("controller", "") if owner >= 0 else ("", EMPTY_PLACE if is_empty else NO_CONTROLLER_THERE)

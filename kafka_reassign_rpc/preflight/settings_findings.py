@@ -12,11 +12,10 @@ from kafka_reassign_rpc.core.cordon import (
     listed,
     parse_brokers,
 )
-from kafka_reassign_rpc.core.healing.healing_settings import INTERVAL, short_interval
+from kafka_reassign_rpc.core.healing_settings import INTERVAL, short_interval
 from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS, divided
 from kafka_reassign_rpc.core.settings_in_force import IN_DEFAULTS, MOVE_SETTINGS, notices
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.window_now import text_of
 from kafka_reassign_rpc.core.windows.grammar import WINDOWS, parse_windows
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
 from kafka_reassign_rpc.support.bounded_text import shown
@@ -100,7 +99,7 @@ def _delete_config(*entity: str, names: str) -> str:
 
 
 def _windows(cluster: Cluster) -> Finding:
-    text = text_of(cluster)
+    text = cluster.soft.in_force.windows
     try:
         windows = parse_windows(text)
     except ValueError as error:

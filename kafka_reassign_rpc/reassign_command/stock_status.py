@@ -21,7 +21,6 @@ from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, Kaf
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, takes_nothing_new
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.status.broker_documents import Brokers
 from kafka_reassign_rpc.core.status.brokers import brokers_of, count_replicas, no_counts
 from kafka_reassign_rpc.core.status.documents import Moves, Status
@@ -59,6 +58,7 @@ def read(client: ReassignmentClient, sleep: Callable[[float], None]) -> StockSta
         of_others = dict.fromkeys(others, error)
     known = told(of_brokers, of_others)
     cluster.broker_configs, cluster.topic_configs = known.brokers, known.topics
+    cluster.derive_settings()
     quorum = client.describe_quorum(everything.controller)
     cluster.soft.kraft, lacking = client.kraft_facts(cluster, quorum.quiet_s)
     tracker, health, counts = ProgressTracker(float("inf"), at_once=True), PartitionHealth(), no_counts()
@@ -77,7 +77,6 @@ def read(client: ReassignmentClient, sleep: Callable[[float], None]) -> StockSta
     term = TermView(
         cluster,
         tracker,
-        DEFAULT_SETTINGS,
         health.now,
         None,
         silent=silent,

@@ -67,6 +67,7 @@ def made_new(
     if former is not None:
         cluster.soft = former.soft
         cluster.topic_configs, cluster.broker_configs = former.topic_configs, former.broker_configs
+        cluster.derive_settings()
     _date_losses(cluster, former, at)
     return cluster
 

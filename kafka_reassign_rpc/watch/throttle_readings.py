@@ -50,6 +50,7 @@ class ThrottleReadings:
         names = {str(one) for one in others}
         kept = {name: one for name, one in cluster.broker_configs.items() if name in names}
         cluster.broker_configs, cluster.topic_configs = {**kept, **found.brokers}, found.topics
+        cluster.derive_settings()
         self.told = found.known | (self.told & others)
         self.at.update(dict.fromkeys(found.known, at))
         forget_others(self.at, cluster.brokers)

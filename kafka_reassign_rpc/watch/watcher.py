@@ -22,7 +22,6 @@ from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, ToldSizes, takes_nothing_new
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.views import UNKNOWN, ServerView, TermView
@@ -125,7 +124,6 @@ class Watcher:
         term = TermView(
             cluster,
             self._progress,
-            DEFAULT_SETTINGS,
             health,
             None,
             silent=silent,

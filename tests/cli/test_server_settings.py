@@ -10,13 +10,9 @@ from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import Setting, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.core.absence import limit_in_force
-from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings, settings_of
-from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.leadership.elections import default_allows_unclean
 from kafka_reassign_rpc.core.reassignment_algebra import min_insync_replicas
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, caps_in_force
-from kafka_reassign_rpc.core.restrictions import replication_factor_may_change
 from kafka_reassign_rpc.core.state.cluster import Cluster
 
 NAMES = [setting.name for setting in SETTINGS]
@@ -29,14 +25,12 @@ def cluster_with(name: str, value: str) -> Cluster:
 def takes_precedence(name: str, value: str) -> bool:
     """Whether a dynamic config of the whole cluster changes the value that the server applies."""
     cluster, unset = cluster_with(name, value), Cluster()
+    found, without = cluster.soft.in_force, unset.soft.in_force
     return (
-        caps_in_force(cluster, DEFAULT_SETTINGS) != caps_in_force(unset, DEFAULT_SETTINGS)
-        or replication_factor_may_change(cluster, DEFAULT_SETTINGS)
-        != replication_factor_may_change(unset, DEFAULT_SETTINGS)
+        (found.caps, found.healing, found.replication_factor_change_allowed, found.hold_after_absence_ms)
+        != (without.caps, without.healing, without.replication_factor_change_allowed, without.hold_after_absence_ms)
         or default_allows_unclean(cluster) != default_allows_unclean(unset)
         or min_insync_replicas(cluster, "t") != min_insync_replicas(unset, "t")
-        or limit_in_force(cluster, DEFAULT_SETTINGS) != limit_in_force(unset, DEFAULT_SETTINGS)
-        or settings_of(cluster, HealingSettings())[0] != HealingSettings()
     )
 
 

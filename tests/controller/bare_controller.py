@@ -40,6 +40,7 @@ from kafka_reassign_rpc.zookeeper.operations import Create, Op, Result
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import encode_request
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NoNode, SessionOver, TransactionFailed, Unknown
+from tests.core.build import write
 
 SERVER = 1000
 TOPIC_ID = UUID("11111111-2222-3333-4444-555555555555")
@@ -160,6 +161,10 @@ class BareController:
     def _topics_vanished(self, gone: Sequence[Topic]) -> Iterator[None]:
         self.vanished += gone
         return iter(())
+
+    def start_with(self, **settings: Any) -> None:
+        """As if the server had been started with these `ReassignmentSettings`."""
+        write(self.cluster, started_with=replace(self.cluster.soft.started_with, **settings))
 
     def partition(self, topic: str, index: int = 0) -> Partition:
         found = self.cluster.get(topic, index)

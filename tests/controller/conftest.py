@@ -1,6 +1,7 @@
 """Every event that a test of the controller records is held against the catalogue of events, and every decision against
-the rule that decisions write nothing."""
+the rules that decisions write nothing, and that the settings which they look at are those of their sources."""
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -31,6 +32,11 @@ def decisions_write_nothing_into_the_cluster(monkeypatch: pytest.MonkeyPatch) ->
         after = dict(picture(cluster))
         names = [type(command).__name__ for command in commands]
         found.extend(f"{names} changed {field}" for field in before if before[field] != after[field])
+        held = cluster.soft.in_force
+        if sys.getprofile() is None:  # else the walk of a request is noted, which has no such call
+            cluster.derive_settings()
+        if cluster.soft.in_force != held:
+            found.append(f"{names} saw settings that did not hold any more")
         return decided
 
     monkeypatch.setattr(ControllerLoop, "_decide", staticmethod(checked))

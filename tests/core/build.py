@@ -1,7 +1,7 @@
 """Short builders of partitions and clusters, for tests of decisions."""
 
 from collections.abc import Iterable, Mapping
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
@@ -34,6 +34,13 @@ def cluster(
     if configs is not None:
         made.topic_configs[topic] = dict(configs)
     return made
+
+
+def write(cluster: Cluster, **fields: Any) -> None:
+    """Fields of the cluster, or of its soft state, as facts write them: which settings hold is derived again."""
+    for field, value in fields.items():
+        setattr(cluster.soft if field in SoftState.__struct_fields__ else cluster, field, value)
+    cluster.derive_settings()
 
 
 def view(

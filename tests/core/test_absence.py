@@ -2,9 +2,9 @@
 
 import pytest
 
-from kafka_reassign_rpc.core.absence import UNREADABLE, LastControl, held_after, limit_in_force
+from kafka_reassign_rpc.core.absence import UNREADABLE, LastControl, held_after
 from kafka_reassign_rpc.core.reassignment_settings import HOLD_AFTER_ABSENCE, ReassignmentSettings
-from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.settings_in_force import derived
 
 HOUR = 3_600_000
 UNTIL = 1_790_000_000_000
@@ -39,7 +39,7 @@ def test_dh_7_what_waits_is_held_after_a_long_absence_of_ours(case: str) -> None
 
 def test_dh_7_the_limit_is_a_setting_of_all_servers() -> None:
     own = ReassignmentSettings(hold_after_absence_ms=5)
-    assert limit_in_force(Cluster(), own) == 5
-    assert limit_in_force(Cluster(settings={HOLD_AFTER_ABSENCE: "-1"}), own) == -1
-    assert limit_in_force(Cluster(settings={HOLD_AFTER_ABSENCE: "long"}), own) == 5
-    assert limit_in_force(Cluster(), ReassignmentSettings()) == HOUR
+    assert derived((), own).hold_after_absence_ms == 5
+    assert derived(({HOLD_AFTER_ABSENCE: "-1"},), own).hold_after_absence_ms == -1
+    assert derived(({HOLD_AFTER_ABSENCE: "long"},), own).hold_after_absence_ms == 5
+    assert derived(()).hold_after_absence_ms == HOUR

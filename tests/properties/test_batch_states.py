@@ -53,6 +53,7 @@ class BatchImage(Image):
         cluster.disabled_by_znode = self.disabled_by_znode
         cluster.cancel_all = None if self.cancel is None else CancelAll(self.cancel)
         cluster.batch = self.read()
+        cluster.derive_settings()
         return cluster
 
     def read(self) -> BatchZnode | None:

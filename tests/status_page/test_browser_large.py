@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair, Fa
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.requesters import LONGEST_PART, LONGEST_PRINCIPAL
-from kafka_reassign_rpc.core.status.views import ServerView, TermView
+from kafka_reassign_rpc.core.status.views import ServerView
 from tests.controller.cluster import Cluster as World
 from tests.core.build import broker
 from tests.reassign_command.run_command import Command
@@ -47,7 +47,7 @@ def large() -> ServerView:
     failed = [FailedBroker(one, NOW, None, 10**6) for one in range(900, 910)]
     repairs = [BrokerRepair(one, 10**6, 10**6) for one in range(900, 910)]
     healing = HealingStatus(3_600_000, True, WIDE[:300], failed, 10**6, 10**6, [WIDE, f"{HOSTILE}{WIDE}"], repairs)
-    return server_of(TermView(*term_of(cluster, tracker)[:4], healing))
+    return server_of(term_of(cluster, tracker)._replace(healing=healing))
 
 
 def sizes(cluster: Cluster, copied: int) -> dict[int, dict[str, dict[int, int]]]:

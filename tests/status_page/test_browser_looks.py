@@ -9,7 +9,7 @@ import pytest_asyncio
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, GoneBroker, HealingStatus
 from kafka_reassign_rpc.core.reassignment.figure_history import Point
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
-from kafka_reassign_rpc.core.status.views import TermView
+from tests.core.build import write
 from tests.status_page.browser import IN_BROWSER, Tab
 from tests.status_page.served import served
 from tests.status_page.views import STEP_S, at_rest, cluster_of, move, sample, server_of, term_of
@@ -48,7 +48,7 @@ async def page() -> AsyncIterator[str]:
         "audit": {0: at_rest(1, 2)},
     }
     cluster = cluster_of(topics)
-    cluster.disabled_by_znode = True
+    write(cluster, disabled_by_znode=True)
     tracker = ProgressTracker(STEP_S)
     for turn in range(4):
         told = {"payments": {0: 10_000, 1: 10_000}}
@@ -56,7 +56,7 @@ async def page() -> AsyncIterator[str]:
     failed = [FailedBroker(9, NOW_MS, 0, 1), FailedBroker(8, NOW_MS, None, 2)]
     gone = [GoneBroker(7, None, 0, 2)]
     healing = HealingStatus(1000, False, "too many brokers are gone", failed, 3, 1, ["rack r9 is unknown"], gone=gone)
-    view = server_of(TermView(*term_of(cluster, tracker)[:4], healing))
+    view = server_of(term_of(cluster, tracker)._replace(healing=healing))
     async with served(lambda: view) as (at, history):
         for ago in (20.0, 10.0, 0.0):
             figures = Point(NOW_MS, in_flight=3, waiting=0, rate=1000, bytes_left=5000, under_replicated=2, offline=1)

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from kafka_reassign_rpc.core.partition_health import UnhealthyPartitions
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
 from kafka_reassign_rpc.core.status.views import ServerView, TermView
@@ -38,7 +37,7 @@ def cluster_of(topics: Mapping[str, Mapping[int, Partition]], live: tuple[int, .
 
 def term_of(cluster: Cluster, tracker: ProgressTracker | None = None) -> TermView:
     tracker = ProgressTracker(60.0) if tracker is None else tracker
-    return TermView(cluster, tracker, DEFAULT_SETTINGS, UnhealthyPartitions(2, 1), None)
+    return TermView(cluster, tracker, UnhealthyPartitions(2, 1), None)
 
 
 def server_of(term: TermView | None, *, controller: int = 1000) -> ServerView:

@@ -5,7 +5,6 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.partition_health import HEALTHY
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import UNKNOWN, ServerView, TermView
@@ -34,7 +33,6 @@ def needless(readings: ThrottleReadings, cluster: Cluster) -> list[str]:
     term = TermView(
         cluster,
         ProgressTracker(60),
-        DEFAULT_SETTINGS,
         HEALTHY,
         None,
         silent=cluster.brokers.keys() - readings.known(cluster),

@@ -37,7 +37,7 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         disabled = None if self._request.queue else restrictions.reassignments_disabled(work.view.cluster)
         if self._request.throttle > 0:
             disabled = disabled or restrictions.lease_refused(work.view.cluster)
-        may_change = restrictions.replication_factor_may_change(work.view.cluster, work.settings)
+        may_change = work.view.cluster.soft.in_force.replication_factor_change_allowed
         results: list[ItemResult] = []
         refusals = Refusals()
         for topic, items in self._request.topics:

@@ -8,9 +8,8 @@ from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.commands.lost_replicas import count_lost
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.healing import approval, healing_settings, repair_targets
+from kafka_reassign_rpc.core.healing import approval, repair_targets
 from kafka_reassign_rpc.core.healing.brake import brake
-from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome
 from kafka_reassign_rpc.core.state.queue_entries import QueuePlace
 from kafka_reassign_rpc.core.state.requesters import Requester
@@ -30,24 +29,22 @@ class ApproveRepairs(Command[Approval]):
     """`brokers` None: all that wait for approval. The brake holds for this order too. What a lost commit has approved
     counts as approved; for the rest the brake is asked again."""
 
-    def __init__(self, brokers: Collection[int] | None, started_with: HealingSettings, by: Requester) -> None:
+    def __init__(self, brokers: Collection[int] | None, by: Requester) -> None:
         super().__init__()
         self.by = by
         self._brokers = None if brokers is None else frozenset(brokers)
-        self._started_with = started_with
         self._approved: dict[TopicPartition, tuple[bool, frozenset[int]]] = {}
         """Whether each is held besides, and the brokers that it repairs."""
 
     def decide(self, work: Round) -> Iterator[None]:
         view = work.view
-        settings, _ = healing_settings.settings_of(view.cluster, self._started_with)
         lost = yield from count_lost(work)
         waiting = yield from self._waiting(work)
         for name in waiting:
             self._approved.pop(name, None)  # the commit that approved it has failed
             yield
         is_needed = waiting or (view.cluster.queue.unapproved and not self._approved)
-        held_back = brake(lost.brokers, view.cluster.brokers, settings) if is_needed else None
+        held_back = brake(lost.brokers, view.cluster.brokers, view.cluster.soft.in_force.healing) if is_needed else None
         for name, place in waiting.items() if held_back is None else ():
             move = view.queue.now(name, place)
             holding.approve(view, name, place)

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 from uuid import uuid4
 
-from kafka_reassign_rpc.core import reassignment_settings
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.healing.brake import braked_caps
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import MovesInFlight
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import Change, RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition
@@ -58,12 +57,9 @@ class Round:
     """The queued commands of one turn share its view. `refused`: topics whose znode has no room for this round's
     changes, with the reason: a command that changes their assignment answers with it instead."""
 
-    def __init__(
-        self, view: RoundView, refused: dict[str, KafkaError], settings: ReassignmentSettings = DEFAULT_SETTINGS
-    ) -> None:
+    def __init__(self, view: RoundView, refused: dict[str, KafkaError]) -> None:
         self.view = view
         self.refused = refused
-        self.settings = settings
         self._in_flight: MovesInFlight | None = None
 
     @property
@@ -75,11 +71,12 @@ class Round:
     def count_moves_in_flight(self) -> Iterator[None]:
         """Once in each round. The caps are always read: a command of this round may have read other configs, or that
         brokers are gone."""
-        caps = reassignment_settings.caps_in_force(self.view.cluster, self.settings, self.view.gone)
+        cluster, gone = self.view.cluster, self.view.gone
+        caps = braked_caps(cluster, cluster.soft.gone if gone is None else gone)
         if self._in_flight is not None:
             self._in_flight.caps = caps
             return
-        in_flight = MovesInFlight(self.view.cluster, caps, sizes_sampled=self.settings.sizes_sampled)
+        in_flight = MovesInFlight(cluster, caps)
         yield from in_flight.count(self.view)
         self._in_flight = in_flight
 
@@ -99,7 +96,7 @@ class Round:
     def start_queued_moves(self) -> Iterator[None]:
         asked_by, self.view.by = self.view.by, BY_QUEUE
         yield from self.count_moves_in_flight()
-        yield from queue_admission.start_waiting_moves(self.view, self.settings, self.in_flight, self.refused)
+        yield from queue_admission.start_waiting_moves(self.view, self.in_flight, self.refused)
         self.view.by = asked_by
 
 

@@ -9,10 +9,10 @@ from kafka_reassign_rpc.controller.commands.lost_replicas import count_lost
 from kafka_reassign_rpc.controller.commands.repair_commands import RepairMemory
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.healing import approval, failed_brokers, healing_settings, repair_targets
+from kafka_reassign_rpc.core.healing import approval, failed_brokers, repair_targets
 from kafka_reassign_rpc.core.healing.brake import brake, counting
-from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.unrepaired_partitions import UnrepairedPartition, impossible_texts
+from kafka_reassign_rpc.core.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment_algebra import min_insync_replicas
@@ -71,7 +71,6 @@ class QueueRepairs(Command[QueuedRepair]):
     def __init__(
         self,
         prepared: PreparedRepair,
-        started_with: HealingSettings,
         fastest: int,
         memory: RepairMemory,
         now_ms: int,
@@ -80,7 +79,6 @@ class QueueRepairs(Command[QueuedRepair]):
         super().__init__()
         self.by = by
         self._prepared = prepared
-        self._started_with = started_with
         self._fastest = fastest
         self._emptied: set[int] = set()
         self._since: dict[int, int] = {}
@@ -89,7 +87,7 @@ class QueueRepairs(Command[QueuedRepair]):
         self._memory = memory
 
     def decide(self, work: Round) -> Iterator[None]:
-        settings, _ = healing_settings.settings_of(work.view.cluster, self._started_with)
+        settings = work.view.cluster.soft.in_force.healing
         lost = yield from count_lost(work)
         self._leaving, self._rest = lost.leaving, Counter(lost.replicas)
         gone = self._still_gone(work)

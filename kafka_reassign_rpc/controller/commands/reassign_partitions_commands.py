@@ -107,9 +107,7 @@ def _outcome(
             return reassign_partitions.BatchEntryOutcome(None, report=ignored)
         if held is None and work.in_flight.is_full:
             return reassign_partitions.BatchEntryOutcome(entry, waits=True)
-    outcome = reassign_partitions.decide_entry(
-        work.view, name, entry, work.settings, stripped=stripped, waits=held is None
-    )
+    outcome = reassign_partitions.decide_entry(work.view, name, entry, stripped=stripped, waits=held is None)
     refused = work.refused.get(name[0])
     if outcome.changes and refused is not None:
         return reassign_partitions.BatchEntryOutcome(None, report=str(refused))

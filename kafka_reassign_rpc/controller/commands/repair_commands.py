@@ -10,16 +10,16 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.commands.lease_commands import rate_event
 from kafka_reassign_rpc.controller.commands.lost_replicas import count_lost
-from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core import healing_settings
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.healing import failed_brokers, healing_settings, repair_targets
+from kafka_reassign_rpc.core.healing import failed_brokers, repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis, FailureWatch, LostReplicas, diagnose
 from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs, described_now, is_another, recorded
-from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
-from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.healing.self_healing_status import LEFT_TO_MOVES, BrokerRepair, GoneBroker
 from kafka_reassign_rpc.core.healing.unrepaired_partitions import UnrepairedPartition, impossible_texts
+from kafka_reassign_rpc.core.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.round_view import PartitionChange
 from kafka_reassign_rpc.core.state.partition import HEAL, Partition
@@ -101,7 +101,6 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
 
     def __init__(
         self,
-        started_with: HealingSettings,
         memory: RepairMemory,
         now_ms: int,
         ordered: Collection[int] = (),
@@ -111,7 +110,6 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
     ) -> None:
         super().__init__()
         self._described = {} if described is None else described
-        self._started_with = started_with
         self._fastest = fastest
         self._memory = memory
         self._now_ms = now_ms
@@ -135,8 +133,9 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
     def decide(self, work: Round) -> Iterator[None]:
         self._begin()
         cluster, memory = work.view.cluster, self._memory
-        settings, self._problems = healing_settings.settings_of(cluster, self._started_with)
-        self._problems += failed_brokers.rack_problems(cluster, settings)
+        rules = cluster.soft.in_force
+        settings = rules.healing
+        self._problems = [*rules.healing_problems, *failed_brokers.rack_problems(cluster, settings)]
         self._throttle = settings.throttle
         yield from self._review_waiting_repairs(work)
         yield from self._review_moving_repairs(work, cancel=settings.cancel_on_return)
@@ -332,7 +331,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         for broker in sorted(found.mended):
             over = "failed log dirs: they are good again, or hold nothing any more"
             report(Event(catalogue.HEAL_OVER, broker=broker, reason=over))
-        heal_at = failed_brokers.promised_times(found, settings, restrictions.disabled_by(work.view.cluster))
+        heal_at = failed_brokers.promised_times(found, settings, work.view.cluster.soft.in_force.disabled_by)
         for broker in found.alerts:
             if broker not in memory.alerted:
                 what = self._what(broker) or "it is still gone"

@@ -5,9 +5,7 @@ from dataclasses import replace
 
 from kafka_reassign_rpc.controller.commands.repair_commands import FailedBrokersReport
 from kafka_reassign_rpc.controller.duties import repair_costs
-from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.healing.failed_brokers import promised_times
-from kafka_reassign_rpc.core.healing.healing_settings import NO_APPROVAL
 from kafka_reassign_rpc.core.healing.repair_cost import CostSum, Rate, RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     FailedBroker,
@@ -17,6 +15,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
     RepairMove,
     awaited_text,
 )
+from kafka_reassign_rpc.core.healing_settings import NO_APPROVAL
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -28,7 +27,7 @@ def status_of(
     cluster: Cluster, found: FailedBrokersReport, costs: Mapping[int, RepairCost], problems: Sequence[str]
 ) -> HealingStatus:
     settings = found.settings
-    heal_at = promised_times(found.diagnosis, settings, restrictions.disabled_by(cluster))
+    heal_at = promised_times(found.diagnosis, settings, cluster.soft.in_force.disabled_by)
     brokers = [
         FailedBroker(broker, since, heal_at.get(broker), found.lost.get(broker, 0), costs.get(broker))
         for broker, since in sorted(cluster.failed.items())

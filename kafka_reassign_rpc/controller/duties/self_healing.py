@@ -34,7 +34,6 @@ from kafka_reassign_rpc.core.cordon import cordoned
 from kafka_reassign_rpc.core.healing import repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, RepairCounts
 from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
-from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.repair_cost import CostSum, rates_of
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     ApprovalOutcome,
@@ -75,15 +74,13 @@ PLANNING = PlanOptions(lead_first=False, weights=GoalWeights(time=0.0))
 
 
 class Healer:
-    """started_with    the server's settings; the cluster's dynamic configs go before them
-    sample          asks brokers for the sizes of their replicas
+    """sample          asks brokers for the sizes of their replicas
     ask             asks brokers which of their log dirs have failed
     """
 
     def __init__(
         self,
         loop: ControllerLoop,
-        started_with: HealingSettings,
         now_ms: Callable[[], int],
         sample: Callable[[], Awaitable[Sample]],
         throughput: ObservedThroughput,
@@ -92,7 +89,6 @@ class Healer:
         self._ask = ask
         self._described: Mapping[int, DescribedLogDirs] = {}
         self._loop = loop
-        self._started_with = started_with
         self._now_ms = now_ms
         self._sample = sample
         self._throughput = throughput
@@ -212,7 +208,7 @@ class Healer:
 
     async def approve(self, brokers: Collection[int] | None, by: Requester) -> ApprovalOutcome:
         """`brokers` None: all. Raises PolicyViolation if something holds repairs back."""
-        found = await self._loop.submit(ApproveRepairs(brokers, self._started_with, by))
+        found = await self._loop.submit(ApproveRepairs(brokers, by))
         if found.held_back is not None:
             raise healing_answers.nothing_is_healed(found.held_back)
         self._wake.set()
@@ -231,7 +227,6 @@ class Healer:
     async def _diagnose(self, ordered: Sequence[int] = ()) -> FailedBrokersReport:
         found = await self._loop.submit(
             DiagnoseFailedBrokers(
-                self._started_with,
                 self._memory,
                 self._now_ms(),
                 ordered,
@@ -260,7 +255,7 @@ class Healer:
             prepared = self._prepared_for(brokers) or await self._prepare(brokers)
             self._prepared = None
             fastest, now_ms = self._throughput.fastest, self._now_ms()
-            queueing = QueueRepairs(prepared, self._started_with, fastest, self._memory, now_ms, by)
+            queueing = QueueRepairs(prepared, fastest, self._memory, now_ms, by)
             queued = await self._loop.submit(queueing)
             if queued.held_back is not None:
                 raise healing_answers.nothing_is_healed(queued.held_back)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from kafka_reassign_rpc.controller.commands.queue_commands import TimePassed
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
-from kafka_reassign_rpc.core.window_now import text_of
 
 LONGEST_WAIT_S = 60.0
 """The clock of a host may jump."""
@@ -29,7 +28,7 @@ class WindowChanges:
             is_due = self._due.is_set()
             self._due.clear()
             before = self._loop.cluster.soft.window
-            if is_due or before is not None or text_of(self._loop.cluster):
+            if is_due or before is not None or self._loop.cluster.soft.in_force.windows:
                 try:
                     await self._loop.submit(TimePassed(self._now_ms()))
                 except NotController:

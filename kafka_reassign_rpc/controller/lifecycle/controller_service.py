@@ -47,7 +47,6 @@ from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota
 from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, FigureHistory, PastFigures
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
-from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
@@ -250,16 +249,14 @@ class ControllerService:
         loop = self._term.loop
         return figures_of(loop.cluster, self._term.progress, refused=loop.throttle_configs.refused)
 
-    def view(self, settings: ReassignmentSettings) -> TermView | None:
-        """What the status document is made of; None while this process is not the controller. `settings`: the server's
-        own."""
+    def view(self) -> TermView | None:
+        """What the status document is made of; None while this process is not the controller."""
         if self._term is None or not self.is_active():
             return None
         health = self._term.health
         return TermView(
             self._term.loop.cluster,
             self._term.progress,
-            settings,
             health.now if health.counted else None,
             self._term.healer.last_status,
             self._term.disks.disks,

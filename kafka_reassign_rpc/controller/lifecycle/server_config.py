@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
-from kafka_reassign_rpc.core import reassignment_settings
+from kafka_reassign_rpc.core import healing_settings, reassignment_settings
 from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME, AclAuthorizer
 from kafka_reassign_rpc.core.broker_settings import AUTHORIZER, Value, shown
-from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.reassignment_settings import (
     DEFAULT_SETTINGS,
     HOLD_AFTER_ABSENCE,
@@ -105,6 +105,10 @@ class ServerConfig(msgspec.Struct, frozen=True):
     metrics_security: HttpSecurity = HttpSecurity()
     status_page: str = COUNTS
     webhooks: WebhookConfig | None = None
+
+    @property
+    def started_with(self) -> ReassignmentSettings:
+        return replace(self.settings, sizes_sampled=self.sampling.interval_s > 0)
 
     def own_broker_settings(self) -> Mapping[str, Value]:
         return self.broker_settings if self.authorizer is None else {**self.broker_settings, AUTHORIZER: CLASS_NAME}

@@ -55,7 +55,7 @@ class ControllerProcess:
         self._around = around = Surroundings(zk, config, survey, recorder, SettingsNotices())
         history, stats, quotas = FigureHistory(), ServerStats(), QuotaTable()
         service, standby = ControllerService(history), Standby(zk)
-        figures = FigureKeeper(lambda: service.view(config.settings), history)
+        figures = FigureKeeper(service.view, history)
         is_guarded = config.authorizer is None and config.refuses_without_authorizer
         self._door = BrokersDoor(survey) if is_guarded else None
         self._acl_zk = config.zookeeper_of_acls()

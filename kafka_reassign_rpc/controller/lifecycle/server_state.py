@@ -56,7 +56,7 @@ class ServerState:
     def view(self) -> ServerView:
         role, reason, controller = self.role()
         service, standby, config = self._service, self._standby, self._around.config
-        term = service.view(config.settings)
+        term = service.view()
         return ServerView(
             server=config.server_id,
             cluster_id=self.cluster_id,

@@ -88,7 +88,7 @@ class Term:
         began, why = False, None
         record([Event(catalogue.CONTROLLER_ELECTED)])
         try:
-            loaded = await self._store.load(lambda: self._around.survey.settings)
+            loaded = await self._store.load(lambda: self._around.survey.settings, self._around.config.started_with)
             if self._sender.id in loaded.cluster.brokers:
                 why = f"broker {self._sender.id} has registered, and this server has the same id"
                 return False
@@ -125,7 +125,7 @@ class Term:
 
     async def _held_after_absence(self) -> Held | None:
         last = await self._store.reading(lambda: last_control_znode.read(self._around.zk))
-        limit = absence.limit_in_force(self._cluster, self._around.config.settings)
+        limit = self._cluster.soft.in_force.hold_after_absence_ms
         return absence.held_after(last, self._sender.epoch, now_ms(), limit)
 
     def _log_held(self, held: Held) -> None:

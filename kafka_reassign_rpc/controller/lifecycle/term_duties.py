@@ -5,8 +5,6 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from kafka_reassign_rpc.controller.commands.cluster_commands import ControllerFailover
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
@@ -80,7 +78,6 @@ class TermDuties:
         self._survey = survey
         zk = self._zk
         cluster, record = loaded.cluster, partial(recorder.record, sender.epoch)
-        settings = replace(config.settings, sizes_sampled=config.sampling.interval_s > 0)
         self.own_id = sender.id
         self._held = held
         """As what the failover holds all that waits; None as soon as that is durable."""
@@ -93,7 +90,6 @@ class TermDuties:
             self._round_replayed,
             self._topics_vanished,
             self.failover_command,
-            settings,
             lambda events: record(self._sampler.tracker.ended(events, cluster)),
             recorder.observe_duration,
         )
@@ -110,7 +106,6 @@ class TermDuties:
         self._sampler = sampler = ProgressSampler(loop, config.sampling, str(sender.id), config.links, record)
         self._healer = Healer(
             loop,
-            config.settings.healing,
             now_ms,
             sampler.everything,
             sampler.tracker.observed_throughput,

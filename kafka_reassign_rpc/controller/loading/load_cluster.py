@@ -12,6 +12,7 @@ from kafka_reassign_rpc.controller.loading.children import children, watched_chi
 from kafka_reassign_rpc.controller.loading.large_znodes import decoded
 from kafka_reassign_rpc.controller.loading.load_queue import read_queue
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS, BrokerSettings
+from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
@@ -61,8 +62,14 @@ class LoadedCluster(NamedTuple):
     problems: list[ZnodeProblem]
 
 
-async def read_cluster(zk: ZooKeeper, settings: Callable[[], BrokerSettings] = lambda: KAFKA_DEFAULTS) -> LoadedCluster:
-    """Syncs first. `settings` returns those in force after the read, which say what deletion marks mean."""
+async def read_cluster(
+    zk: ZooKeeper,
+    settings: Callable[[], BrokerSettings] = lambda: KAFKA_DEFAULTS,
+    started_with: ReassignmentSettings = DEFAULT_SETTINGS,
+) -> LoadedCluster:
+    """Syncs first. `settings` returns those of brokers in force after the read, which say what deletion marks mean;
+    `started_with` are this server's own.
+    """
     await zk.sync()
     since = zk.last_zxid
     names = await children(zk, znode_paths.TOPICS)
@@ -81,8 +88,8 @@ async def read_cluster(zk: ZooKeeper, settings: Callable[[], BrokerSettings] = l
     failed_log_dirs, log_dirs_with_children = await read_failures(
         zk, znode_paths.FAILED_LOG_DIRS, decode_failed_log_dirs, FailedLogDirs
     )
-    started_with = settings()
-    enabled = started_with.delete_topic_enable
+    of_all_brokers = settings()
+    enabled = of_all_brokers.delete_topic_enable
     meanings = {name: meaning(topics.get(name), mark, enabled) for name, mark in marks.items()}
     stale = (name for name, means in meanings.items() if means is Meaning.STALE)
     cluster = Cluster(
@@ -113,7 +120,7 @@ async def read_cluster(zk: ZooKeeper, settings: Callable[[], BrokerSettings] = l
         cancel_all=admin.cancel_all,
         queue=queue,
         since=since,
-        soft=SoftState(broker_settings=started_with, unheard=set(brokers)),
+        soft=SoftState(broker_settings=of_all_brokers, started_with=started_with, unheard=set(brokers)),
     )
     pace = Pace()
     for topic in topics.values():

@@ -113,7 +113,7 @@ class StartRequests(Command[RequestsOutcome]):
             outcome = RequestOutcome(report=str(refused))
         else:
             before = work.view.get(*name)
-            outcome = decide_target(work.view, name, target, route, work.settings)
+            outcome = decide_target(work.view, name, target, route)
             if outcome.changes and self._held is not None:
                 error = holding.join_held(work.view, name, target, route, self._held)
                 outcome = RequestOutcome(report=None if error is None else str(error))

@@ -9,6 +9,7 @@ from kafka_reassign_rpc.controller.zookeeper_store import znode_writes
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
 from kafka_reassign_rpc.controller.zookeeper_store.leased_config_znodes import LeasedConfigZnodes
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
+from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
@@ -36,11 +37,15 @@ class ZooKeeperStore(FencedZooKeeper):
         self._parents: set[str] = set()
         self._problems: list[ZnodeProblem] = []
 
-    async def load(self, settings: Callable[[], BrokerSettings]) -> LoadedCluster:
-        return await self._load(Cluster(), settings)
+    async def load(
+        self, settings: Callable[[], BrokerSettings], started_with: ReassignmentSettings = DEFAULT_SETTINGS
+    ) -> LoadedCluster:
+        return await self._load(Cluster(), settings, started_with)
 
-    async def _load(self, known: Cluster, settings: Callable[[], BrokerSettings]) -> LoadedCluster:
-        found = await self.reading(lambda: read_cluster(self._zk, settings))
+    async def _load(
+        self, known: Cluster, settings: Callable[[], BrokerSettings], started_with: ReassignmentSettings
+    ) -> LoadedCluster:
+        found = await self.reading(lambda: read_cluster(self._zk, settings, started_with))
         self._parents = set(found.parents)
         self._problems += [problem for problem in found.problems if _is_new(problem, known)]
         return found
@@ -50,7 +55,8 @@ class ZooKeeperStore(FencedZooKeeper):
         return problems
 
     async def reload(self, cluster: Cluster) -> Reloaded:
-        fresh = (await self._load(cluster, lambda: cluster.soft.broker_settings)).cluster
+        soft = cluster.soft
+        fresh = (await self._load(cluster, lambda: soft.broker_settings, soft.started_with)).cluster
         found = Reloaded([], set())
         await Pace().through(take_over(cluster, fresh, found))
         return found

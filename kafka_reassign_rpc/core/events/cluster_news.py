@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core import healing_settings, restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.healing import healing_settings
-from kafka_reassign_rpc.core.settings_in_force import set_by
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.requesters import Requester
@@ -39,14 +37,14 @@ class ClusterNews:
             by = restrictions.switched_by(cluster) if reason is not None else self._enabled_by(cluster)
             yield event if by is None else event.asked_by(by)
             self._disabled_by_znode = cluster.disabled_by_znode
-        if healing_settings.is_paused(cluster) != self._paused:
+        if cluster.soft.in_force.healing.paused != self._paused:
             self._paused = not self._paused
             event = (
                 Event(catalogue.HEAL_PAUSED, reason=f"{healing_settings.PAUSED}=true")
                 if self._paused
                 else Event(catalogue.HEAL_RESUMED)
             )
-            by = set_by(cluster, healing_settings.PAUSED)
+            by = cluster.set_by(healing_settings.PAUSED)
             yield event if by is None else event.asked_by(by)
 
     def _enabled_by(self, cluster: Cluster) -> Requester | None:

@@ -7,8 +7,6 @@ repair_cost.py          what a repair would cost: bytes and time
 repair_targets.py       whether a repair is still needed once brokers return or other moves come. Which brokers take
                         its replicas, the `planner` says: `controller.duties.self_healing` asks it
 approval.py             which repairs wait until somebody has approved them
-healing_settings.py     the settings
-healing_throttle.py     `self.healing.throttle`: bytes/s, or a share of the observed throughput
 self_healing_status.py  what an operator sees of self-healing
 unrepaired_partitions.py  the partitions that repairs had to leave, and the reports of them
 """

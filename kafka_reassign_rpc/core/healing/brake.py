@@ -2,7 +2,10 @@
 
 from collections.abc import Collection, Iterable
 
-from kafka_reassign_rpc.core.healing.healing_settings import MAX_BROKERS, MAX_PERCENTAGE, PAUSED, HealingSettings
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.healing_settings import MAX_BROKERS, MAX_PERCENTAGE, PAUSED, HealingSettings
+from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.support.counted import agreeing, counted
 
@@ -17,6 +20,12 @@ def brake(gone: Collection[int], live: Collection[int], settings: HealingSetting
     if settings.paused:
         return f"healing is paused ({PAUSED}=true)"
     return too_many_gone(gone, live, settings)
+
+
+def paused_who(cluster: Cluster) -> str | None:
+    """Who has paused self-healing, in words for people, None if unknown."""
+    by = cluster.set_by(PAUSED)
+    return None if by is None else by.who
 
 
 def too_many_gone(gone: Collection[int], live: Collection[int], settings: HealingSettings) -> str | None:
@@ -34,6 +43,13 @@ def too_many_gone(gone: Collection[int], live: Collection[int], settings: Healin
             f" more than {MAX_PERCENTAGE}={settings.max_percentage}: {listed(gone)}"
         )
     return None
+
+
+def braked_caps(cluster: Cluster, gone: Collection[int]) -> InFlightCaps:
+    """The caps in force, under which no repair starts while the brake holds. `gone` as in `counting`."""
+    rules = cluster.soft.in_force
+    held_back = brake(counting(gone, cluster), cluster.brokers, rules.healing)
+    return rules.caps if held_back is None else replace(rules.caps, repairs=0)
 
 
 def counting(gone: Collection[int], cluster: Cluster) -> set[int]:

@@ -100,10 +100,10 @@ def _copies_more(before: Partition, after: Partition) -> bool:
 
 
 class MovesInFlight:
-    def __init__(self, cluster: Cluster, caps: InFlightCaps, *, sizes_sampled: bool = False) -> None:
+    def __init__(self, cluster: Cluster, caps: InFlightCaps) -> None:
         self._cluster = cluster
         self.caps = caps
-        self._sizes_sampled = sizes_sampled and caps.bytes_in_flight >= 0
+        self._sizes_sampled = cluster.soft.started_with.sizes_sampled and caps.bytes_in_flight >= 0
         self._silent: set[int] = set()
         """Leaders that have not reported the size of a partition whose move waits for it."""
         self._counts = not caps.unlimited or cluster.queue.routes[HEAL] > 0 or cluster.queue.capped > 0

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import msgspec
 
+from kafka_reassign_rpc.core.settings_in_force import derived
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
@@ -47,7 +48,7 @@ class Cluster(msgspec.Struct):
     broker_configs: dict[str, Mapping[str, str]] = {}
     """By broker id as text; `<default>` has the cluster-wide ones."""
     settings: Mapping[str, str] = {}
-    """The content of `/admin/reassignment_settings` (`core.settings_in_force`)."""
+    """The content of `/admin/reassignment_settings`."""
     settings_by: Mapping[str, Requester] = {}
     """Who has set or deleted each of them, if known."""
     settings_changed: int = -1
@@ -83,6 +84,27 @@ class Cluster(msgspec.Struct):
     since: int = -1
     """The last transaction of ZooKeeper before all this was read."""
     soft: SoftState = msgspec.field(default_factory=SoftState)
+
+    def __post_init__(self) -> None:
+        self.derive_settings()
+
+    def derive_settings(self) -> None:
+        """Whoever writes what settings come from calls it at once (`core.settings_in_force`)."""
+        soft = self.soft
+        soft.in_force = derived(
+            (self.settings, self.default_configs),
+            soft.started_with,
+            problem=self.settings_problem,
+            disabled_by_znode=self.disabled_by_znode,
+            window=soft.window,
+            migrating=bool(soft.migrating),
+        )
+
+    def set_by(self, setting: str) -> Requester | None:
+        """Who set or last deleted the value that holds for all servers, None if unknown."""
+        if self.settings_problem or (setting not in self.settings and setting in self.default_configs):
+            return None
+        return self.settings_by.get(setting)
 
     def get(self, topic: str, partition: int) -> Partition | None:
         """None if it does not exist, its topic is in deletion, or its state is unreadable; also if it has no state

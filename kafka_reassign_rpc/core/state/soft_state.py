@@ -3,24 +3,11 @@
 import msgspec
 
 from kafka_reassign_rpc.core.broker_settings import AT_FIRST, BrokerSettings
+from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
+from kafka_reassign_rpc.core.settings_in_force import NOTHING_SET, SettingsInForce, WindowNow
 from kafka_reassign_rpc.core.state.former_partitions import FormerPartitions
 from kafka_reassign_rpc.core.state.kraft_facts import NOTHING_TOLD, KRaftFacts
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.windows.grammar import Terms
-
-
-class WindowNow(msgspec.Struct, frozen=True):
-    """What `reassignment.windows` means at present.
-
-    text    the setting from which it was judged
-    told    what holds, in words for people
-    until   when that changes, ms since 1970; None if not within a week
-    """
-
-    text: str
-    told: str
-    terms: Terms
-    until: int | None
 
 
 class SoftState(msgspec.Struct):
@@ -32,9 +19,11 @@ class SoftState(msgspec.Struct):
                       The brake of self-healing depends on them
     sizes             bytes of the leader's replica, for partitions that move or wait; as old as the last sample
     broker_settings   see `core.broker_settings`
+    started_with      the settings of this server itself
+    in_force          which settings hold: `Cluster.derive_settings` renews it, whenever one of their sources is read
     former            partitions that others have removed from ZooKeeper or changed there
     cancelled         the id of the last `cancel_all` that the controller carried out, or -1
-    window            what windows mean now, None if there are none, or nobody has judged them yet
+    window            what windows meant when that was judged last, None if there were none
     reported          what events have reported about the queue: brokers that moves wait for, and `Queue.DISABLED`
     migrating         brokers that say they were restarted for the migration to KRaft
     kraft             what `watch` has heard of brokers in KRaft mode
@@ -48,6 +37,8 @@ class SoftState(msgspec.Struct):
     gone: frozenset[int] = frozenset()
     sizes: dict[TopicPartition, int] = {}
     broker_settings: BrokerSettings = AT_FIRST
+    started_with: ReassignmentSettings = DEFAULT_SETTINGS
+    in_force: SettingsInForce = NOTHING_SET
     former: FormerPartitions = msgspec.field(default_factory=FormerPartitions)
     cancelled: int = -1
     window: WindowNow | None = None

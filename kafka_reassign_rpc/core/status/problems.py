@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.config_values import INT32
-from kafka_reassign_rpc.core.healing import healing_settings
+from kafka_reassign_rpc.core.healing.brake import paused_who
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, GoneBroker, HealingStatus, LogDirFailure
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.documents import ROLES, StatusProblem, Totals
@@ -67,7 +67,7 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
     if totals.stalled:
         why = f": {_reasons(term)}" if full and term.progress.sums.stalls else ""
         yield StatusProblem("stalled", "wrong", f"{counted(totals.stalled, 'move', 'are')} stalled{why}", None)
-    disabled = restrictions.disabled_by(term.cluster)
+    disabled = term.cluster.soft.in_force.disabled_by
     if disabled is not None:
         # A znode is its own reason: whoever makes one leaves no name.
         who = restrictions.disabled_who(term.cluster) if full and not term.cluster.disabled_by_znode else None
@@ -162,7 +162,7 @@ def _of_healing(term: TermView, *, full: bool) -> Iterator[StatusProblem]:
     if healing is None:
         return
     if healing.paused:  # that holds it back, too
-        who = healing_settings.paused_who(term.cluster) if full else None
+        who = paused_who(term.cluster) if full else None
         text = f"Self-healing is paused{_by(who)}: no broker is healed, and waiting repairs do not start"
         yield StatusProblem("healing_paused", "warn", text, None)
     elif healing.held_back is not None:

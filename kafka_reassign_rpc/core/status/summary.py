@@ -2,8 +2,8 @@
 number of partitions.
 """
 
-from kafka_reassign_rpc.core import reassignment_settings, restrictions
-from kafka_reassign_rpc.core.healing import healing_settings
+from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core.healing.brake import paused_who
 from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST
 from kafka_reassign_rpc.core.state.partition import BATCH
 from kafka_reassign_rpc.core.status import work
@@ -23,7 +23,6 @@ from kafka_reassign_rpc.core.status.documents import (
 )
 from kafka_reassign_rpc.core.status.problems import lost_brokers, problems_of, reason_of
 from kafka_reassign_rpc.core.status.views import ServerView, TermView
-from kafka_reassign_rpc.core.window_now import window_now
 
 MOST_LISTED = 100
 """Failed brokers, repairs and problems in one document."""
@@ -35,7 +34,7 @@ def status_of(view: ServerView, *, at: int, version: str, full: bool) -> Status:
     rules = None if view.role == "watch" else term
     """What only the controller itself knows of how moves start."""
     totals = None if term is None else totals_of(term)
-    disabled = None if rules is None else restrictions.disabled_by(rules.cluster)
+    disabled = None if rules is None else rules.cluster.soft.in_force.disabled_by
     healing = None if term is None else _healing(term, full=full)
     return Status(
         at=at,
@@ -67,12 +66,12 @@ def status_of(view: ServerView, *, at: int, version: str, full: bool) -> Status:
 
 
 def _window(term: TermView) -> StartWindow | None:
-    window = window_now(term.cluster)
+    window = term.cluster.soft.in_force.window
     return None if window is None else StartWindow(window.terms.starts, window.told, window.until, window.terms.rate)
 
 
 def _caps(term: TermView) -> Caps:
-    caps = reassignment_settings.caps_in_force(term.cluster, term.settings)
+    caps = term.cluster.soft.in_force.caps
     return Caps(known(caps.per_broker), known(caps.per_cluster), known(caps.bytes_in_flight))
 
 
@@ -108,7 +107,7 @@ def _healing(term: TermView, *, full: bool) -> Healing | None:
     return Healing(
         interval_ms=found.interval_ms,
         paused=found.paused,
-        paused_who=healing_settings.paused_who(term.cluster) if full and found.paused else None,
+        paused_who=paused_who(term.cluster) if full and found.paused else None,
         held_back=found.held_back,
         failed=[
             FailedBroker(one.broker, one.since, one.heal_at, one.replicas, *(one.cost or UNKNOWN_COST), found.fate(one))

@@ -6,7 +6,6 @@ from typing import NamedTuple
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
 from kafka_reassign_rpc.core.partition_health import UnhealthyPartitions
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
-from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 
@@ -60,7 +59,6 @@ class TermView(NamedTuple):
 
     cluster: Cluster
     progress: ProgressTracker
-    settings: ReassignmentSettings
     unhealthy: UnhealthyPartitions | None
     healing: HealingStatus | None
     disks: Mapping[int, BrokerDisk] = {}

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core import reassignment_settings, restrictions
+from kafka_reassign_rpc.core.healing.brake import braked_caps
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import REPAIRS, WINDOW, broker_of
 from kafka_reassign_rpc.core.reassignment.waiting_moves import why_not_started
 from kafka_reassign_rpc.core.state.partition import HEAL, Partition
@@ -11,7 +11,6 @@ from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP
 from kafka_reassign_rpc.core.status.views import TermView
-from kafka_reassign_rpc.core.window_now import window_now
 from kafka_reassign_rpc.support.counted import counted
 
 ITS_TURN = "its turn"
@@ -38,9 +37,8 @@ class WaitingReasons:
         for cap, lines in queue.waiting.blocked.items() if wanted else ():
             for place, line in lines.items():
                 self._lines.update(dict.fromkeys(wanted.intersection(line), _Line(place, cap)))
-        self._caps = reassignment_settings.caps_in_force(term.cluster, term.settings)
-        self._window = window_now(term.cluster)
-        self._disabled = restrictions.disabled_by(term.cluster)
+        self._rules = term.cluster.soft.in_force
+        self._caps = braked_caps(term.cluster, term.cluster.soft.gone)
 
     def place(self, name: TopicPartition) -> int | None:
         """From 1; None outside of the queue."""
@@ -51,8 +49,8 @@ class WaitingReasons:
         held = why_not_started(move)
         if held is not None:
             return f"its release: held {held}"
-        if self._disabled is not None:
-            return f"reassignments to be enabled: {self._disabled}"
+        if self._rules.disabled_by is not None:
+            return f"reassignments to be enabled: {self._rules.disabled_by}"
         healing = self._term.healing
         if move.route == HEAL and healing is not None:
             if healing.paused:
@@ -79,8 +77,8 @@ class WaitingReasons:
 
     def _of_line(self, line: _Line) -> str | None:
         broker, cap = broker_of(line.place), line.cap if line.cap != NO_CAP else self._caps.per_broker
-        if line.place == WINDOW and self._window is not None:
-            return f"a window: {self._window.told}"
+        if line.place == WINDOW and self._rules.window is not None:
+            return f"a window: {self._rules.window.told}"
         if line.place == REPAIRS:
             return f"other repairs: at most {counted(self._caps.repairs, 'move')} of repairs in flight"
         if broker < 0:

@@ -2,12 +2,10 @@
 
 from heapq import nlargest
 
-from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.reassignment.move_sums import GroupKey, Sums
 from kafka_reassign_rpc.core.state.partition import HEAL
 from kafka_reassign_rpc.core.status.documents import Group, Totals, Work, share
 from kafka_reassign_rpc.core.status.views import TermView
-from kafka_reassign_rpc.core.window_now import window_now
 from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
 
 NAMED = 5
@@ -66,15 +64,14 @@ def _no_estimate(term: TermView, totals: Totals, unsized: int, left: int | None)
     """Why nobody can say when all is done, or None."""
     by_route = totals.waiting or {}
     waiting = sum(by_route.values())
-    disabled = restrictions.disabled_by(term.cluster)
-    if waiting and disabled is not None:
+    rules = term.cluster.soft.in_force
+    if waiting and rules.disabled_by is not None:
         return f"{counted(waiting, 'waiting move', 'do')} not start while reassignments are disabled"
     if term.cluster.queue.held:
         return f"{counted(term.cluster.queue.held, 'waiting move', 'are')} held until somebody releases them"
     if term.cluster.queue.unapproved:
         return f"{counted(term.cluster.queue.unapproved, 'move')} of repairs wait for approval"
-    window = window_now(term.cluster)
-    if (kept := waiting - by_route.get(HEAL, 0)) and window is not None and not window.terms.starts:
+    if (kept := waiting - by_route.get(HEAL, 0)) and rules.caps.closed:
         return f"{counted(kept, 'waiting move', 'wait')} for a window"
     healing = term.healing
     if healing is not None and by_route.get(HEAL) and (healing.paused or healing.held_back):

@@ -1,5 +1,4 @@
-"""Observed replication throughput, of which a throttle of self-healing may be a share
-(`core.healing.healing_throttle`).
+"""Observed replication throughput, of which a throttle of self-healing may be a share (`core.healing_throttle`).
 
 It is how fast all moves together grow on a broker between two samples. A sample counts if it measures the network link:
 the broker copied during the whole interval (one of its moves was incomplete at the end), answered in time, and had no
@@ -10,9 +9,6 @@ from collections.abc import Collection, Sequence
 
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, rate_of
-
-ASSUMED = 125_000_000
-"""Bytes/s before the first observation: one gigabit per second."""
 
 LATE = 2
 """Samples that do not count after one that a broker was late for: their distance in time is unknown."""

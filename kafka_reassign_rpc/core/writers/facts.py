@@ -6,6 +6,8 @@ older fact never replaces a newer one:
 what has a version in the cluster (topics, states, configs, the batch, parts of the queue)   the higher one stays
 all else that is read                 is left out if it was read before the cluster (`Cluster.since`)
 what brokers report                   is about one registration of the broker, or the latest answer counts
+
+A fact that changes what settings come from derives at once which hold (`Cluster.derive_settings`).
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
@@ -19,7 +21,7 @@ from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.config_entities import DEFAULT, TOPICS
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.requesters import Requester
@@ -168,6 +170,8 @@ def _put_config(
         cluster.config_versions.pop((kind, name), None)
     else:
         cluster.config_versions[kind, name] = version
+    if (kind, name) == (BROKERS, DEFAULT):
+        cluster.derive_settings()
 
 
 class SettingsFound(msgspec.Struct, frozen=True):
@@ -189,6 +193,7 @@ class SettingsFound(msgspec.Struct, frozen=True):
             cluster.settings_problem = self.problem
             cluster.settings_by = dict(self.by)
             cluster.settings_changed = self.changed
+            cluster.derive_settings()
         yield
 
 
@@ -199,6 +204,7 @@ class BrokersStartedWith(msgspec.Struct, frozen=True):
     def apply(self, cluster: Cluster) -> Generator[None, None, None]:
         cluster.soft.broker_settings = self.settings
         cluster.soft.migrating = self.migrating
+        cluster.derive_settings()
         yield
 
 
@@ -209,6 +215,7 @@ class TimeTold(msgspec.Struct, frozen=True):
 
     def apply(self, cluster: Cluster) -> Generator[None, None, None]:
         window = cluster.soft.window = judge(cluster, self.now_ms)
+        cluster.derive_settings()
         cluster.leases.follow(NO_RATE if window is None or window.terms.rate is None else window.terms.rate)
         yield
 
@@ -255,6 +262,7 @@ class AdminZnodesFound(msgspec.Struct, frozen=True):
         if self.read_at < cluster.since:
             return False
         cluster.disabled_by_znode = self.disabled_by_znode
+        cluster.derive_settings()
         cancel = self.cancel_all
         cluster.cancel_all = None if cancel is None or cancel.id == cluster.soft.cancelled else cancel
         yield

@@ -4,7 +4,7 @@ Everything durable is as read. Of the soft state this stays:
 
 shutting down, unheard            of brokers with the same registration
 sizes                             of topics that are still the same
-settings of brokers, absent brokers, the cancel that was carried out, reports about the queue     all
+settings of brokers and of this server, absent brokers, the cancel that was carried out, reports about the queue     all
 partitions that others removed    all, and those that turn out to be gone now
 offline replicas                  of brokers with the same registration, in topics with the same id: all others
                                   answer again
@@ -56,6 +56,7 @@ def take_over(cluster: Cluster, fresh: Cluster, found: Reloaded) -> Iterator[Non
     fresh.leases.follow(cluster.leases.common)
     for field in cluster.__struct_fields__:
         setattr(cluster, field, getattr(fresh, field))
+    cluster.derive_settings()
 
 
 def _soft_state(known: Cluster, fresh: Cluster, lost: set[str]) -> SoftState:
@@ -66,6 +67,7 @@ def _soft_state(known: Cluster, fresh: Cluster, lost: set[str]) -> SoftState:
         gone=soft.gone,
         sizes={name: size for name, size in soft.sizes.items() if name.topic not in lost},
         broker_settings=soft.broker_settings,
+        started_with=soft.started_with,
         former=soft.former,
         cancelled=soft.cancelled,
         window=soft.window,

@@ -40,7 +40,6 @@ from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import CLUSTER, REPAIRS, MovesInFlight, broker_of
 from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
 from kafka_reassign_rpc.core.reassignment_algebra import without
-from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import BATCH, HEAL, QUEUE, REQUEST
@@ -80,7 +79,7 @@ class QueueOutcome(NamedTuple):
 
 
 def decide_waiting_move(
-    view: RoundView, name: TopicPartition, move: WaitingMove, settings: ReassignmentSettings, in_flight: MovesInFlight
+    view: RoundView, name: TopicPartition, move: WaitingMove, in_flight: MovesInFlight
 ) -> QueueOutcome:
     """Decides one waiting move while reassignments are enabled."""
     partition = view.get(*name)
@@ -112,7 +111,6 @@ def decide_waiting_move(
         standing,
         move.target,
         move.route,
-        settings,
         reason=move.reason,
         throttle=move.throttle,
         lifts=move.lifts,
@@ -232,7 +230,6 @@ def renew(view: RoundView, topic: str) -> None:
 
 def start_waiting_moves(
     view: RoundView,
-    settings: ReassignmentSettings,
     in_flight: MovesInFlight,
     refused: Mapping[str, KafkaError],
     most: int = MAX_STARTS,
@@ -266,7 +263,7 @@ def start_waiting_moves(
     _renew_lines_of_lost_brokers(lines, view.cluster)
     line = _Line(lines, in_flight)
     yield from line.open()
-    yield from _start_in_order(view, line, settings, in_flight, refused, most)
+    yield from _start_in_order(view, line, in_flight, refused, most)
 
 
 def _end_orphans(view: RoundView) -> Iterator[None]:
@@ -369,7 +366,6 @@ class _Line:
 def _start_in_order(
     view: RoundView,
     line: _Line,
-    settings: ReassignmentSettings,
     in_flight: MovesInFlight,
     refused: Mapping[str, KafkaError],
     most: int,
@@ -395,7 +391,7 @@ def _start_in_order(
                 lines.aside.add(serial)
                 continue
             view.by = place.move.by or (CONTROLLER if place.move.route == HEAL else by)
-            outcome = _decide_next(view, name, place, settings, in_flight, refused)
+            outcome = _decide_next(view, name, place, in_flight, refused)
             if outcome.waits_for is None or outcome.waits_for == LATER:
                 line.back(serial)
                 started += outcome.leaves
@@ -416,13 +412,12 @@ def _decide_next(
     view: RoundView,
     name: TopicPartition,
     place: QueuePlace,
-    settings: ReassignmentSettings,
     in_flight: MovesInFlight,
     refused: Mapping[str, KafkaError],
 ) -> QueueOutcome:
     move = view.queue.now(name, place)
     before = view.get(*name)
-    outcome = decide_waiting_move(view, name, move, settings, in_flight)
+    outcome = decide_waiting_move(view, name, move, in_flight)
     if outcome.changes and name[0] in refused:
         outcome = QueueOutcome(leaves=True, report=str(refused[name[0]]))
     for change in outcome.changes:

@@ -36,7 +36,6 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress
 from kafka_reassign_rpc.core.reassignment.alter import alter
-from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeleted, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import BATCH
@@ -60,7 +59,6 @@ def decide_entry(
     view: RoundView,
     name: TopicPartition,
     entry: BatchEntry,
-    settings: ReassignmentSettings,
     *,
     stripped: bool = False,
     waits: bool = True,
@@ -83,7 +81,7 @@ def decide_entry(
         return BatchEntryOutcome(entry, waits=True)
     if waits and view.cluster.requests:
         return BatchEntryOutcome(entry)
-    started = start(view, name, partition, entry.target, BATCH, settings)
+    started = start(view, name, partition, entry.target, BATCH)
     if started.error is not None:
         return BatchEntryOutcome(None, report=str(started.error))
     return BatchEntryOutcome(BatchEntry(entry.target, partition.original), started.changes, started.report)

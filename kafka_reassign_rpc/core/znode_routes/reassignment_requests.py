@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.partition import BATCH, REQUEST
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -42,9 +41,7 @@ class RequestOutcome(NamedTuple):
     report: str | None = None
 
 
-def decide_target(
-    view: RoundView, name: TopicPartition, target: tuple[int, ...], route: str, settings: ReassignmentSettings
-) -> RequestOutcome:
+def decide_target(view: RoundView, name: TopicPartition, target: tuple[int, ...], route: str) -> RequestOutcome:
     """Decides one target while reassignments are enabled."""
     partition = view.get(*name)
     if partition is None:
@@ -54,7 +51,7 @@ def decide_target(
         return RequestOutcome(report=ignored)
     if (partition.target if partition.is_moving else partition.replicas) == target:
         return RequestOutcome()
-    started = start(view, name, partition, target, route, settings, legacy=route == BATCH)
+    started = start(view, name, partition, target, route, legacy=route == BATCH)
     if started.error is not None:
         return RequestOutcome(report=str(started.error))
     if route == BATCH:

@@ -13,7 +13,6 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS, alter
 from kafka_reassign_rpc.core.reassignment_algebra import without
-from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.partition import BATCH, REQUEST, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -54,7 +53,6 @@ def start(
     partition: Partition,
     target: tuple[int, ...],
     route: str,
-    settings: ReassignmentSettings,
     *,
     reason: str = "",
     throttle: int = AS_IT_IS,
@@ -64,7 +62,7 @@ def start(
     """Gives a partition a target as for a client, except that the move waits for dead brokers. For `legacy` see
     `MoveRecord`.
     """
-    may_change = restrictions.replication_factor_may_change(view.cluster, settings)
+    may_change = view.cluster.soft.in_force.replication_factor_change_allowed
     error, changes = alter(
         view,
         *name,

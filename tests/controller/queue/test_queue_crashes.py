@@ -27,6 +27,7 @@ from tests.controller.bare_controller import (
     waiting_moves,
 )
 from tests.controller.crash_points import FIRST, NAMES, ORIGIN, Step, is_over_before_death
+from tests.core.build import write
 
 ALTERED: Mapping[Name, Replicas] = {("a", 0): (5, 6), ("a", 1): (6, 5, 1), ("b", 0): (6,)}
 
@@ -164,7 +165,7 @@ async def test_236_14_the_controller_splits_a_queue_of_the_largest_size_once_and
     await put_topic(zk, "t", names, topic_id=None)
     many = {("t", index): (1, 3) for index in names} | {(f"unknown-{index:030d}", 0): (1,) for index in range(11_000)}
     async with elected_controller(zk_connect) as controller:
-        controller.cluster.broker_configs["<default>"] = {"partition.reassignments.max.per.broker": "3"}
+        write(controller.cluster, broker_configs={"<default>": {"partition.reassignments.max.per.broker": "3"}})
         await zk.ensure_path("/admin")
         data = batch(many)
         assert 900_000 < len(data) < 1_000_000

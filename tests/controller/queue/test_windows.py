@@ -14,7 +14,6 @@ from kafka_reassign_rpc.controller.duties.window_changes import WindowChanges
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.state.partition import MoveRecord
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
-from kafka_reassign_rpc.core.window_now import window_now
 from kafka_reassign_rpc.core.writers.facts import SettingsFound
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -92,7 +91,7 @@ async def test_dh_5_while_windows_cannot_be_read_no_move_starts(zk: ZooKeeper, z
         await controller.loop.submit(TimePassed(12 * HOUR))
         await controller.alter({("t", 0): (1, 3)})
         assert not controller.cluster.moving
-        window = window_now(controller.cluster)
+        window = controller.cluster.soft.in_force.window
         assert window is not None
         assert window.told.startswith("no waiting move starts, since reassignment.windows cannot be read: ")
         assert changes(controller) == [window.told]
@@ -141,7 +140,7 @@ async def test_dh_5_leases_have_the_rate_of_the_window_at_once_and_their_own_whe
         await controller.loop.submit(TimePassed(12 * HOUR))
         await controller.alter({("t", 0): (1, 3)}, throttle=30_000)
         assert await rate_of(zk, 3) == "10000", "before anything is copied"
-        window = window_now(controller.cluster)
+        window = controller.cluster.soft.in_force.window
         assert window is not None
         assert window.told.endswith("waiting moves start, throttle leases and repairs have 10.0 kB/s")
         await controller.loop.submit(TimePassed(22 * HOUR))

@@ -3,15 +3,13 @@
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping
 
-from msgspec.structs import replace
-
 from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
 from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS
 from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
-from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered, SettingsFound
@@ -38,8 +36,8 @@ class HealingController:
         self.sample = Sample({}, {})
         self.meanwhile: Callable[[], Awaitable[object]] | None = None
         self.throughput = ObservedThroughput()
-        controller.loop.settings = replace(controller.loop.settings, healing=settings)
-        self.healer = Healer(controller.loop, settings, lambda: self.now, self._sample, self.throughput, self._ask)
+        controller.start_with(healing=settings)
+        self.healer = Healer(controller.loop, lambda: self.now, self._sample, self.throughput, self._ask)
 
     async def _ask(self, brokers: Collection[int]) -> Mapping[int, DescribedLogDirs]:
         registered = self.controller.cluster.brokers

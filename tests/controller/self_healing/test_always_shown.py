@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 
 import pytest
-from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.duties.self_healing import DIAGNOSE_MOVES_EVERY_S
-from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair, GoneBroker, LogDirFailure
+from kafka_reassign_rpc.core.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -34,7 +33,7 @@ WAYS = pytest.mark.parametrize("waits_for", HOLDING)
 
 def healer(controller: BareController, waits_for: str, now: int = 0) -> HealingController:
     if waits_for == "a cap":
-        controller.loop.settings = replace(controller.loop.settings, caps=InFlightCaps(per_cluster=0))
+        controller.start_with(caps=InFlightCaps(per_cluster=0))
     return HealingController(controller, HOLDING[waits_for], now)
 
 
@@ -67,7 +66,7 @@ async def test_dh_3_a_failed_log_dir_is_shown_until_it_holds_nothing_whatever_it
         await healing.diagnose()
         [shown] = (await healing.healer.status()).log_dirs
         assert (shown.paths, shown.since, shown.replicas) == ((DISK,), 0, 0), "the next controller knows it too"
-        controller.loop.settings = replace(controller.loop.settings, caps=InFlightCaps())
+        controller.start_with(caps=InFlightCaps())
         await healing.healer.approve(None, ALICE)
         await controller.start_queued_moves()
         assert (await healing.healer.status()).log_dirs != [], "while its moves copy"
@@ -136,7 +135,7 @@ async def test_dh_1_a_lost_broker_is_shown_while_its_repair_waits_and_until_it_h
         await healing.diagnose()
         assert (await healing.healer.status()).gone == [GoneBroker(3, None, 3, 0)], "this one does not know since when"
         assert healing.healer.last_diagnosed.alerted == 1
-        controller.loop.settings = replace(controller.loop.settings, caps=InFlightCaps())
+        controller.start_with(caps=InFlightCaps())
         await healing.healer.approve(None, ALICE)
         await controller.start_queued_moves()
         assert (await healing.healer.status()).gone == [GoneBroker(3, None, 3, 0)], "while its moves copy"
@@ -176,7 +175,7 @@ async def test_dh_1_brokers_that_only_moves_name_are_lost_when_they_die_with_the
     """Brokers 7 and 8 are empty. One move copies to 7, the others wait in the queue."""
     await put(zk, HELD, (1, 2, 7, 8))
     async with elected_controller(zk_connect) as controller:
-        controller.loop.settings = replace(controller.loop.settings, caps=InFlightCaps(per_cluster=1))
+        controller.start_with(caps=InFlightCaps(per_cluster=1))
         assert await controller.alter({("a", 0): (1, 7)}) == {("a", 0): None}
         await zk.create(znode_paths.REASSIGN_QUEUE, batch({("a", 1): (7, 8), ("a", 2): (1, 8)}))
         await controller.read_admin_znodes()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_reassign_rpc.core.healing.healing_settings import CHUNK, GRACE_MS, MAX_BROKERS, PAUSED, HealingSettings
+from kafka_reassign_rpc.core.healing_settings import CHUNK, GRACE_MS, MAX_BROKERS, PAUSED, HealingSettings
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.zookeeper import znode_paths

@@ -9,7 +9,7 @@ from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.controller.commands.repair_commands import DiagnoseFailedBrokers, RepairMemory
 from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
 from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS, Diagnosis
-from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -28,7 +28,7 @@ ON = HealingSettings(interval_ms=60_000)
 
 
 async def look(controller: BareController, at: int) -> Diagnosis:
-    return (await controller.loop.submit(DiagnoseFailedBrokers(ON, RepairMemory(), at))).diagnosis
+    return (await controller.loop.submit(DiagnoseFailedBrokers(RepairMemory(), at))).diagnosis
 
 
 async def noted(zk: ZooKeeper) -> dict[str, object]:
@@ -178,14 +178,14 @@ async def test_46_2_a_bounce_within_one_round_begins_the_interval_anew(zk: ZooKe
     await put(zk)
     async with elected_controller(zk_connect) as controller:
         memory = RepairMemory()
-        await controller.loop.submit(DiagnoseFailedBrokers(ON, memory, 1000))
+        await controller.loop.submit(DiagnoseFailedBrokers(memory, 1000))
         gone = (await read_cluster(zk)).cluster.brokers
         await register(zk, 3)
         there = (await read_cluster(zk)).cluster.brokers
         for brokers in (there, gone):
             controller.loop.submit(cluster_commands.BrokersRead(BrokersRegistered(brokers), SERVER, lambda: None))
-        await controller.loop.submit(DiagnoseFailedBrokers(ON, memory, 2000))
+        await controller.loop.submit(DiagnoseFailedBrokers(memory, 2000))
         assert await noted(zk) == {"3": {"version": 1, "timestamp": 2000}}
-        controller.loop.submit(DiagnoseFailedBrokers(ON, memory, 3000))
+        controller.loop.submit(DiagnoseFailedBrokers(memory, 3000))
         await controller.loop.submit(cluster_commands.BrokersRead(BrokersRegistered(there), SERVER, lambda: None))
         assert await noted(zk) == {}

@@ -1,13 +1,12 @@
 """Repairs of what a live broker has lost with a log dir, with a clock that the test sets."""
 
 import pytest
-from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.commands.leadership_commands import LogDirsAnswered
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
-from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair, LogDirFailure
+from kafka_reassign_rpc.core.healing_settings import GRACE_MS
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController
 from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
@@ -212,7 +211,7 @@ async def test_dh_3_a_move_that_waits_is_no_part_of_a_repair_where_its_replica_i
 ) -> None:
     await put(zk, {("a", 0): (3, 1), ("a", 1): (3, 1), ("a", 2): (3, 1)}, (1, 2, 3))
     async with elected_controller(zk_connect) as controller:
-        controller.loop.settings = replace(controller.loop.settings, caps=InFlightCaps(per_cluster=0))
+        controller.start_with(caps=InFlightCaps(per_cluster=0))
         await zk.create(znode_paths.REASSIGN_QUEUE, batch({("a", 0): (2, 1), ("a", 1): (2, 1)}))
         await controller.read_admin_znodes()
         healing = await with_failed_disk(controller, ("a", 0), ("a", 2))

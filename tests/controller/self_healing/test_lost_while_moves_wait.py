@@ -1,7 +1,6 @@
 """Brokers that are lost while moves wait that would have emptied them: the clock of self-healing runs from the loss."""
 
 import pytest
-from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker
@@ -20,7 +19,7 @@ DRAIN = {("a", 0): (1, 4), ("a", 1): (2, 4), ("a", 2): (1, 2)}
 
 async def drained(zk: ZooKeeper, controller: BareController) -> HealingController:
     """Moves wait that empty broker 7, since a cap lets none start, and broker 7 is lost."""
-    controller.loop.settings = replace(controller.loop.settings, caps=InFlightCaps(per_cluster=0))
+    controller.start_with(caps=InFlightCaps(per_cluster=0))
     await zk.create(znode_paths.REASSIGN_QUEUE, batch(DRAIN))
     await controller.read_admin_znodes()
     await zk.delete(znode_paths.broker(7))
@@ -135,7 +134,7 @@ async def test_dh_1_a_repair_does_not_carry_out_what_somebody_has_withdrawn_sinc
     """a-0 was to have one replica, and is not any more; a-1 is to go elsewhere by now."""
     await put(zk, DRAINED, brokers=(1, 2, 4, 5, 7))
     async with elected_controller(zk_connect) as controller:
-        controller.loop.settings = replace(controller.loop.settings, caps=InFlightCaps(per_cluster=0))
+        controller.start_with(caps=InFlightCaps(per_cluster=0))
         await zk.create(znode_paths.REASSIGN_QUEUE, batch({("a", 0): (1,), ("a", 1): (2, 4)}))
         await controller.read_admin_znodes()
         await zk.delete(znode_paths.broker(7))

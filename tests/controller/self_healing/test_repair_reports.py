@@ -3,8 +3,8 @@
 import pytest
 
 from kafka_reassign_rpc.core.healing.failed_brokers import RETRY_MS, RepairCounts
-from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
+from kafka_reassign_rpc.core.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.state.requesters import Requester, client
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -14,6 +14,7 @@ from tests.controller.self_healing.healing_controller import (
     HealingController,
     put,
 )
+from tests.core.build import write
 
 TOO_FEW = "replication factor 3 is larger than the 2 brokers that can hold a replica"
 
@@ -46,7 +47,7 @@ async def test_46_6_no_time_is_promised_while_reassignments_are_disabled(zk: Zoo
         healing = HealingController(controller)
         await healing.diagnose()
         assert [one.heal_at for one in (await healing.healer.status()).failed] == [MINUTE]
-        controller.loop.cluster.disabled_by_znode = True
+        write(controller.cluster, disabled_by_znode=True)
         assert [one.heal_at for one in (await healing.healer.status()).failed] == [None]
         await healing.diagnose(after_ms=MINUTE // 2)
         assert ("heal.alert", "it is still gone, with 1 replica") in healing.new_events()

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
-from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.zookeeper import transactions
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -87,9 +87,6 @@ async def test_46_7_a_broker_may_return_after_any_write_of_its_repair_while_the_
         async with ZooKeeper(connect) as zk:
             await put(zk)
             async with elected_controller(connect) as controller:
-                controller.loop.settings = controller.loop.settings.__class__(
-                    healing=HealingSettings(interval_ms=MINUTE, chunk=1)
-                )
                 healing = HealingController(controller, HealingSettings(interval_ms=MINUTE, chunk=1))
                 await healing.diagnose()
                 if rounds:

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.controller.store import (
     TopicTooLarge,
 )
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
+from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment
 from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, RoundView, TopicCreated
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -98,11 +99,14 @@ class MemoryStore:
         self._problems: list[ZnodeProblem] = []
         self._known: set[ZnodeProblem] = set()
 
-    async def load(self, settings: Callable[[], BrokerSettings]) -> "MemoryLoaded":
+    async def load(
+        self, settings: Callable[[], BrokerSettings], started_with: ReassignmentSettings = DEFAULT_SETTINGS
+    ) -> "MemoryLoaded":
         self._problems += [problem for problem in self.log.problems if problem not in self._known]
         self._known.update(self.log.problems)
         cluster = _copy(self.log.cluster)
-        cluster.soft.broker_settings = settings()
+        cluster.soft.broker_settings, cluster.soft.started_with = settings(), started_with
+        cluster.derive_settings()
         return MemoryLoaded(cluster)
 
     async def reload(self, cluster: Cluster) -> Reloaded:

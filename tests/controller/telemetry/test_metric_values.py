@@ -22,6 +22,7 @@ from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.cluster import LISTENERS, RATE, SIZE, Cluster, cluster
 from tests.controller.telemetry.test_metrics import Samples, counted, scraped, shown, shows
+from tests.core.build import write
 from tests.status_page.views import at_rest, cluster_of, move, run, sample, server_of, term_of
 from tests.waiting import eventually
 
@@ -74,7 +75,7 @@ def test_sv_7_metrics_of_samples_have_the_values_that_were_reckoned_by_hand() ->
     }
     state, tracker = cluster_of({"t": parts}), ProgressTracker(60.0)
     everywhere = {RATE: "7", MAX_PER_CLUSTER: "2", MAX_BYTES_IN_FLIGHT: "900"}
-    state.broker_configs = {"1": {LEADER_RATE: "30"}, "3": {RATE: "40"}, "<default>": everywhere}
+    write(state, broker_configs={"1": {LEADER_RATE: "30"}, "3": {RATE: "40"}, "<default>": everywhere})
     before = page_of(state, tracker)
     assert before["moves_remaining_seconds", ()] == -1
     assert set(values(before, COPIED[0]).values()) == {0}, "a rate needs the first zero"

@@ -12,8 +12,8 @@ from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRat
 from kafka_reassign_rpc.controller.telemetry.cluster_figures import figures_of
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings, settings_of
-from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.requesters import client
@@ -174,11 +174,11 @@ async def test_mg_3_once_a_broker_migrates_to_kraft_no_lease_is_given_and_those_
         assert isinstance(refused, PolicyViolation)
         assert "2 brokers were restarted for the migration to KRaft (1, 3), and KRaft would leave it" in str(refused)
         assert await controller.alter({WAITING[1]: FIRST[WAITING[1]]}) == {WAITING[1]: None}, "without one it moves"
-        healing = HealingSettings(throttle=HealingThrottle(7))
-        assert settings_of(controller.cluster, healing)[0].throttle == HealingThrottle()
+        controller.start_with(healing=HealingSettings(throttle=HealingThrottle(7)))
+        assert controller.cluster.soft.in_force.healing.throttle == HealingThrottle()
         await controller.loop.submit(BrokerSettingsLearnt(KAFKA_DEFAULTS))
         assert await faster(controller) == (2, 1, 0)
-        assert settings_of(controller.cluster, healing)[0].throttle == HealingThrottle(7)
+        assert controller.cluster.soft.in_force.healing.throttle == HealingThrottle(7)
         await controller.check()
 
 

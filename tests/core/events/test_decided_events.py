@@ -30,7 +30,7 @@ from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges, rep
 from kafka_reassign_rpc.core.writers.topic_writes import put_partition
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from kafka_reassign_rpc.zookeeper.requester_json import decode_requester, encode_requester
-from tests.core.build import TOPIC, broker, cluster, moving, not_moving, view
+from tests.core.build import TOPIC, broker, cluster, moving, not_moving, view, write
 
 ALICE = requesters.client("User:alice", "admin-1", "10.0.0.7")
 BOB, CAROL, DAVE = map(Requester, ("bob", "carol", "dave"))
@@ -130,15 +130,15 @@ def test_fg_5_switches_tell_who_has_set_them_wherever_the_controller_has_read_th
     def told() -> list[tuple[str, str | None]]:
         return [(event.event, event.principal or event.who) for event in news.of(here)]
 
-    here.settings, here.settings_by = {enabled: "false", paused: "true"}, {enabled: ALICE, paused: BOB}
+    write(here, settings={enabled: "false", paused: "true"}, settings_by={enabled: ALICE, paused: BOB})
     assert told() == [("reassignments.disabled", "User:alice"), ("heal.paused", "bob")]
-    here.settings, here.settings_by = {}, {enabled: CAROL, paused: DAVE}
+    write(here, settings={}, settings_by={enabled: CAROL, paused: DAVE})
     assert told() == [("reassignments.enabled", "carol"), ("heal.resumed", "dave")]
-    here.disabled_by_znode = True
+    write(here, disabled_by_znode=True)
     assert told() == [("reassignments.disabled", "znode /admin/reassign_cancel")]
-    here.disabled_by_znode = False
+    write(here, disabled_by_znode=False)
     assert told() == [("reassignments.enabled", None)], "who has deleted a znode is not known"
-    here.broker_configs = {"<default>": {paused: "true"}}
+    write(here, broker_configs={"<default>": {paused: "true"}})
     assert told() == [("heal.paused", None)], "in the old place it has no name, whoever deleted it in the new one"
 
 
@@ -361,7 +361,7 @@ def test_sv_7_changes_of_brokers_and_disabled_reassignments_are_reported_once() 
     here = cluster(not_moving(1, 2), live=(1, 2, 3))
     assert list(news.of(here)) == []
     here.brokers = {1: broker(1), 3: broker(3, epoch=900), 4: broker(4)}
-    here.disabled_by_znode = True
+    write(here, disabled_by_znode=True)
     made = list(news.of(here))
     assert [(event.event, event.broker) for event in made] == [
         ("broker.lost", 2),
@@ -373,9 +373,9 @@ def test_sv_7_changes_of_brokers_and_disabled_reassignments_are_reported_once() 
     assert "/admin/reassign_cancel exists" in made[-1].reason
     here.brokers = dict(here.brokers)
     assert list(news.of(here)) == []
-    here.disabled_by_znode = False
+    write(here, disabled_by_znode=False)
     assert [event.event for event in news.of(here)] == ["reassignments.enabled"]
-    here.broker_configs = {"<default>": {"self.healing.paused": "TRUE"}}
+    write(here, broker_configs={"<default>": {"self.healing.paused": "TRUE"}})
     assert [event.event for event in news.of(here)] == ["heal.paused"]
-    here.broker_configs = {}
+    write(here, broker_configs={})
     assert [event.event for event in news.of(here)] == ["heal.resumed"]

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.healing import approval
 from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
-from kafka_reassign_rpc.core.healing.healing_settings import APPROVAL, HealingSettings, settings_of
+from kafka_reassign_rpc.core.healing_settings import APPROVAL, HealingSettings, settings_of
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE
@@ -71,11 +71,9 @@ def test_dh_8_an_approval_takes_the_repairs_of_the_named_brokers(
 )
 def test_dh_8_a_value_that_cannot_be_read_is_taken_for_required(text: str, value: str, problems: int) -> None:
     for settings, defaults in (({APPROVAL: text}, {}), ({}, {APPROVAL: text})):
-        found, told = settings_of(Cluster(settings=settings, broker_configs={"<default>": defaults}), HealingSettings())
+        found, told = settings_of((settings, defaults), HealingSettings())
         assert (found.approval, len(told)) == (value, problems)
-    assert settings_of(Cluster(settings={APPROVAL: "none"}, broker_configs={"<default>": {APPROVAL: text}}), REQUIRED)[
-        0
-    ].approval == ("none")
+    assert settings_of(({APPROVAL: "none"}, {APPROVAL: text}), REQUIRED)[0].approval == "none"
 
 
 def waiting_repair() -> Cluster:

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.healing import healing_settings, repair_targets
+from kafka_reassign_rpc.core import healing_settings
+from kafka_reassign_rpc.core.healing import repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import (
     PREPARE_MS,
     Diagnosis,
@@ -15,8 +16,8 @@ from kafka_reassign_rpc.core.healing.failed_brokers import (
     diagnose,
     rack_problems,
 )
-from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS, HealingSettings, settings_of
-from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.healing_settings import GRACE_MS, HealingSettings, settings_of
+from kafka_reassign_rpc.core.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, MoveRecord, Partition
@@ -218,18 +219,14 @@ def test_46_1_a_broker_that_only_a_move_names_has_lost_nothing_unless_the_move_i
 
 
 def test_dynamic_configs_override_the_servers_settings_and_invalid_ones_are_reported_and_ignored() -> None:
-    cluster = Cluster(
-        broker_configs={
-            "<default>": {
-                healing_settings.INTERVAL: "60000",
-                healing_settings.MAX_PERCENTAGE: "101",
-                healing_settings.THROTTLE: "fast",
-                healing_settings.PAUSED: "TRUE",
-                healing_settings.CANCEL_ON_RETURN: "perhaps",
-            }
-        }
-    )
-    found, problems = settings_of(cluster, HealingSettings(max_percentage=25))
+    configs = {
+        healing_settings.INTERVAL: "60000",
+        healing_settings.MAX_PERCENTAGE: "101",
+        healing_settings.THROTTLE: "fast",
+        healing_settings.PAUSED: "TRUE",
+        healing_settings.CANCEL_ON_RETURN: "perhaps",
+    }
+    found, problems = settings_of((configs,), HealingSettings(max_percentage=25))
     assert found == HealingSettings(interval_ms=60_000, max_percentage=25, paused=True)
     assert [problem.partition("=")[0] for problem in problems] == [
         healing_settings.MAX_PERCENTAGE,
@@ -317,14 +314,13 @@ def test_46_5_the_throttle_is_a_number_of_bytes_or_a_share_also_as_a_dynamic_con
         (" 40% ", HealingThrottle(percent=40)),
         ("-1", HealingThrottle()),
     ):
-        cluster = Cluster(broker_configs={"<default>": {healing_settings.THROTTLE: text}})
-        assert settings_of(cluster, replace(ON, throttle=HealingThrottle(5))) == (replace(ON, throttle=throttle), [])
+        own = replace(ON, throttle=HealingThrottle(5))
+        assert settings_of(({healing_settings.THROTTLE: text},), own) == (replace(ON, throttle=throttle), [])
 
 
 def test_46_digits_of_other_scripts_are_invalid() -> None:
     for text in ("²", "٣", "1_000", "+5", "1e3", "", "--1", "-2", str(10**14 + 1), str(2**63)):
-        cluster = Cluster(broker_configs={"<default>": {healing_settings.INTERVAL: text}})
-        found, problems = settings_of(cluster, ON)
+        found, problems = settings_of(({healing_settings.INTERVAL: text},), ON)
         assert (found, len(problems)) == (ON, 1), text
 
 
@@ -332,10 +328,10 @@ def test_hm_1_no_repair_starts_while_the_settings_of_the_servers_cannot_be_read(
     """They may say that healing is paused."""
     problem = "the settings of the servers cannot be read"
     cluster = Cluster(settings_problem=problem, broker_configs={"<default>": {healing_settings.INTERVAL: "5"}})
-    settings, problems = healing_settings.settings_of(cluster, HealingSettings())
-    assert problems == [problem]
-    assert settings.interval_ms == 5
-    assert diagnose(gone(3, now=10 * HALF_AN_HOUR), settings).held_back == problem
+    found = cluster.soft.in_force
+    assert (found.healing_problems, found.disabled_by) == ((problem,), problem)
+    assert found.healing.interval_ms == 5
+    assert diagnose(gone(3, now=10 * HALF_AN_HOUR), found.healing).held_back == problem
 
 
 def test_46_one_broker_without_a_rack_is_one_broker() -> None:

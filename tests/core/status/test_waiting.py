@@ -14,6 +14,7 @@ from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP
 from kafka_reassign_rpc.core.status.waiting import WaitingReasons
+from tests.core.build import write
 from tests.status_page.views import at_rest, cluster_of, move, run, term_of
 
 NAME = TopicPartition("t", 0)
@@ -28,7 +29,8 @@ def queued(target: tuple[int, ...] = (2,), route: str = QUEUE, *, moves: bool = 
 
 
 def why(cluster: Cluster, caps: InFlightCaps = DEFAULT_SETTINGS.caps, **changes: Any) -> str:
-    term = term_of(cluster)._replace(settings=replace(DEFAULT_SETTINGS, caps=caps), **changes)
+    write(cluster, started_with=replace(DEFAULT_SETTINGS, caps=caps))
+    term = term_of(cluster)._replace(**changes)
     place, partition = cluster.queue.place(*NAME), cluster.get(*NAME)
     assert place is not None
     assert partition is not None
@@ -49,7 +51,7 @@ def test_fg_5_a_move_that_nothing_holds_back_waits_for_its_turn() -> None:
 
 def test_fg_5_a_move_waits_while_reassignments_are_disabled_whatever_else_holds_it_back() -> None:
     cluster = queued((9,))
-    cluster.disabled_by_znode = True
+    write(cluster, disabled_by_znode=True)
     assert why(cluster) == "reassignments to be enabled: /admin/reassign_cancel exists"
 
 

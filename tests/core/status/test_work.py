@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.healing.healing_settings import PAUSED
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
+from kafka_reassign_rpc.core.healing_settings import PAUSED
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.reassignment_settings import ENABLED
@@ -24,7 +24,7 @@ from kafka_reassign_rpc.core.status.moves import MoveFilter
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import TermView
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
-from tests.core.build import broker
+from tests.core.build import broker, write
 from tests.status_page.test_documents import listed
 from tests.status_page.views import at_rest, cluster_of, move, run, sample, server_of, term_of
 
@@ -268,14 +268,14 @@ def by_alice(name: str) -> dict[str, Requester]:
 
 def test_sv_11_who_has_disabled_reassignments_is_named_in_full_only() -> None:
     case = Case(two_moves())
-    case.cluster.settings, case.cluster.settings_by = {ENABLED: "false"}, by_alice(ENABLED)
+    write(case.cluster, settings={ENABLED: "false"}, settings_by=by_alice(ENABLED))
     [problem] = [one for one in case.status().problems if one.kind == "disabled"]
     assert problem.text.startswith(f"Reassignments are disabled by User:alice from 10.0.0.7: {ENABLED}=false")
     assert case.status().disabled_who == "User:alice from 10.0.0.7"
     counts = status_of(server_of(term_of(case.cluster)), at=1, version="1", full=False)
     assert counts.disabled_who is None
     assert b"alice" not in msgspec.json.encode(counts)
-    case.cluster.disabled_by_znode = True
+    write(case.cluster, disabled_by_znode=True)
     [problem] = [one for one in case.status().problems if one.kind == "disabled"]
     assert problem.text.startswith("Reassignments are disabled: /admin/reassign_cancel exists")
     assert case.status().disabled_who == "znode /admin/reassign_cancel"
@@ -283,7 +283,7 @@ def test_sv_11_who_has_disabled_reassignments_is_named_in_full_only() -> None:
 
 def test_sv_11_a_pause_of_healing_is_one_problem_with_who() -> None:
     case = Case(two_moves())
-    case.cluster.settings, case.cluster.settings_by = {PAUSED: "true"}, by_alice(PAUSED)
+    write(case.cluster, settings={PAUSED: "true"}, settings_by=by_alice(PAUSED))
     healing = HealingStatus(60_000, True, f"healing is paused ({PAUSED}=true)", [], 1, 0)
     status = case.status(healing=healing)
     [problem] = [one for one in status.problems if one.kind.startswith("healing")]
@@ -325,7 +325,7 @@ def test_sv_11_an_estimate_that_nobody_can_make_has_its_reason() -> None:
     assert case.work().no_estimate == "nothing is being copied"
     case.look(70.0, {0: 10, 1: 10})
     assert case.work().no_estimate == "2 moves are stalled"
-    case.cluster.disabled_by_znode = True
+    write(case.cluster, disabled_by_znode=True)
     assert case.work().no_estimate == "1 waiting move does not start while reassignments are disabled"
 
 

@@ -1,7 +1,6 @@
 """Windows that cannot be read any more: nobody has taken the rate away that leases had from them."""
 
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
-from kafka_reassign_rpc.core.window_now import window_now
 from kafka_reassign_rpc.core.windows.grammar import WINDOWS
 from kafka_reassign_rpc.core.writers.facts import SettingsFound, TimeTold
 from tests.core.build import not_moving, view
@@ -25,6 +24,6 @@ def test_dh_5_leases_keep_the_rate_of_the_last_window_while_windows_cannot_be_re
         for fact in (found, TimeTold(0)):
             for _ in fact.apply(here):
                 pass
-        window = window_now(here)
+        window = here.soft.in_force.window
         assert (here.leases.common, window and window.terms.starts) == (rate, starts)
         assert here.settings_problem == found.problem, "no move starts where there is one"

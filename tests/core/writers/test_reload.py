@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
+from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
@@ -29,12 +30,14 @@ def known() -> Cluster:
         gone=frozenset({9}),
         sizes={TopicPartition(TOPIC, 0): 5, TopicPartition("gone", 0): 6},
         broker_settings=replace(KAFKA_DEFAULTS, min_insync_replicas=2),
+        started_with=ReassignmentSettings(hold_after_absence_ms=5),
         cancelled=77,
         reported={4},
         migrating=frozenset({4}),
         kraft=KRaftFacts(frozenset({5})),
     )
     made.batch = BatchZnode(changed=5, waiting=3)
+    made.derive_settings()
     return made
 
 
@@ -79,5 +82,5 @@ def test_sv_3_every_field_of_the_soft_state_is_kept_or_named() -> None:
     """A new field has to be thought of in `reload`."""
     assert set(SoftState.__struct_fields__) == {
         "shutting_down", "gone", "sizes", "broker_settings", "former", "cancelled", "reported", "migrating",
-        "kraft", "window", "unheard",
+        "kraft", "window", "unheard", "started_with", "in_force",
     }  # fmt: skip

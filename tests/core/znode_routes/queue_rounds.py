@@ -6,6 +6,7 @@ from itertools import count
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
+from kafka_reassign_rpc.core.healing.brake import braked_caps
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import (
     MovesInFlight,
 )
@@ -13,7 +14,6 @@ from kafka_reassign_rpc.core.reassignment_algebra import completed
 from kafka_reassign_rpc.core.reassignment_settings import (
     DEFAULT_SETTINGS,
     ReassignmentSettings,
-    caps_in_force,
 )
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -23,7 +23,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import replay
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, SetData
-from tests.core.build import TOPIC
+from tests.core.build import TOPIC, write
 
 ROOT = "/admin/reassign_partitions_queue"
 Target = tuple[int, ...]
@@ -51,14 +51,16 @@ def queued(
 
 
 def scheduled(view: RoundView, settings: ReassignmentSettings = DEFAULT_SETTINGS) -> MovesInFlight:
-    in_flight = MovesInFlight(view.cluster, caps_in_force(view.cluster, settings), sizes_sampled=settings.sizes_sampled)
+    """As under a server that was started with these settings."""
+    write(view.cluster, started_with=settings)
+    in_flight = MovesInFlight(view.cluster, braked_caps(view.cluster, view.cluster.soft.gone))
     through(in_flight.count(view))
     return in_flight
 
 
 def admitted(in_cluster: Cluster, settings: ReassignmentSettings = DEFAULT_SETTINGS, most: int = 1000) -> RoundView:
     view = RoundView(in_cluster)
-    through(queue_admission.start_waiting_moves(view, settings, scheduled(view, settings), {}, most))
+    through(queue_admission.start_waiting_moves(view, scheduled(view, settings), {}, most))
     return view
 
 

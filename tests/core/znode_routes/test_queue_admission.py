@@ -20,18 +20,17 @@ from kafka_reassign_rpc.core.reassignment_settings import (
     DEFAULT_SETTINGS,
     InFlightCaps,
     ReassignmentSettings,
-    caps_in_force,
 )
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.config_entities import BROKERS
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.window_now import judge
 from kafka_reassign_rpc.core.writers import topic_writes
-from kafka_reassign_rpc.core.writers.facts import SizesReported
+from kafka_reassign_rpc.core.writers.facts import ConfigsFound, SizesReported, TimeTold
 from kafka_reassign_rpc.core.znode_routes import queue_admission
-from tests.core.build import TOPIC, cluster, learn, made, moving, not_moving, sets
+from tests.core.build import TOPIC, cluster, learn, made, moving, not_moving, sets, write
 from tests.core.znode_routes.queue_rounds import (
     ROOT,
     Target,
@@ -53,9 +52,7 @@ def outcome(
     live: Iterable[int] = range(1, 7),
 ) -> queue_admission.QueueOutcome:
     view = RoundView(cluster(partition, live=live))
-    return queue_admission.decide_waiting_move(
-        view, TopicPartition(TOPIC, 0), move, settings, scheduled(view, settings)
-    )
+    return queue_admission.decide_waiting_move(view, TopicPartition(TOPIC, 0), move, scheduled(view, settings))
 
 
 def test_236_13_the_garbage_collector_does_not_track_waiting_moves() -> None:
@@ -150,7 +147,7 @@ def test_236_7_an_invalid_target_leaves_with_the_reason() -> None:
     )
     view = RoundView(cluster())
     gone = queue_admission.decide_waiting_move(
-        view, TopicPartition(TOPIC, 0), WaitingMove((1,), QUEUE), ReassignmentSettings(), scheduled(view)
+        view, TopicPartition(TOPIC, 0), WaitingMove((1,), QUEUE), scheduled(view)
     )
     assert gone == queue_admission.QueueOutcome(leaves=True, report="The partition does not exist.")
     found = outcome(
@@ -189,11 +186,10 @@ def test_dh_5_outside_of_windows_nothing_starts_that_copies_but_repairs(
     route: str, target: Target, waits_for: int | None
 ) -> None:
     in_cluster = cluster(moving((1, 2), (3, 4)), not_moving(1, 2))
-    in_cluster.settings = {"reassignment.windows": "daily 22:00-06:00 UTC"}
-    in_cluster.soft.window = judge(in_cluster, now_ms=12 * 3_600_000)
+    write(in_cluster, settings={"reassignment.windows": "daily 22:00-06:00 UTC"})
+    learn(in_cluster, TimeTold(12 * 3_600_000))
     view, move = RoundView(in_cluster), WaitingMove(target, route)
-    in_flight = scheduled(view, DEFAULT_SETTINGS)
-    found = queue_admission.decide_waiting_move(view, TopicPartition(TOPIC, 1), move, DEFAULT_SETTINGS, in_flight)
+    found = queue_admission.decide_waiting_move(view, TopicPartition(TOPIC, 1), move, scheduled(view))
     assert (found.waits_for, found.leaves) == (waits_for, waits_for is None)
 
 
@@ -221,7 +217,7 @@ def test_236_13_a_move_waits_for_the_cap_that_is_reached(
     view = RoundView(in_cluster)
     settings = ReassignmentSettings(caps=caps)
     found = queue_admission.decide_waiting_move(
-        view, TopicPartition(TOPIC, 1), WaitingMove(target, QUEUE), settings, scheduled(view, settings)
+        view, TopicPartition(TOPIC, 1), WaitingMove(target, QUEUE), scheduled(view, settings)
     )
     assert (found.waits_for, found.leaves) == (waits_for, waits_for is None)
 
@@ -238,7 +234,7 @@ def test_236_13_a_move_larger_than_the_cap_starts_alone() -> None:
     view = RoundView(in_cluster)
     settings = ReassignmentSettings(caps=InFlightCaps(bytes_in_flight=10))
     assert queue_admission.decide_waiting_move(
-        view, TopicPartition(TOPIC, 0), WaitingMove((3, 4), QUEUE), settings, scheduled(view, settings)
+        view, TopicPartition(TOPIC, 0), WaitingMove((3, 4), QUEUE), scheduled(view, settings)
     ).leaves
 
 
@@ -264,13 +260,14 @@ def test_236_13_moves_to_dead_brokers_do_not_count() -> None:
 
 def test_236_13_the_cluster_config_overrides_the_setting() -> None:
     in_cluster = cluster(not_moving(1))
-    settings = ReassignmentSettings(caps=InFlightCaps(1, 2, 3))
-    in_cluster.broker_configs["<default>"] = {
+    defaults = {
         "partition.reassignments.max.per.broker": "-1",
         "partition.reassignments.max.per.cluster": " 20 ",
         "partition.reassignments.max.bytes.in.flight": "many",
     }
-    assert caps_in_force(in_cluster, settings) == InFlightCaps(-1, 20, 3, repairs=500)
+    write(in_cluster, started_with=ReassignmentSettings(caps=InFlightCaps(1, 2, 3)))
+    learn(in_cluster, ConfigsFound(BROKERS, {"<default>": defaults}))
+    assert in_cluster.soft.in_force.caps == InFlightCaps(-1, 20, 3, repairs=500)
 
 
 def test_236_13_a_completion_a_cancel_and_another_leader_make_room() -> None:
@@ -342,7 +339,7 @@ def test_236_14_topic_reason_and_target_count_for_the_length_of_a_waiting_move(t
 def test_236_6_all_moves_wait_while_reassignments_are_disabled() -> None:
     in_cluster = cluster(not_moving(1, 2))
     queued(in_cluster, {0: (3, 4)})
-    in_cluster.disabled_by_znode = True
+    write(in_cluster, disabled_by_znode=True)
     view = admitted(in_cluster)
     assert (view.partitions, view.queue.ended) == ({}, {})
     assert [event.event for event in view.notes] == ["entry.waiting"]  # type: ignore[union-attr]
@@ -381,7 +378,7 @@ def test_236_13_caps_hold_no_move_is_lost_and_no_move_waits_that_could_start(dat
         in_cluster.brokers = {id_: known for id_, known in everybody.items() if id_ not in dead}
         view = RoundView(in_cluster)
         in_flight = scheduled(view, settings)
-        through(queue_admission.start_waiting_moves(view, settings, in_flight, {}, data.draw(st.integers(1, 4))))
+        through(queue_admission.start_waiting_moves(view, in_flight, {}, data.draw(st.integers(1, 4))))
         check_caps(in_cluster, view, caps_, sizes, own)
         durable(in_cluster, view)
         if not in_cluster.queue.waiting.more:
@@ -446,7 +443,7 @@ def nothing_could_start(in_cluster: Cluster, settings: ReassignmentSettings) -> 
         name = TopicPartition(*in_cluster.queue.names[serial])
         place = in_cluster.queue.place(*name)
         assert place is not None
-        found = queue_admission.decide_waiting_move(view, name, place.move, settings, in_flight)
+        found = queue_admission.decide_waiting_move(view, name, place.move, in_flight)
         if found.waits_for == CLUSTER:
             return
         assert in_flight.is_full or not found.leaves, name

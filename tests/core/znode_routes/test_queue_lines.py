@@ -130,7 +130,7 @@ def test_236_13_lines_are_opened_in_slices_of_the_loop() -> None:
         durable(in_cluster, admitted(in_cluster, settings))
     assert len(in_cluster.queue.waiting.lines()) == 2499
     view = RoundView(in_cluster)
-    steps = queue_admission.start_waiting_moves(view, settings, scheduled(view, settings), {})
+    steps = queue_admission.start_waiting_moves(view, scheduled(view, settings), {})
     assert len(list(steps)) >= 2_499, "2,499 lines, of which no move may start"
 
 

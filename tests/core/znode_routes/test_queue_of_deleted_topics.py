@@ -18,7 +18,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import topic_writes
 from kafka_reassign_rpc.core.znode_routes import queue_admission
-from tests.core.build import TOPIC, cluster, moving, not_moving
+from tests.core.build import TOPIC, cluster, moving, not_moving, write
 from tests.core.znode_routes.queue_rounds import admitted, complete, durable, queued
 
 BUSY = TopicPartition("busy", 0)
@@ -29,7 +29,7 @@ def waiting(settings: ReassignmentSettings, *, disabled: bool) -> Cluster:
     """A move of t-0 to brokers 4 and 5 waits, while another partition moves."""
     in_cluster = cluster(not_moving(1, 2, 3))
     topic_writes.put_topic(in_cluster, BUSY.topic, UUID(int=99), {0: moving((1, 2), (1, 5))}, version=1, created=1)
-    in_cluster.disabled_by_znode = disabled
+    write(in_cluster, disabled_by_znode=disabled)
     queued(in_cluster, {0: (4, 5)})
     durable(in_cluster, admitted(in_cluster, settings))
     assert len(in_cluster.queue) == 1
@@ -71,7 +71,7 @@ def test_236_7_a_move_of_a_deleted_topic_never_gets_to_the_next_topic_of_its_nam
     """Also where nothing was decided about the queue until that topic existed."""
     in_cluster = waiting(settings, disabled=disabled)
     recreated(in_cluster)
-    in_cluster.disabled_by_znode = False
+    write(in_cluster, disabled_by_znode=False)
     complete(in_cluster, BUSY)
     durable(in_cluster, admitted(in_cluster, settings))
     partition = in_cluster.get(TOPIC, 0)

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import AdminZnodesFound
 from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges, replay
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
-from tests.core.build import TOPIC, learn, made, moving, not_moving, sets, view
+from tests.core.build import TOPIC, learn, made, moving, not_moving, sets, view, write
 
 NAME = TopicPartition(TOPIC, 0)
 CHANGE_FORBIDDEN = {"partition.reassignments.replication.factor.change.allowed": "false"}
@@ -26,7 +26,7 @@ CHANGE_FORBIDDEN = {"partition.reassignments.replication.factor.change.allowed":
 def decided(
     in_view: RoundView, *target: int, original: tuple[int, ...] | None = None
 ) -> reassign_partitions.BatchEntryOutcome:
-    return reassign_partitions.decide_entry(in_view, NAME, BatchEntry(target, original), ReassignmentSettings())
+    return reassign_partitions.decide_entry(in_view, NAME, BatchEntry(target, original))
 
 
 def rolled_back(
@@ -66,9 +66,9 @@ def test_236_10_a_move_that_another_controller_started_gets_its_original_replica
 
 def test_236_4_original_replicas_that_somebody_took_out_stay_out() -> None:
     in_view = view(moving((2, 1), (3, 4)))
-    assert reassign_partitions.decide_entry(
-        in_view, NAME, BatchEntry((3, 4)), ReassignmentSettings(), stripped=True
-    ).entry == BatchEntry((3, 4))
+    assert reassign_partitions.decide_entry(in_view, NAME, BatchEntry((3, 4)), stripped=True).entry == BatchEntry(
+        (3, 4)
+    )
 
 
 def test_d03_an_entry_gives_a_moving_partition_another_target_and_keeps_the_origin() -> None:
@@ -98,9 +98,7 @@ def test_236_5_an_entry_with_an_invalid_target_leaves_with_the_reason(target: tu
 
 
 def test_236_5_an_unknown_partition_leaves_with_the_reason() -> None:
-    outcome = reassign_partitions.decide_entry(
-        view(not_moving(1, 2)), TopicPartition("nope", 0), BatchEntry((1, 2)), ReassignmentSettings()
-    )
+    outcome = reassign_partitions.decide_entry(view(not_moving(1, 2)), TopicPartition("nope", 0), BatchEntry((1, 2)))
     assert outcome == reassign_partitions.BatchEntryOutcome(None, report="The partition does not exist.")
 
 
@@ -118,9 +116,9 @@ def test_dh_7_an_entry_that_is_to_be_held_waits_neither_for_requests_nor_until_r
     partition: Partition, goes: bool
 ) -> None:
     in_view = view(partition)
-    in_view.cluster.disabled_by_znode = True
+    write(in_view.cluster, disabled_by_znode=True)
     in_view.cluster.requests = frozenset({"request_0000000001"})
-    outcome = reassign_partitions.decide_entry(in_view, NAME, BatchEntry((1, 3)), ReassignmentSettings(), waits=False)
+    outcome = reassign_partitions.decide_entry(in_view, NAME, BatchEntry((1, 3)), waits=False)
     assert bool(outcome.changes) is goes
     assert not outcome.waits
 
@@ -129,13 +127,13 @@ def test_dh_7_an_entry_that_is_to_be_held_waits_neither_for_requests_nor_until_r
 def test_236_6_disabled_reassignments_start_no_entry_and_let_moves_in_flight_go_on(how: str) -> None:
     in_view = view(not_moving(1, 2))
     if how == "znode":
-        in_view.cluster.disabled_by_znode = True
+        write(in_view.cluster, disabled_by_znode=True)
     else:
-        in_view.cluster.broker_configs["<default>"] = {"partition.reassignments.enabled": "false"}
+        write(in_view.cluster, broker_configs={"<default>": {"partition.reassignments.enabled": "false"}})
     assert decided(in_view, 3, 4) == reassign_partitions.BatchEntryOutcome(BatchEntry((3, 4)), waits=True)
 
     in_view = view(moving((1, 2), (3, 4)))
-    in_view.cluster.disabled_by_znode = True
+    write(in_view.cluster, disabled_by_znode=True)
     assert decided(in_view, 3, 4, original=(1, 2)) == reassign_partitions.BatchEntryOutcome(BatchEntry((3, 4), (1, 2)))
     assert decided(in_view, 5, 6).waits, "a new target is a new move"
 
@@ -146,24 +144,26 @@ def test_860_4_the_rule_on_replication_factors_holds_for_the_znode_too() -> None
         "The replication factor is changed from 2 to 3,"
         " which partition.reassignments.replication.factor.change.allowed=false forbids"
     )
-    settings = ReassignmentSettings(replication_factor_change_allowed=False)
-    assert reassign_partitions.decide_entry(
-        in_view, NAME, BatchEntry((1, 2, 3)), settings
-    ) == reassign_partitions.BatchEntryOutcome(None, report=text)
-    assert reassign_partitions.decide_entry(in_view, NAME, BatchEntry((1, 3)), settings).changes
-    in_view.cluster.broker_configs["<default>"] = CHANGE_FORBIDDEN
+    write(in_view.cluster, started_with=ReassignmentSettings(replication_factor_change_allowed=False))
+    assert decided(in_view, 1, 2, 3) == reassign_partitions.BatchEntryOutcome(None, report=text)
+    assert decided(in_view, 1, 3).changes
+    write(in_view.cluster, started_with=ReassignmentSettings(), broker_configs={"<default>": CHANGE_FORBIDDEN})
     assert decided(in_view, 1, 2, 3) == reassign_partitions.BatchEntryOutcome(None, report=text)
 
 
 def test_860_4_the_cluster_config_overrides_the_server_setting_unless_it_is_invalid() -> None:
     cluster = view(not_moving(1, 2)).cluster
-    strict, lax = ReassignmentSettings(replication_factor_change_allowed=False), ReassignmentSettings()
-    assert not restrictions.replication_factor_may_change(cluster, strict)
-    cluster.broker_configs["<default>"] = {reassignment_settings.REPLICATION_FACTOR_CHANGE_ALLOWED: "true"}
-    assert restrictions.replication_factor_may_change(cluster, strict)
-    cluster.broker_configs["<default>"] = {reassignment_settings.REPLICATION_FACTOR_CHANGE_ALLOWED: "perhaps"}
-    assert restrictions.replication_factor_may_change(cluster, lax)
-    assert not restrictions.replication_factor_may_change(cluster, strict)
+
+    def may_change(own: bool, text: str | None) -> bool:
+        defaults = {} if text is None else {reassignment_settings.REPLICATION_FACTOR_CHANGE_ALLOWED: text}
+        settings = ReassignmentSettings(replication_factor_change_allowed=own)
+        write(cluster, started_with=settings, broker_configs={"<default>": defaults})
+        return cluster.soft.in_force.replication_factor_change_allowed
+
+    assert not may_change(False, None)
+    assert may_change(False, "true")
+    assert may_change(True, "perhaps")
+    assert not may_change(False, "perhaps")
 
 
 def test_860_4_the_text_names_the_rule_only_where_the_rule_refuses_the_target() -> None:

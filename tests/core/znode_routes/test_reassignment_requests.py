@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
+from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import RequestEnded, RoundView
 from kafka_reassign_rpc.core.state.partition import BATCH, HEAL, QUEUE, REQUEST, RPC, Partition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
@@ -11,7 +11,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges, replay
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions, reassignment_requests
 from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest, RequestOutcome
-from tests.core.build import TOPIC, cluster, made, moving, not_moving, sets, view
+from tests.core.build import TOPIC, cluster, made, moving, not_moving, sets, view, write
 
 NAME = TopicPartition(TOPIC, 0)
 
@@ -21,11 +21,8 @@ def decided(
     *target: int,
     legacy: bool = False,
     name: TopicPartition = NAME,
-    settings: ReassignmentSettings = DEFAULT_SETTINGS,
 ) -> RequestOutcome:
-    return reassignment_requests.decide_target(
-        in_view, name, target, ReassignmentRequest(legacy=legacy).route, settings
-    )
+    return reassignment_requests.decide_target(in_view, name, target, ReassignmentRequest(legacy=legacy).route)
 
 
 def by(route: str, partition: Partition) -> Partition:
@@ -70,9 +67,9 @@ def test_h01_a_move_waits_for_a_dead_broker_and_reports_it() -> None:
 
 
 def test_860_4_the_rule_on_replication_factors_holds_for_requests_too() -> None:
-    outcome = decided(
-        view(not_moving(1, 2)), 1, 2, 3, settings=ReassignmentSettings(replication_factor_change_allowed=False)
-    )
+    in_view = view(not_moving(1, 2))
+    write(in_view.cluster, started_with=ReassignmentSettings(replication_factor_change_allowed=False))
+    outcome = decided(in_view, 1, 2, 3)
     assert outcome.changes == ()
     assert outcome.report is not None
     assert "is changed from 2 to 3" in outcome.report
@@ -111,7 +108,7 @@ def test_236_8_the_batch_and_a_request_do_not_override_each_other(route: str, le
 def test_236_8_the_batch_does_not_override_a_request() -> None:
     here = view(by(REQUEST, moving((1, 2), (2, 3))))
     for target in ((2, 4), (2, 3)):
-        outcome = reassign_partitions.decide_entry(here, NAME, BatchEntry(target), DEFAULT_SETTINGS)
+        outcome = reassign_partitions.decide_entry(here, NAME, BatchEntry(target))
         assert (outcome.entry, outcome.changes) == (None, ())
         assert outcome.report is not None
         assert "ignored" in outcome.report
@@ -121,20 +118,20 @@ def test_236_8_the_batch_does_not_override_a_request() -> None:
 
 
 def test_236_8_the_batch_overrides_a_client_as_in_kafka() -> None:
-    outcome = reassign_partitions.decide_entry(view(moving((1, 2), (2, 3))), NAME, BatchEntry((2, 4)), DEFAULT_SETTINGS)
+    outcome = reassign_partitions.decide_entry(view(moving((1, 2), (2, 3))), NAME, BatchEntry((2, 4)))
     assert made(outcome.changes).target == (2, 4)
 
 
 def test_236_10_the_batch_waits_for_unread_requests() -> None:
     here = view(not_moving(1, 2), not_moving(1, 2))
     here.cluster.requests = frozenset(("request_0000000000",))
-    assert reassign_partitions.decide_entry(
-        here, NAME, BatchEntry((2, 4)), DEFAULT_SETTINGS
-    ) == reassign_partitions.BatchEntryOutcome(BatchEntry((2, 4)))
+    assert reassign_partitions.decide_entry(here, NAME, BatchEntry((2, 4))) == reassign_partitions.BatchEntryOutcome(
+        BatchEntry((2, 4))
+    )
     here.requests["request_0000000000"] = RequestEnded(0)
     for _ in replay(here.cluster, here, Durable(), 1, ReplayedChanges()):
         pass
-    assert reassign_partitions.decide_entry(here, NAME, BatchEntry((2, 4)), DEFAULT_SETTINGS).changes
+    assert reassign_partitions.decide_entry(here, NAME, BatchEntry((2, 4))).changes
 
 
 def test_236_8_a_decision_of_a_request_sees_the_earlier_ones_of_its_round() -> None:
@@ -152,7 +149,7 @@ def test_236_2_the_record_says_that_a_legacy_request_gave_the_target_until_anoth
     assert started.move is not None
     assert (started.move.route, started.move.legacy) == (BATCH, True)
     entry = BatchEntry((2, 4))
-    after = made(reassign_partitions.decide_entry(view(started), NAME, entry, DEFAULT_SETTINGS).changes)
+    after = made(reassign_partitions.decide_entry(view(started), NAME, entry).changes)
     assert after.move is not None
     assert (after.move.route, after.move.legacy) == (BATCH, False)
     other = made(decided(view(not_moving(1, 2)), 2, 3).changes)

@@ -1,14 +1,12 @@
 """The settings of self-healing (KIP-46): names, defaults, and the values in force."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import msgspec
 
 from kafka_reassign_rpc.core.config_values import INT32, flag, number
-from kafka_reassign_rpc.core.healing.healing_throttle import EXPECTED, HealingThrottle
-from kafka_reassign_rpc.core.settings_in_force import in_force, layers, set_by
-from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.healing_throttle import EXPECTED, HealingThrottle
 from kafka_reassign_rpc.support.bounded_text import shown
 
 OFF = -1
@@ -86,16 +84,24 @@ class HealingSettings(msgspec.Struct, frozen=True):
         return max(0, min(GRACE_MS, self.interval_ms))
 
 
-def settings_of(cluster: Cluster, started_with: HealingSettings) -> tuple[HealingSettings, list[str]]:
-    """The settings in force (those of all servers, else `started_with`), and what is wrong with them.
+def settings_of(
+    layers: Sequence[Mapping[str, str]],
+    started_with: HealingSettings,
+    *,
+    unreadable: str = "",
+    window_rate: int | None = None,
+    migrating: bool = False,
+) -> tuple[HealingSettings, list[str]]:
+    """The settings in force (those of all servers, the strongest layer first, else `started_with`), and what is wrong
+    with them.
 
     An invalid value is reported and ignored, except that an invalid approval counts as required. A window's rate
     throttles repairs that have no throttle. While brokers migrate to KRaft, repairs have none
     (`restrictions.lease_refused`).
     """
     found: dict[str, _Value] = {}
-    problems = [cluster.settings_problem] if cluster.settings_problem else []
-    for layer in reversed(layers(cluster)):
+    problems = [unreadable] if unreadable else []
+    for layer in reversed(layers):
         for name, text in layer.items():
             if name not in _VALUES:
                 continue
@@ -110,22 +116,11 @@ def settings_of(cluster: Cluster, started_with: HealingSettings) -> tuple[Healin
                 )
             else:
                 found[field] = value
-    window, throttle = cluster.soft.window, found.get("throttle", started_with.throttle)
-    if window is not None and window.terms.rate is not None and throttle == HealingThrottle():
-        found["throttle"] = HealingThrottle(window.terms.rate)  # others have leases, which follow it
-    if cluster.soft.migrating:
+    if window_rate is not None and found.get("throttle", started_with.throttle) == HealingThrottle():
+        found["throttle"] = HealingThrottle(window_rate)  # others have leases, which follow it
+    if migrating:
         found["throttle"] = HealingThrottle()
-    return msgspec.structs.replace(started_with, **found, unreadable=cluster.settings_problem), problems
-
-
-def is_paused(cluster: Cluster) -> bool:
-    return in_force(cluster, PAUSED, flag, False)
-
-
-def paused_who(cluster: Cluster) -> str | None:
-    """Who has paused self-healing, in words for people, None if unknown."""
-    by = set_by(cluster, PAUSED)
-    return None if by is None else by.who
+    return msgspec.structs.replace(started_with, **found, unreadable=unreadable), problems
 
 
 def _approval(text: str) -> str | None:

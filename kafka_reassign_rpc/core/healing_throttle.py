@@ -2,13 +2,15 @@
 
 from typing import Any, NamedTuple, Self
 
-from kafka_reassign_rpc.core.throttling.observed_throughput import ASSUMED
 from kafka_reassign_rpc.support.bounded_text import shown, whole_number
 from kafka_reassign_rpc.support.human_units import parse_size
 
 EXPECTED = "a whole number of bytes per second (-1: no limit) or a share of a broker's link from 1% to 100%"
 
 HIGHEST = 2**63 - 1
+
+ASSUMED = 125_000_000
+"""Bytes/s before the first observation: one gigabit per second."""
 
 
 class HealingThrottle(NamedTuple):

@@ -4,12 +4,10 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings, settings_of
-from kafka_reassign_rpc.core.healing.healing_throttle import HIGHEST, HealingThrottle
+from kafka_reassign_rpc.core.healing_throttle import ASSUMED, HIGHEST, HealingThrottle
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.throttling.observed_throughput import ASSUMED
 from kafka_reassign_rpc.core.writers.facts import TimeTold
-from tests.core.build import learn
+from tests.core.build import learn, write
 
 
 @pytest.mark.parametrize(
@@ -56,7 +54,7 @@ def test_dh_5_repairs_without_a_throttle_have_the_rate_of_the_window(setting: st
     windows = "daily 00:00-24:00 UTC rate=5MB"
     here = Cluster(settings={"self.healing.throttle": setting, "reassignment.windows": windows})
     learn(here, TimeTold(0))
-    assert settings_of(here, HealingSettings())[0].throttle == expected
-    here.settings = {"self.healing.throttle": setting}
+    assert here.soft.in_force.healing.throttle == expected
+    write(here, settings={"self.healing.throttle": setting})
     learn(here, TimeTold(0))
-    assert settings_of(here, HealingSettings())[0].throttle == HealingThrottle.parse(setting)
+    assert here.soft.in_force.healing.throttle == HealingThrottle.parse(setting)
