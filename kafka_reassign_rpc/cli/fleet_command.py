@@ -2,10 +2,8 @@
 
 import argparse
 import asyncio
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TypeVar
 
 from kafka_reassign_rpc.cli.long_running import (
     add_log_arguments,
@@ -14,15 +12,13 @@ from kafka_reassign_rpc.cli.long_running import (
     run_until_signalled,
     set_up_logging,
 )
-from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.usage_error import UsageError, checked, checked_if_given
 from kafka_reassign_rpc.cli.value_parsers import byte_count, milliseconds, whole, zookeeper_connect
 from kafka_reassign_rpc.core.kafka_errors import InvalidTopic
 from kafka_reassign_rpc.core.topics.topic_changes import validate_name
 from kafka_reassign_rpc.fleet.broker_registration import BrokerIdTaken
 from kafka_reassign_rpc.fleet.fleet import Fleet
 from kafka_reassign_rpc.fleet.fleet_config import FleetConfig, SeedTopic, parse_bytes, parse_topic
-
-T = TypeVar("T")
 
 BROKER_ID = whole(0, 2**31 - 1)
 
@@ -129,23 +125,23 @@ def run(arguments: argparse.Namespace) -> int:
 
 def configuration(arguments: argparse.Namespace) -> FleetConfig:
     """Raises UsageError, which names the wrong flag."""
-    ids = tuple(_checked("--broker-ids", BROKER_ID, text) for text in arguments.broker_ids.split(","))
+    ids = tuple(checked("--broker-ids", BROKER_ID, text) for text in arguments.broker_ids.split(","))
     if len(set(ids)) != len(ids):
         raise UsageError(f"--broker-ids: {arguments.broker_ids} names a broker twice")
     return FleetConfig(
-        zookeeper_connect=_checked("--zookeeper-connect", zookeeper_connect, arguments.zookeeper_connect),
+        zookeeper_connect=checked("--zookeeper-connect", zookeeper_connect, arguments.zookeeper_connect),
         broker_ids=ids,
         racks=_racks(arguments.rack, ids),
-        bandwidth=_checked("--bandwidth", byte_count(1), arguments.bandwidth),
-        topics=tuple(_checked("--topic", _topic, text) for text in arguments.topic),
+        bandwidth=checked("--bandwidth", byte_count(1), arguments.bandwidth),
+        topics=tuple(checked("--topic", _topic, text) for text in arguments.topic),
         data_dir=Path(arguments.data_dir),
         host=arguments.host,
-        log_dirs=_checked("--log-dirs", whole(1, 1000), arguments.log_dirs),
-        disk=None if arguments.disk is None else _checked("--disk", parse_bytes, arguments.disk),
-        replica_lag_time_max_ms=_checked(
+        log_dirs=checked("--log-dirs", whole(1, 1000), arguments.log_dirs),
+        disk=checked_if_given("--disk", parse_bytes, arguments.disk),
+        replica_lag_time_max_ms=checked(
             "--replica-lag-time-max-ms", milliseconds(1), arguments.replica_lag_time_max_ms
         ),
-        session_timeout_ms=_checked("--session-timeout-ms", milliseconds(1000), arguments.session_timeout_ms),
+        session_timeout_ms=checked("--session-timeout-ms", milliseconds(1000), arguments.session_timeout_ms),
     )
 
 
@@ -154,7 +150,7 @@ def _racks(given: list[str], ids: tuple[int, ...]) -> dict[int, str]:
     for text in given:
         head, separator, rack = text.partition(":")
         if separator:
-            broker = _checked("--rack", BROKER_ID, head)
+            broker = checked("--rack", BROKER_ID, head)
             if broker not in ids:
                 raise UsageError(f"--rack: broker {broker} is not one of {','.join(map(str, ids))}")
             racks[broker] = rack
@@ -170,10 +166,3 @@ def _topic(text: str) -> SeedTopic:
     except InvalidTopic as error:
         raise ValueError(str(error)) from None
     return topic
-
-
-def _checked(flag: str, parse: Callable[[str], T], text: str) -> T:
-    try:
-        return parse(text)
-    except ValueError as error:
-        raise UsageError(f"{flag}: {error}") from None

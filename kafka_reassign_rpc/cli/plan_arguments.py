@@ -1,19 +1,16 @@
 """The kinds of plans with their flags, and what the flags of a plan ask for."""
 
 import argparse
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_reassign_rpc.cli.broker_weights import MEASURES, add_broker_weights, read_broker_weights
 from kafka_reassign_rpc.cli.spark_arguments import check_spark_arguments
-from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.usage_error import UsageError, checked, checked_if_given
 from kafka_reassign_rpc.cli.value_parsers import byte_count, seconds, share, whole
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
     from kafka_reassign_rpc.planner.goals_and_options import GoalKind
-
-T = TypeVar("T")
 
 
 class Kind(NamedTuple):
@@ -214,7 +211,7 @@ def job_of(arguments: argparse.Namespace) -> "PlanJob":
 
     kind = GoalKind(arguments.goal)
     topics = None if arguments.topics == ALL else arguments.topics
-    factor = _checked("--replication-factor", whole(1, 1000), getattr(arguments, "replication_factor", 1))
+    factor = checked("--replication-factor", whole(1, 1000), getattr(arguments, "replication_factor", 1))
     goal = Goal(
         kind,
         broker_ids("--brokers", getattr(arguments, "brokers", None)),
@@ -226,15 +223,15 @@ def job_of(arguments: argparse.Namespace) -> "PlanJob":
     )
     defaults = PlanOptions()
     network = NetworkLimits(
-        _checked("--bandwidth", byte_count(1), arguments.bandwidth),
+        checked("--bandwidth", byte_count(1), arguments.bandwidth),
         dict(_broker_bandwidth(one) for one in arguments.broker_bandwidth),
-        -1 if arguments.throttle is None else _checked("--throttle", byte_count(1), arguments.throttle),
+        -1 if arguments.throttle is None else checked("--throttle", byte_count(1), arguments.throttle),
     )
     options = PlanOptions(
-        seed=_checked("--seed", whole(0), arguments.seed),
+        seed=checked("--seed", whole(0), arguments.seed),
         tolerance=_tolerance(arguments, defaults.tolerance),
-        headroom=_checked("--headroom", share(0.0), arguments.headroom),
-        max_bytes=_checked("--max-bytes", byte_count(-1), getattr(arguments, "max_bytes", defaults.max_bytes)),
+        headroom=checked("--headroom", share(0.0), arguments.headroom),
+        max_bytes=checked("--max-bytes", byte_count(-1), getattr(arguments, "max_bytes", defaults.max_bytes)),
         weights=_weights(arguments.weight, kind == GoalKind.REBALANCE),
         network=network,
         lead_first=not arguments.leaders_stay,
@@ -242,12 +239,12 @@ def job_of(arguments: argparse.Namespace) -> "PlanJob":
     )
     cap = arguments.max_moves_per_broker
     caps = BatchLimits(
-        BatchLimits().moves_per_broker if cap is None else _checked("--max-moves-per-broker", whole(1), cap),
+        BatchLimits().moves_per_broker if cap is None else checked("--max-moves-per-broker", whole(1), cap),
         _limit("--max-bytes-per-broker", arguments.max_bytes_per_broker),
         _limit("--max-bytes-per-batch", arguments.max_bytes_per_batch),
-        _checked("--max-moves-per-batch", whole(1), arguments.max_moves_per_batch),
+        checked("--max-moves-per-batch", whole(1), arguments.max_moves_per_batch),
     )
-    within = None if arguments.within is None else _checked("--within", seconds(1), arguments.within)
+    within = checked_if_given("--within", seconds(1), arguments.within)
     paths = store_path(arguments.snapshot), store_path(arguments.out)
     return PlanJob(*paths, goal, options, caps, chooses_cap=cap is None, within=within)
 
@@ -257,12 +254,12 @@ def _tolerance(arguments: argparse.Namespace, default: float) -> float:
         if (given := getattr(arguments, flag, None)) is not None:
             if arguments.goal == "combine" and arguments.expand is None:
                 raise UsageError(f"--{flag} is about the brokers of --expand: give both")
-            return _checked(f"--{flag}", share(0.001), given)
+            return checked(f"--{flag}", share(0.001), given)
     return default
 
 
 def broker_ids(flag: str, text: str | None) -> tuple[int, ...]:
-    return tuple(sorted({_checked(flag, whole(0, 2**31 - 1), one) for one in names_in(flag, text)}))
+    return tuple(sorted({checked(flag, whole(0, 2**31 - 1), one) for one in names_in(flag, text)}))
 
 
 def _parts(arguments: argparse.Namespace) -> "dict[GoalKind, tuple[int, ...]]":
@@ -292,8 +289,8 @@ def _broker_bandwidth(text: str) -> tuple[int, int]:
     if not separator:
         raise UsageError(f"--broker-bandwidth: expected a broker and its bandwidth, as 4=25MB, got {text!r}")
     return (
-        _checked("--broker-bandwidth", whole(0, 2**31 - 1), broker),
-        _checked("--broker-bandwidth", byte_count(1), rate),
+        checked("--broker-bandwidth", whole(0, 2**31 - 1), broker),
+        checked("--broker-bandwidth", byte_count(1), rate),
     )
 
 
@@ -305,7 +302,7 @@ def _weights(given: list[str], spreads_topics: bool) -> Any:
         name, _, value = text.partition("=")
         if name not in _WEIGHTS:
             raise UsageError(f"--weight: expected one of {', '.join(_WEIGHTS)} and a number, as bytes=2, got {text!r}")
-        chosen[name] = _checked("--weight", share(0.0, 1000.0), value)
+        chosen[name] = checked("--weight", share(0.0, 1000.0), value)
     weights = GoalWeights(**chosen)
     if weights.spread_topics and not spreads_topics:
         raise UsageError("--weight: rebalance alone spreads topics (topic_replicas, topic_leaders)")
@@ -315,11 +312,4 @@ def _weights(given: list[str], spreads_topics: bool) -> Any:
 
 
 def _limit(flag: str, value: Any) -> int:
-    return -1 if value is None else _checked(flag, byte_count(1), value)
-
-
-def _checked(flag: str, parse: Callable[[Any], T], value: Any) -> T:
-    try:
-        return parse(value)
-    except ValueError as error:
-        raise UsageError(f"{flag}: {error}") from None
+    return -1 if value is None else checked(flag, byte_count(1), value)

@@ -5,12 +5,12 @@ import shlex
 import sys
 from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from kafka_reassign_rpc.cli.pipeline_jobs import say, say_left_out, tell_verified
 from kafka_reassign_rpc.cli.plan_arguments import broker_ids, names_in
 from kafka_reassign_rpc.cli.status_line import Status
-from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.usage_error import UsageError, checked, checked_if_given
 from kafka_reassign_rpc.cli.value_parsers import byte_count, share, whole
 from kafka_reassign_rpc.support.counted import counted
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.plans.move_list import MoveFilter
     from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
-T = TypeVar("T")
 
 HELP = "move replicas between the log dirs of a broker: even them out, or empty one"
 DESCRIPTION = """\
@@ -75,13 +74,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(flag, default=default, metavar=metavar, help=text)
 
 
-def _checked(flag: str, parse: Callable[[Any], T], value: Any) -> T:
-    try:
-        return parse(value)
-    except ValueError as error:
-        raise UsageError(f"{flag}: {error}") from None
-
-
 def _request(arguments: argparse.Namespace) -> "DiskRequest":
     from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskRequest
 
@@ -93,7 +85,7 @@ def _request(arguments: argparse.Namespace) -> "DiskRequest":
                 f"--empty: expected a broker and the absolute path of a log dir, as 3:/data/2, got {text!r}"
             )
         path = f"/{'/'.join(filter(None, path.split('/')))}"  # as Java writes it, and so brokers tell it
-        paths = empty.setdefault(_checked("--empty", whole(0, 2**31 - 1), broker), [])
+        paths = empty.setdefault(checked("--empty", whole(0, 2**31 - 1), broker), [])
         if path not in paths:
             paths.append(path)
     flag = "--tolerance" if arguments.until is None else "--until"
@@ -105,11 +97,11 @@ def _request(arguments: argparse.Namespace) -> "DiskRequest":
         brokers=list(broker_ids("--brokers", arguments.brokers)),
         topics=list(names_in("--topics", arguments.topics)),
         empty={broker: sorted(empty[broker]) for broker in sorted(empty)},
-        tolerance=DiskRequest().tolerance if tolerance is None else _checked(flag, share(0.001), tolerance),
-        headroom=_checked("--headroom", share(0.0), arguments.headroom),
-        max_bytes=-1 if arguments.max_bytes is None else _checked("--max-bytes", byte_count(-1), arguments.max_bytes),
-        moves_per_broker=_checked("--max-moves-per-broker", whole(1), arguments.max_moves_per_broker),
-        moves_per_batch=_checked("--max-moves-per-batch", whole(1), arguments.max_moves_per_batch),
+        tolerance=DiskRequest().tolerance if tolerance is None else checked(flag, share(0.001), tolerance),
+        headroom=checked("--headroom", share(0.0), arguments.headroom),
+        max_bytes=-1 if arguments.max_bytes is None else checked("--max-bytes", byte_count(-1), arguments.max_bytes),
+        moves_per_broker=checked("--max-moves-per-broker", whole(1), arguments.max_moves_per_broker),
+        moves_per_batch=checked("--max-moves-per-batch", whole(1), arguments.max_moves_per_batch),
     )
 
 
@@ -117,8 +109,8 @@ def _job(arguments: argparse.Namespace) -> "DiskJob":
     from kafka_reassign_rpc.pipeline.disks.plan_disks_job import DiskJob
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
-    throttle = None if arguments.throttle is None else _checked("--throttle", byte_count(1), arguments.throttle)
-    bandwidth = _checked("--bandwidth", byte_count(1), arguments.bandwidth)
+    throttle = checked_if_given("--throttle", byte_count(1), arguments.throttle)
+    bandwidth = checked("--bandwidth", byte_count(1), arguments.bandwidth)
     paths = store_path(arguments.snapshot), store_path(arguments.out)
     return DiskJob(*paths, _request(arguments), bandwidth, throttle)
 

@@ -3,13 +3,13 @@
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli import plan_disks_command
 from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected
-from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.usage_error import UsageError, checked, checked_if_given
 from kafka_reassign_rpc.cli.value_parsers import whole
 from kafka_reassign_rpc.support.standard_output import forget_output
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.store_paths import StorePath
     from kafka_reassign_rpc.pipeline.submission.plan_difference import ComparedMove
 
-T = TypeVar("T")
 
 HELP = "list the moves of a plan: chosen, sorted, summed"
 DESCRIPTION = """\
@@ -85,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.bootstrap_server is not None and arguments.group:
         raise UsageError("--group: sums what the plan does; leave out --bootstrap-server")
     wanted = _wanted(arguments)
-    limit = None if arguments.limit is None else _checked("--limit", whole(1), arguments.limit)
+    limit = checked_if_given("--limit", whole(1), arguments.limit)
     try:
         return _show(arguments, wanted, limit)
     except BrokenPipeError:  # as `| head` does: no more is wanted
@@ -96,8 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _wanted(arguments: argparse.Namespace) -> "MoveFilter":
     from kafka_reassign_rpc.pipeline.plans.move_list import MoveFilter
 
-    ids = [_checked("--broker", whole(0, 2**31 - 1), one) for one in _listed("--broker", arguments.broker)]
-    batches = [_checked("--batch", whole(1, 2**31 - 1), one) for one in _listed("--batch", arguments.batch)]
+    ids = [checked("--broker", whole(0, 2**31 - 1), one) for one in _listed("--broker", arguments.broker)]
+    batches = [checked("--batch", whole(1, 2**31 - 1), one) for one in _listed("--batch", arguments.batch)]
     return MoveFilter(
         tuple(_listed("--topic", arguments.topic)), frozenset(ids), tuple(arguments.reason), frozenset(batches)
     )
@@ -111,13 +110,6 @@ def _listed(flag: str, given: list[str]) -> list[str]:
     if len(found) > _MOST_VALUES:
         raise UsageError(f"{flag}: names {len(found)}; at most {_MOST_VALUES} are looked for at a time")
     return found
-
-
-def _checked(flag: str, parse: Callable[[Any], T], value: Any) -> T:
-    try:
-        return parse(value)
-    except ValueError as error:
-        raise UsageError(f"{flag}: {error}") from None
 
 
 def _show(arguments: argparse.Namespace, wanted: "MoveFilter", limit: int | None) -> int:

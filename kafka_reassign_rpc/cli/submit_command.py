@@ -1,15 +1,14 @@
 """`kafka-reassign-rpc submit`: executes a plan."""
 
 import argparse
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli import submit_disks_command
 from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, connection_of, run_job
 from kafka_reassign_rpc.cli.plan_disks_command import DISKS
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.submit_ending import carry_out
-from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.usage_error import UsageError, checked_if_given
 from kafka_reassign_rpc.cli.value_parsers import byte_count, whole
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.typed_commands import command
@@ -115,9 +114,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    throttle = _given("--throttle", byte_count(0), arguments.throttle)
-    per_broker = _given("--max-moves-per-broker", whole(1), arguments.max_moves_per_broker)
-    in_all = _given("--max-moves", whole(1), arguments.max_moves)
+    throttle = checked_if_given("--throttle", byte_count(0), arguments.throttle)
+    per_broker = checked_if_given("--max-moves-per-broker", whole(1), arguments.max_moves_per_broker)
+    in_all = checked_if_given("--max-moves", whole(1), arguments.max_moves)
     if arguments.by_batch and (per_broker or in_all):
         raise UsageError("--by-batch: the size of batches is that of the plan; leave out --max-moves…")
     if arguments.lift_stricter and not throttle:
@@ -125,13 +124,6 @@ def run(arguments: argparse.Namespace) -> int:
     if len(arguments.reason) > LONGEST_REASON:
         raise UsageError(f"--reason: expected up to {LONGEST_REASON} characters, got {len(arguments.reason)}")
     return run_job("submit", lambda: _submit(arguments, throttle, per_broker, in_all))
-
-
-def _given(flag: str, parse: Callable[[Any], int], value: str | None) -> int | None:
-    try:
-        return None if value is None else parse(value)
-    except ValueError as error:
-        raise UsageError(f"{flag}: {error}") from None
 
 
 def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int | None, in_all: int | None) -> int:
