@@ -168,19 +168,19 @@ class AsyncReassignmentClient:
 
     async def can_compare_replicas(self) -> bool:
         """See ReassignmentClient.can_compare_replicas."""
-        return await self._run(reassignment_calls.can_compare_replicas)
+        return await self._run(reassignment_calls.is_this_server)
 
     async def can_queue(self) -> bool:
         """See ReassignmentClient.can_queue."""
-        return await self._run(reassignment_calls.can_queue)
+        return await self._run(reassignment_calls.is_this_server)
 
     async def can_lease_throttles(self) -> bool:
         """See ReassignmentClient.can_lease_throttles."""
-        return await self._run(reassignment_calls.can_lease_throttles)
+        return await self._run(reassignment_calls.is_this_server)
 
     async def can_keep_reasons(self) -> bool:
         """See ReassignmentClient.can_keep_reasons."""
-        return await self._run(reassignment_calls.can_keep_reasons)
+        return await self._run(reassignment_calls.is_this_server)
 
     async def why_disabled(self) -> str | None:
         """See ReassignmentClient.why_disabled."""

@@ -195,19 +195,19 @@ class ReassignmentClient(BlockingConnection):
 
     def can_compare_replicas(self) -> bool:
         """Whether the controller knows `expected_replicas`."""
-        return self._run(reassignment_calls.can_compare_replicas)
+        return self._run(reassignment_calls.is_this_server)
 
     def can_queue(self) -> bool:
         """Whether the controller knows `queue`."""
-        return self._run(reassignment_calls.can_queue)
+        return self._run(reassignment_calls.is_this_server)
 
     def can_lease_throttles(self) -> bool:
         """Whether the controller knows `throttle`."""
-        return self._run(reassignment_calls.can_lease_throttles)
+        return self._run(reassignment_calls.is_this_server)
 
     def can_keep_reasons(self) -> bool:
         """Whether the controller knows `reason`."""
-        return self._run(reassignment_calls.can_keep_reasons)
+        return self._run(reassignment_calls.is_this_server)
 
     def why_disabled(self) -> str | None:
         """Why reassignments are disabled (KIP-236), or None. Raises UnsupportedHere."""

@@ -167,24 +167,8 @@ async def can_forbid_replication_factor_change(router: RequestRouter) -> bool:
     return await router.controller_serves(AlterPartitionReassignmentsRequest) >= 1
 
 
-async def can_compare_replicas(router: RequestRouter) -> bool:
-    return await _is_this_server(router)
-
-
-async def can_queue(router: RequestRouter) -> bool:
-    return await _is_this_server(router)
-
-
-async def can_lease_throttles(router: RequestRouter) -> bool:
-    return await _is_this_server(router)
-
-
-async def can_keep_reasons(router: RequestRouter) -> bool:
-    return await _is_this_server(router)
-
-
-async def _is_this_server(router: RequestRouter) -> bool:
-    """Any other server would ignore our tagged fields silently."""
+async def is_this_server(router: RequestRouter) -> bool:
+    """Whether the controller knows our tagged fields; any other server would ignore them silently."""
     return await router.controller_serves(DescribeReassignmentsRequest) >= 0
 
 
