@@ -16,11 +16,11 @@ from kafka_reassign_rpc.api.api_definition import (
     Handled,
     RequestContext,
 )
-from kafka_reassign_rpc.api.coordinator_refusals import check_group
+from kafka_reassign_rpc.api.coordinator_refusals import check_group, group_code
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.partition_refusals import Layout, PartitionRefusals, same
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import GroupAuthorizationFailed, KafkaError, NotCoordinator
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotCoordinator
 from kafka_reassign_rpc.protocol.messages import OffsetFetchRequest, OffsetFetchResponse
 
 FIRST_WITH_ERROR = 2
@@ -39,8 +39,7 @@ def handle(_node: Node, request: OffsetFetchRequest, ctx: RequestContext) -> Han
 
     def groups() -> Iterator[object]:
         for group in request.groups:
-            may = ctx.access.may(AclOperation.DESCRIBE, AclResource.GROUP, group.group_id)
-            code = NotCoordinator.code if may else GroupAuthorizationFailed.code
+            code = group_code(ctx.access, AclOperation.DESCRIBE, group.group_id)
             yield _Group(version=version, group_id=group.group_id, topics=[], error_code=code)
 
     return answer_with(OffsetFetchResponse(version=version), "groups", groups(), len(request.groups))

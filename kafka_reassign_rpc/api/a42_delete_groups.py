@@ -1,6 +1,7 @@
 """DeleteGroups, see `coordinator_refusals`. Each group is answered once."""
 
 from collections.abc import Callable
+from functools import partial
 
 from kafka_reassign_rpc.api.api_definition import (
     MANY,
@@ -13,9 +14,10 @@ from kafka_reassign_rpc.api.api_definition import (
     Handled,
     RequestContext,
 )
+from kafka_reassign_rpc.api.coordinator_refusals import group_code
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import GroupAuthorizationFailed, KafkaError, NotCoordinator
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DeleteGroupsRequest, DeleteGroupsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import in_order
 from kafka_reassign_rpc.support.turns import Steps
@@ -24,11 +26,7 @@ _Result = DeleteGroupsResponse.DeletableGroupResult
 
 
 def handle(_node: Node, request: DeleteGroupsRequest, ctx: RequestContext) -> Handled:
-    def code(group: str) -> int:
-        may = ctx.access.may(AclOperation.DELETE, AclResource.GROUP, group)
-        return NotCoordinator.code if may else GroupAuthorizationFailed.code
-
-    return _answer(request, ctx.api_version, code)
+    return _answer(request, ctx.api_version, partial(group_code, ctx.access, AclOperation.DELETE))
 
 
 def fail(request: DeleteGroupsRequest, version: int, error: KafkaError) -> Handled:

@@ -22,6 +22,11 @@ def check_group(access: Access, operation: AclOperation, group: str) -> None:
         raise GroupAuthorizationFailed
 
 
+def group_code(access: Access, operation: AclOperation, group: str) -> int:
+    may = access.may(operation, AclResource.GROUP, group)
+    return NotCoordinator.code if may else GroupAuthorizationFailed.code
+
+
 def check_transaction(access: Access, operation: AclOperation, transactional_id: str) -> None:
     if not access.may(operation, AclResource.TRANSACTIONAL_ID, transactional_id):
         raise TransactionalIdAuthorizationFailed
