@@ -127,11 +127,11 @@ async def test_kr_1_a_cluster_that_does_not_answer_is_one_line_of_the_log_and_it
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nobody listens there
         place = f"127.0.0.1:{taken.getsockname()[1]}"
-        async with watching(place, tmp_path / "events", bootstrap_timeout_ms=100) as watch:
+        async with watching(place, tmp_path / "events", bootstrap_timeout_ms=500) as watch:
             page = watch.served.watches[0].api
             selection = finished(page._select(MoveFilter()))
             assert selection.sums.waiting is None
-            await eventually(lambda: watch.watcher._failures >= 4)
+            await eventually(lambda: watch.watcher._failures >= 3)
     (line,) = [one.getMessage() for one in caplog.records if place in one.getMessage()]
     assert line.startswith("the cluster cannot be seen: ")
 

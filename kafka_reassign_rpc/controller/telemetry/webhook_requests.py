@@ -8,7 +8,6 @@ import asyncio
 import base64
 import binascii
 import hmac
-import logging
 import ssl
 import time
 from http import HTTPStatus
@@ -22,8 +21,6 @@ from kafka_reassign_rpc.core.events.notifications import Notification
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.product_version import product_version
-
-log = logging.getLogger(__name__)
 
 ENCODED = "whsec_"
 """What the secret of Standard Webhooks begins with: base64 follows."""
