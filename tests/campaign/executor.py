@@ -13,9 +13,18 @@ STEP_S = 900.0
 """No step takes longer, whatever else happens meanwhile."""
 
 _PLACES = (broker_steps, server_steps, topic_steps, night_steps)
-FUNCTIONS: Mapping[str, Callable[..., Awaitable[str]]] = {
-    kind: next(getattr(place, kind) for place in _PLACES if hasattr(place, kind)) for kind in KINDS
-}
+
+
+def _function(kind: str) -> Callable[..., Awaitable[str]]:
+    found: Callable[..., Awaitable[str]] | None = next(
+        (vars(place)[kind] for place in _PLACES if kind in vars(place)), None
+    )
+    if found is None:
+        raise LookupError(f"no module of _PLACES has a function for the step {kind}")
+    return found
+
+
+FUNCTIONS: Mapping[str, Callable[..., Awaitable[str]]] = {kind: _function(kind) for kind in KINDS}
 """For each kind the function of that name: it gets the site and what was drawn, and says how it ended."""
 
 

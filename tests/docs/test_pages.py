@@ -53,6 +53,9 @@ def exists(name: str) -> bool:
     return False
 
 
+OWN = Path(__file__)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_resolves(page: Path) -> None:
     broken = []
@@ -78,6 +81,36 @@ def test_every_file_that_a_recipe_names_exists_but_for_those_that_it_makes() -> 
     found = [name for name in names(CONTRIBUTING) if not made.search(name)]
     assert len(found) > 50
     assert [name for name in found if not exists(name)] == []
+
+
+MADE = {
+    "32251",
+    "BROKER_RACK_CHANGED",
+    "DescribeServerTime",
+    "GoalKind.LEADERS",
+    "broker.rack_changed",
+    "OPERATOR_NOTE",
+    "decode_operator_note",
+    "fetch_delay_ms",
+    "kafka_reassign_topics",
+    "oldest_since",
+    "reassignment.sample.wait.ms",
+}
+"""What the examples of the recipes would add."""
+_NAME = re.compile(r"(?:[A-Za-z_]\w*\.)?_?[A-Za-z]\w*(?=$|\()")
+_SOURCES = {".py", ".json", ".js", ".md"}
+
+
+def test_every_name_that_a_recipe_gives_is_one_of_the_code_and_its_examples_are_free() -> None:
+    folders = [ROOT / name for name in ("kafka_reassign_rpc", "tests", "docs", "benchmarks")]
+    paths = [path for folder in folders for path in folder.rglob("*") if path.suffix in _SOURCES]
+    code = "\n".join(text_of(path) for path in paths if path != OWN)
+    known = {*re.findall(r"\w+", code), *(path.name for path in paths)}
+    recipes = prose_of(CONTRIBUTING).partition("## Campaigns")[2]
+    named = {found[0] for text in _NAMED.findall(recipes) if (found := _NAME.match(text)) is not None}
+    assert len(named) > 80
+    assert [one for one in sorted(named - MADE) if one not in known and not known.issuperset(one.split("."))] == []
+    assert [one for one in MADE if re.search(rf"\b{re.escape(one)}\b", code)] == [], "the recipe needs another example"
 
 
 def test_every_page_can_be_reached_from_the_index_or_the_sites_navigation() -> None:

@@ -1,7 +1,7 @@
 """Every metric that `/metrics` shows: its name, its kind, its labels and what it means.
 
-A metric gets its name here and nowhere else: add a constant here and to `METRICS`, and its value in `metrics.py`. The
-page itself and `docs/metrics.md` follow this catalogue.
+A metric gets its name here and nowhere else: add a constant here and to `METRICS`, and its value in `server_status.py`
+or where it is counted. The page itself and `docs/metrics.md` follow this catalogue.
 """
 
 from typing import NamedTuple
