@@ -1,8 +1,7 @@
 """Which API versions a server announces to clients (ApiVersions).
 
 A client may use the versions of one node at any other: kafka-python asks only its bootstrap node, and a stock broker
-closes the connection on a version that it does not know. So a server announces no more than the brokers do, except for
-requests that clients send to the controller alone.
+closes the connection on a version that it does not know. So a server announces no more than the brokers do.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -12,9 +11,9 @@ Versions = Mapping[int, tuple[int, int]]
 
 
 def announced_versions(own: Versions, brokers: Iterable[Versions], sent_to_us: Container[int]) -> Versions:
-    """The versions of `own` that each of `brokers` knows too, without APIs that have none in common.
+    """The versions of `own` that each broker knows too, without APIs that have none in common.
 
-    The keys in `sent_to_us` stay as they are: clients send these requests only to servers like this one.
+    sent_to_us   APIs that clients send to servers like this alone: they stay as they are
     """
     found = dict(own)
     for broker in brokers:

@@ -1,9 +1,8 @@
 """Settings that a Kafka controller has from the configuration of its broker, and how this server learns them.
 
-The operator's value wins, else the value with which more than half of the registered brokers were started. Without a
-majority the former value stays, at first Kafka's default, so that neither a minority nor a silent broker switches
-anything. A dynamic config takes precedence where Kafka has one. `delete.topic.enable` is unknown at first: as long as
-brokers may forbid deletions, nothing is deleted. Learnt settings are soft state (`SoftState.broker_settings`).
+The operator's value wins, else the value with which more than half of the registered brokers were started; without a
+majority the former one, at first Kafka's default, so that neither a minority nor a silent broker switches anything. A
+dynamic config takes precedence where Kafka has one. While brokers may forbid deletions, nothing is deleted.
 """
 
 from collections import Counter
@@ -28,7 +27,7 @@ Value = bool | int | str
 
 
 class BrokerSettings(msgspec.Struct, frozen=True):
-    """Fields are Kafka's names with `_` for `.`. With `delete_topic_enable` None (unknown), deletions wait."""
+    """Kafka's names with `_` for `.`. With `delete_topic_enable` None (unknown) deletions wait."""
 
     num_partitions: int = 1
     default_replication_factor: int = 1
@@ -56,7 +55,7 @@ _SHOWN_BROKERS = 10
 
 
 def parse(name: str, text: str) -> Value | None:
-    """The value of one of `ASKED`, None if it is invalid."""
+    """None: the value is invalid."""
     if name == PROTOCOL_VERSION:
         return text[:_LONGEST_TEXT]
     if name in POLICIES or name == AUTHORIZER:
@@ -80,10 +79,10 @@ def as_configs(settings: BrokerSettings) -> dict[str, str]:
 def in_force(
     own: Mapping[str, Value], of_brokers: Collection[Mapping[str, Value]], before: BrokerSettings
 ) -> BrokerSettings:
-    """The settings that hold now, after those of `before`.
+    """The settings that hold now.
 
     own           the operator's values, by name
-    of_brokers    one answer for every registered broker, empty if it has not answered
+    of_brokers    one answer for every registered broker, empty: it has not answered
     """
     changes: dict[str, Value] = {}
     for name, field in FIELDS.items():
@@ -102,8 +101,8 @@ def policies(
 ) -> Mapping[str, str]:
     """The policies of any broker that this server respects, by setting.
 
-    refuses   whether the server refuses what a policy would check, since it cannot run the class
-    before    what it has respected so far, which holds until every broker has answered
+    refuses   the server refuses what a policy would check, since it cannot run the class
+    before    what it has respected, until every broker has answered
     """
     if not refuses:
         return {}
@@ -117,7 +116,7 @@ def migrating(of_brokers: Mapping[int, Mapping[str, Value]]) -> frozenset[int]:
 
 
 def authorizer(of_brokers: Collection[Mapping[str, Value]]) -> str | None:
-    """The authorizer class of any broker; "" if all have answered that they have none; None while that is unknown."""
+    """The class of any broker; "": all have answered that they have none; None: unknown."""
     found = [str(answered[AUTHORIZER]) for answered in of_brokers if AUTHORIZER in answered]
     if found:
         return found[0]
@@ -125,15 +124,13 @@ def authorizer(of_brokers: Collection[Mapping[str, Value]]) -> str | None:
 
 
 def lets_anybody_in(of_brokers: Collection[Mapping[str, Value]]) -> bool | None:
-    """Whether no broker that has answered has an authorizer, None if none has answered."""
+    """Whether no broker that has answered has an authorizer; None: none has answered."""
     answered = [one for one in of_brokers if one]
     return not any(AUTHORIZER in one for one in answered) if answered else None
 
 
 class Difference(NamedTuple):
-    """A setting in which brokers differ from this server or from one another. It is the same difference while `values`,
-    those of the brokers and the one in force, stay.
-    """
+    """It stays the same while `values`, those of brokers and the one in force, stay."""
 
     name: str
     values: frozenset[Value]
@@ -147,9 +144,7 @@ def differences(
     *,
     refuses: bool = True,
 ) -> Iterator[Difference]:
-    """Where brokers differ from `settings` or from one another, and the policies that they have. `refuses` is as in
-    `policies`.
-    """
+    """Where brokers differ from `settings` or from one another, and their policies. `refuses`: as in `policies`."""
     for name in ASKED:
         values = {answered[name] for answered in of_brokers.values() if name in answered}
         if name == MIGRATION:

@@ -1,4 +1,4 @@
-"""Parses dynamic configs, which anybody may have written. Invalid text gives None, and the former value holds."""
+"""Parses dynamic configs, which anybody may have written. None: invalid, so the former value holds."""
 
 from kafka_reassign_rpc.support.bounded_text import whole_number
 

@@ -22,11 +22,10 @@ its own broker id as a replica   -                          replaces that replic
 a cordoned broker as a replica   never a state, newer       gives another broker the replica
                                  than the cordon            (`topics.cordon_corrections`)
 
-Replicas that are pending deletion get their StopReplica again.
-
-A log that a stock controller of ZooKeeper mode had not yet stopped when it died stays on its broker: it ends a move in
-the topic znode without waiting for the answer to StopReplica (`KafkaController.onPartitionReassignment`), and nothing
-names that replica afterwards. Kafka's failover leaves it too: `ReplicaStateMachine.startup` goes by the assignment.
+Replicas that are pending deletion get their StopReplica again. A log that a dead stock controller had not yet stopped
+stays on its broker: it ends a move in the topic znode without waiting for StopReplica's answer
+(`KafkaController.onPartitionReassignment`), and nothing names that replica afterwards. Kafka's failover leaves it too:
+`ReplicaStateMachine.startup` goes by the assignment.
 """
 
 from msgspec.structs import replace
@@ -73,12 +72,10 @@ def fail_over(
     is_as_known: bool = False,
     is_reassigned: bool = False,
 ) -> list[Change]:
-    """Decides one partition.
-
-    own_id          this server's broker id, which no assignment may contain
+    """own_id          this server's broker id, which no assignment may contain
     is_as_known     this controller read the partition again as it left and propagated it: a move continues unchanged,
                     since each higher leader epoch stops its followers for a moment
-    is_reassigned   see `reassigned_by_others`; a new controller cannot know, since it has no former value
+    is_reassigned   see `reassigned_by_others`; a new controller has no former value and cannot know
     """
     partition = view.get(topic, index)
     if partition is None:

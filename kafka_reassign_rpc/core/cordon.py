@@ -1,9 +1,9 @@
 """Cordoned brokers (KIP-1066) keep what they hold and lead, and the controller places no new replica on them. As in
 Kafka 4.3, a client may still name them.
 
-The setting of all servers names the brokers. `/config/brokers/<id>` does not hold it: brokers before 4.3 do not know
-Kafka's `cordoned.log.dirs`, show it as a secret, and stock tools then refuse to change any other config of that broker.
-Where somebody has set it on a broker all the same, it counts.
+The setting of all servers names them, not `/config/brokers/<id>`: brokers before 4.3 do not know Kafka's
+`cordoned.log.dirs`, show it as a secret, and stock tools then refuse to change any other config of that broker. Where
+somebody has set it on a broker all the same, it counts.
 """
 
 from collections.abc import Collection, Iterable
@@ -26,7 +26,7 @@ EXPECTED = f"ids of brokers with commas between them, at most {MOST_BROKERS}"
 
 @lru_cache(maxsize=4)
 def parse_brokers(text: str) -> frozenset[int] | None:
-    """None if the text is no list of broker ids. The result is cached, since each new topic needs it."""
+    """None: no list of broker ids. Each new topic needs it, so it is cached."""
     return broker_ids([item for item in text.split(",") if item.strip()])
 
 
@@ -44,19 +44,19 @@ def broker_ids(items: Collection[str]) -> frozenset[int] | None:
 
 
 def listed(brokers: Iterable[int]) -> str:
-    """The form that `parse_brokers` reads."""
+    """As `parse_brokers` reads it."""
     return ",".join(map(str, sorted(brokers)))
 
 
 def cordoned(cluster: Cluster) -> frozenset[int]:
-    """The cordoned brokers, registered or not."""
+    """Registered or not."""
     none: frozenset[int] = frozenset()
     layers = cluster.settings, cluster.default_configs
     return in_force(layers, CORDONED_BROKERS, parse_brokers, none) | cordoned_by_themselves(cluster)
 
 
 def cordoned_by_themselves(cluster: Cluster) -> frozenset[int]:
-    """Brokers on which somebody has set Kafka's own config."""
+    """By Kafka's own config."""
     return frozenset(
         int(name)
         for name, configs in cluster.broker_configs.items()
@@ -65,7 +65,7 @@ def cordoned_by_themselves(cluster: Cluster) -> frozenset[int]:
 
 
 class Destinations(NamedTuple):
-    """`brokers` are registered and may get new replicas; `closed` counts the other registered ones."""
+    """`brokers` are registered and may get new replicas; `closed` counts the others."""
 
     brokers: list[Broker]
     closed: int

@@ -1,8 +1,7 @@
 """Whether brokers may go: what partitions lose with them, and whether the others have room for what they hold.
 
 A replica counts as in sync while it is in the ISR and its broker is live. What leaves is judged more carefully: if
-every member of an ISR goes or is already gone, it was the last one. Partitions with an unreadable state count as
-unknown.
+every member of an ISR goes or is already gone, it was the last one. An unreadable state counts as unknown.
 """
 
 from bisect import insort
@@ -31,7 +30,7 @@ MOST_SILENT = 20
 class BrokerFacts(NamedTuple):
     """live    registered, and not shutting down
     takes   may get new replicas: it is live and not cordoned
-    held    bytes of its replicas; `free`: those left on its volumes. Both are UNKNOWN until it has reported
+    held    bytes of its replicas; `free`: those left on its volumes. UNKNOWN until it has reported
     """
 
     live: bool
@@ -42,7 +41,7 @@ class BrokerFacts(NamedTuple):
 
 
 class DiskFacts(Protocol):
-    """Bytes that a broker reports of its log dirs; negative if unknown."""
+    """Bytes of a broker's log dirs; negative if unknown."""
 
     @property
     def replicas(self) -> int: ...
@@ -64,7 +63,6 @@ Brokers = Mapping[int, BrokerFacts]
 class PartitionFacts(NamedTuple):
     """replicas   as Kafka lists them: during a move, both sides
     sources    without those that a move adds
-    target     those that it will have
     isr        empty if the state is unknown
     offline    replicas on failed log dirs
     """
@@ -79,7 +77,7 @@ class PartitionFacts(NamedTuple):
 
 
 class Named:
-    """A count of partitions, and the first of them by name."""
+    """A count of partitions, and the first by name."""
 
     __slots__ = ("count", "first")
 
@@ -112,14 +110,14 @@ class Named:
 
 
 class Loss(NamedTuple):
-    """What one partition loses: `holders` are the leaving brokers with a replica, `kinds` are some of KINDS."""
+    """What one partition loses. `holders`: leaving brokers with a replica; `kinds`: some of KINDS."""
 
     holders: Collection[int]
     kinds: tuple[str, ...]
 
 
 class Losses:
-    """What partitions lose with the brokers. A partition may be on several lists.
+    """What partitions lose. A partition may be on several lists.
 
     replicas          replicas that are assigned to the brokers, or in sync there
     holders           the brokers on which they are
@@ -189,7 +187,7 @@ def loss_of(one: PartitionFacts, away: Collection[int], brokers: Brokers) -> Los
 
 
 def _has_place(one: PartitionFacts, away: Collection[int], brokers: Brokers) -> bool:
-    """Whether as many brokers are left as it has replicas: live holders may keep theirs, others must take the rest."""
+    """Live holders may keep their replicas, others must take the rest."""
     places, wanted = 0, len(set(one.target))
     for id_, broker in brokers.items():
         places += id_ not in away and (broker.takes or (broker.live and id_ in one.target))
@@ -239,9 +237,9 @@ def count_losses(
 
 
 def partitions_of(cluster: Cluster, default_min_isr: int | None = None) -> Iterator[PartitionFacts | None]:
-    """The partitions of a cluster that may change meanwhile; yields None to let the caller pause.
+    """The partitions of a cluster that may change meanwhile; None lets the caller pause.
 
-    `default_min_isr` is the min.insync.replicas with which brokers were started, None for what the cluster has learnt.
+    default_min_isr   min.insync.replicas with which brokers were started; None: what the cluster has learnt
     """
     for unreadable in list(cluster.unreadable):
         yield PartitionFacts(TopicPartition(unreadable, WHOLE_TOPIC), (), (), (), (), 0)
@@ -259,7 +257,7 @@ def partitions_of(cluster: Cluster, default_min_isr: int | None = None) -> Itera
 
 
 def brokers_of(cluster: Cluster, disks: Mapping[int, DiskFacts]) -> dict[int, BrokerFacts]:
-    """`disks` holds only brokers that have reported."""
+    """`disks`: of brokers that have reported."""
     closed = cordoned(cluster)
     return {
         one.id: BrokerFacts(
@@ -276,7 +274,7 @@ def _bytes(disk: DiskFacts | None) -> tuple[int, int]:
     """What a broker holds, and what is free.
 
     A failed log dir does not report what it holds, and a broker that reports neither volumes nor replicas may have
-    refused to.
+    refused.
     """
     if disk is None:
         return UNKNOWN, UNKNOWN
@@ -309,7 +307,7 @@ class Disks:
         self._silent = sorted(id_ for id_, one in takers.items() if one.free == UNKNOWN)
 
     def room(self, away: Collection[int], replicas: int) -> Room:
-        """`replicas` counts those on the brokers that go."""
+        """`replicas`: how many are on the brokers that go."""
         gone = BrokerFacts(live=False, takes=False)
         leaving = {broker: self._brokers.get(broker, gone) for broker in away}
         free = self._free - sum(max(one.free, 0) for one in leaving.values() if one.takes)
@@ -338,14 +336,13 @@ class Departure(NamedTuple):
         return sorted(one for one in self.brokers if one not in registered and one not in self.losses.holders)
 
     def may_go(self, registered: Collection[int]) -> bool | None:
-        """None if that is unknown."""
+        """None: unknown."""
         losses = self.losses
         if losses.last_in_sync.count or losses.below_min_isr.count or self.room.enough is False:
             return False
         return None if losses.unknown.count or self.strangers(registered) else True
 
     def why_not(self, registered: Collection[int]) -> list[str]:
-        """Empty if they may go."""
         losses = self.losses
         last, below, unknown = losses.last_in_sync.count, losses.below_min_isr.count, losses.unknown.count
         found = []

@@ -1,4 +1,4 @@
-"""`self.healing.throttle`: bytes/s, or a share of the observed replication throughput."""
+"""`self.healing.throttle`."""
 
 from typing import Any, NamedTuple, Self
 
@@ -39,22 +39,22 @@ class HealingThrottle(NamedTuple):
         return f"{self.percent}%" if self.percent else str(self.rate)
 
     def of(self, fastest: int) -> int:
-        """Bytes/s, -1 for no limit. `fastest` is the observed throughput in bytes/s, 0 before the first observation."""
+        """Bytes/s, -1: no limit. `fastest`: the observed throughput in bytes/s, 0 before the first observation."""
         return max(1, (fastest or ASSUMED) * self.percent // 100) if self.percent else self.rate
 
     def now_of(self, present: int, fastest: int, former: Self | None) -> int:
-        """The rate of a repair that waits or moves at `present`. `former` is the throttle that repairs had from this
-        controller before, None if it has seen none.
+        """The rate of a repair that waits or moves at `present`. `former`: the throttle that repairs had from this
+        controller before, None: it has seen none.
 
-        A number holds at once. A share is computed when a repair joins the queue and when the setting changes, not with
-        each observation. A new controller keeps what it finds, since it has observed nothing yet.
+        A number holds at once; a share is computed when a repair joins the queue and when the setting changes, not with
+        each observation. A new controller has observed nothing yet, so it keeps what it finds.
         """
         if self.percent and (self == former or (former is None and present > 0)):
             return present
         return self.of(fastest)
 
     def explained(self, fastest: int) -> str:
-        """What a share amounts to, and of what. Empty for a number of bytes."""
+        """What a share amounts to, and of what; else ""."""
         if not self.percent:
             return ""
         link = f"a broker was seen to receive {fastest} B/s" if fastest else f"no broker's link was seen, {ASSUMED} B/s"

@@ -57,13 +57,13 @@ class KafkaError(Exception):
 
     @property
     def name(self) -> str:
-        """Kafka's spelling, such as INVALID_REPLICA_ASSIGNMENT."""
+        """Kafka's spelling."""
         return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).upper()
 
 
 def _sendable(message: str) -> str:
-    """Fits every version of an answer: below 32,767 bytes, without lone surrogates, which UTF-8 lacks. Names that
-    clients and znodes choose may be in it.
+    """Fits every version of an answer: below 32,767 bytes, without lone surrogates, which UTF-8 lacks. Clients and
+    znodes choose names in it.
     """
     short = shortened(message, LONGEST_MESSAGE)
     return short if short.isascii() else short.encode(errors="replace").decode()
@@ -230,6 +230,5 @@ _BY_CODE = {one.code: one for one in KafkaError.__subclasses__()}
 
 
 def of_code(code: int, message: str | None) -> KafkaError:
-    """The error that another node has answered."""
     known = _BY_CODE.get(code) or _error("OtherError", code, f"Kafka's error {code}.")
     return known(message)

@@ -1,4 +1,4 @@
-"""Kafka's UnderReplicatedPartitions and OfflinePartitionsCount, over the whole cluster."""
+"""Kafka's UnderReplicatedPartitions and OfflinePartitionsCount, cluster-wide."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -21,12 +21,12 @@ _NEVER = -1
 
 
 def is_under_replicated(partition: Partition) -> bool:
-    """Kafka's Partition.isUnderReplicated: a replica that a move adds is not missed yet. False where nobody tells."""
+    """Kafka's Partition.isUnderReplicated: a replica that a move adds is not missed yet. False: nobody tells."""
     return partition.is_described and len(partition.isr) < len(partition.sources)
 
 
 class PartitionHealth:
-    """`now` is the last count. A topic is counted again only after a change of its partitions, or while one is new."""
+    """`now`: the last count. A topic is counted again only after a change of its partitions, or while one is new."""
 
     def __init__(self) -> None:
         self._counted: dict[str, tuple[int, UnhealthyPartitions]] = {}
@@ -34,7 +34,7 @@ class PartitionHealth:
         self.counted = False
 
     def update(self, cluster: Cluster) -> Iterator[None]:
-        """Leaves out topics in deletion, as Kafka does."""
+        """Without topics in deletion, as in Kafka."""
         counted: dict[str, tuple[int, UnhealthyPartitions]] = {}
         under_replicated = offline = 0
         for topic in list(cluster.topics.values()):
@@ -65,7 +65,7 @@ def _is_new(partition: Partition) -> bool:
 
 
 def _count(topic: Topic, cluster: Cluster) -> tuple[UnhealthyPartitions, bool]:
-    """Also returns whether there are new partitions. One with a live replica is about to get a leader, so it is not
+    """Also returns whether there are new partitions. One with a live replica is about to get a leader: it is not
     offline.
     """
     under_replicated = offline = 0

@@ -1,5 +1,3 @@
-"""How evenly replicas are spread over racks, and whether a change makes it worse."""
-
 from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from typing import TypeVar
@@ -18,8 +16,8 @@ def count_by_rack(replicas: Iterable[int], racks: Mapping[int, R]) -> dict[R, in
 
 
 def is_as_even(after: Iterable[int], before: Iterable[int]) -> bool:
-    """Whether `before` majorizes `after` (replicas of each rack, in any order): the fullest rack has no more replicas
-    than before, nor have the two fullest together, and so on.
+    """Whether `before` majorizes `after` (replicas of each rack): the fullest rack has no more replicas than before,
+    nor have the two fullest together, and so on.
     """
     sums = zip(accumulate(sorted(after, reverse=True)), accumulate(sorted(before, reverse=True)), strict=False)
     return all(now <= then for now, then in sums)

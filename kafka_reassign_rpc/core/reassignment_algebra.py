@@ -1,5 +1,4 @@
-"""The algebra of a reassignment (KIP-455, kafka.controller.ReplicaAssignment): replica sets in, replica sets out,
-whichever brokers are alive.
+"""The algebra of a reassignment (KIP-455, kafka.controller.ReplicaAssignment), whichever brokers are alive.
 
 RS  replicas    the full replica set; during a move: the target, then the replicas to be removed
 AR  adding      replicas of RS that the move adds
@@ -7,8 +6,8 @@ RR  removing    replicas of RS that leave at completion, last and in their prese
 ORS origin      RS - AR, without the retained replicas
 TRS target      RS - RR
 
-A new target keeps the origin. Adding replicas that only the former target needed are removed at once, unless the leader
-or the size of the ISR depends on them: those are retained. For example
+A new target keeps the origin. Adding replicas that only the former target needed are removed at once, unless they are
+`retained`. For example
 
     at rest                       [1,2,3]
     target [4,2,5]                RS [4,2,5,1,3]  AR [4,5]  RR [1,3]
@@ -31,9 +30,7 @@ MIN_INSYNC_REPLICAS = "min.insync.replicas"
 
 
 class Reassigned(NamedTuple):
-    """The replica sets after a decision. `removed_at_once` are in none of the new sets; `retained` are part of
-    `removing`.
-    """
+    """After a decision. `removed_at_once`: in none of the new sets; `retained`: part of `removing`."""
 
     replicas: Replicas
     adding: Replicas
@@ -71,8 +68,8 @@ def pending_deletion_after(partition: Partition, removed_at_once: Replicas, repl
     """The replicas that are pending deletion once `removed_at_once` have left.
 
     Those on dead brokers count: the topic znode still lists them as removing, so that a next controller propagates the
-    change if this one dies first. A replica that the partition gets back no longer counts: its broker first gets the
-    pending StopReplica, so that the replica starts with an empty log.
+    change if this one dies first. One that the partition gets back does not: its broker first gets the pending
+    StopReplica, so that the replica starts with an empty log.
     """
     if not partition.pending_deletion and not removed_at_once:
         return ()
@@ -85,23 +82,9 @@ def added_for_former_target(partition: Partition, target: Replicas) -> Replicas:
 
 
 def retained(partition: Partition, target: Replicas) -> Replicas:
-    """The replicas of `added_for_former_target` that stay until the new target is in sync; the others leave at once.
+    """Those of `added_for_former_target` that stay until the new target is in sync; they count as removing.
 
-    KIP-236's rule: let `top` be the size of the original assignment. The first `top` replicas of (leader, ISR, out of
-    sync) stay, and the rest leave. Two additions: original replicas and replicas of the new target always stay
-    (KIP-455: a cancel needs the former, the latter would be copied again), and they come first within the ISR.
-
-    original  former target  ISR, leader first  new target  removed  retained
-    [1,2]     [2,3]          1,2                [2,4]       3                  the proposal's example
-    [1,2]     [2,3]          1,2,3              [2,4]       3                  two of the ISR stay, as many as before
-    [1,2]     [2,3]          1,3                [2,4]                3         2 is sick: without 3 the ISR would shrink
-    [1,2]     [2,3]          3,2                [2,4]                3         3 leads
-    [1]       [2,3]          2,1,3              [4]         3        2         2 leads, and one is enough
-    [1,2,3]   [4,5,6]        1,4,5              [7,8,9]     6        4,5
-
-    Retained replicas count as removing. So the leader stays, and the ISR keeps its size, or `top` if that is less: only
-    if `top` is below min.insync.replicas are producers with acks=all cut off. Then a new target that removes anything
-    is refused, except the original replicas, which amount to a cancel.
+    KIP-236's rule, with two additions: docs/decisions/0004 has it, why, and examples.
     """
     leaving = added_for_former_target(partition, target)
     if not leaving:
@@ -117,7 +100,9 @@ def retained(partition: Partition, target: Replicas) -> Replicas:
 def target_refusal(
     cluster: Cluster, topic: str, index: int, partition: Partition, target: Replicas
 ) -> KafkaError | None:
-    """Refuses a target if fewer original replicas than min.insync.replicas would block producers."""
+    """Refuses a target if fewer original replicas than min.insync.replicas would block producers (docs/decisions/0004).
+    The original replicas amount to a cancel.
+    """
     leaving = added_for_former_target(partition, target)
     if not leaving or target == partition.target or set(target) == set(partition.origin):
         return None
@@ -132,25 +117,20 @@ def target_refusal(
 
 
 def min_insync_replicas(cluster: Cluster, topic: str) -> int:
-    """The topic's config, else the cluster's dynamic default, else (also if that is invalid) the brokers' static
-    value.
-    """
+    """Of the topic, else the cluster's dynamic default, else (also if that is invalid) the brokers' static value."""
     found = number(cluster.topic_config(topic, MIN_INSYNC_REPLICAS, ""), 0, INT32)
     return cluster.soft.broker_settings.min_insync_replicas if found is None else found
 
 
 def is_complete(cluster: Cluster, partition: Partition) -> bool:
-    """Whether a move is over (KIP-455, phase B).
+    """Whether a move is over (KIP-455, phase B): one of these rules holds, and a live replica of the target can lead
+    (or no live replica is in the ISR at all).
 
-    A move is complete when one of these rules holds, and a live replica of the target can lead (or no live replica is
-    in the ISR at all):
-
-    - Kafka's rule in ZooKeeper mode: every target replica is in the ISR (KafkaController.isReassignmentComplete).
-    - KAFKA-19975: every *adding* replica is in the ISR, and at least as many have joined the ISR as leave it now.
-
-    By the second rule one sick staying replica does not block every move of its partitions: [1,2,3] -> [1,2,4] with 2
-    out of sync is complete at ISR [1,3,4]. A shrink is complete at once if the removed replicas were out of sync; it
-    waits if it would take in-sync replicas away while a staying one is out of sync.
+    - Kafka's in ZooKeeper mode: every target replica is in the ISR (KafkaController.isReassignmentComplete).
+    - KAFKA-19975: every adding replica is in the ISR, and at least as many have joined the ISR as leave it now. So one
+      sick staying replica does not block every move of its partitions: [1,2,3] -> [1,2,4] with 2 out of sync is
+      complete at ISR [1,3,4]. A shrink ends at once if the removed replicas were out of sync; it waits if it would take
+      in-sync replicas away while a staying one is out of sync.
     """
     if not partition.is_moving:
         return False
@@ -172,9 +152,9 @@ def is_complete(cluster: Cluster, partition: Partition) -> bool:
 def completed(cluster: Cluster, partition: Partition) -> Partition | None:
     """The partition after its move, None if that is not complete.
 
-    A live leader in the target stays (G01), else the first live in-sync target replica leads (G02). If there is none, a
-    leader in controlled shutdown stays until it is gone, if it is in the target and the ISR. (Kafka's election fails
-    then, which leaves the leader.) Removed replicas become pending deletion.
+    A live leader in the target stays (G01), else the first live in-sync target replica leads (G02), else a leader in
+    controlled shutdown stays until it is gone, if it is in the target and the ISR: Kafka's election fails then, which
+    leaves the leader.
     """
     if not is_complete(cluster, partition):
         return None

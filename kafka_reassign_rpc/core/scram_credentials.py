@@ -1,9 +1,8 @@
-"""SCRAM credentials of users, as the configs of a user hold them (KIP-554).
+"""SCRAM credentials, as the configs of a user hold them (KIP-554).
 
 SCRAM-SHA-256 → salt=$base64,stored_key=$base64,server_key=$base64,iterations=$number
 
-Source: ScramCredentialUtils, ScramFormatter, and ZkAdminManager.describeUserScramCredentials and
-alterUserScramCredentials (Kafka 3.9).
+ScramCredentialUtils, ScramFormatter, ZkAdminManager.describeUserScramCredentials, alterUserScramCredentials (3.9).
 """
 
 import hashlib
@@ -55,7 +54,7 @@ Alteration = Deletion | Upsertion
 
 
 def iterations_of(configs: Mapping[str, str]) -> dict[int, int | None]:
-    """Mechanism type -> iterations of the user's credential, None if it is unreadable."""
+    """By mechanism type; None: the credential is unreadable."""
     return {
         kind: None if (fields := fields_of(configs[mechanism.name])) is None else fields.iterations
         for kind, mechanism in MECHANISMS.items()
@@ -73,7 +72,7 @@ class Fields(NamedTuple):
 
 
 def fields_of(credential: str) -> Fields | None:
-    """None if it is no credential."""
+    """None: no credential."""
     found = dict(field.partition("=")[::2] for field in credential.split(","))
     iterations = number(found["iterations"], 1, INT32) if found.keys() == set(Fields._fields) else None
     return None if iterations is None else Fields(found["salt"], found["stored_key"], found["server_key"], iterations)
@@ -97,7 +96,7 @@ def refusals_of_names(users: Sequence[str]) -> dict[str, KafkaError]:
 
 
 def refusals(alterations: Sequence[Alteration]) -> dict[str, KafkaError]:
-    """Why a request may not change the credentials of these users."""
+    """By user."""
     refused: dict[str, KafkaError] = {}
     for one in alterations:
         reason = _refusal(one)
@@ -141,7 +140,7 @@ def altered(alterations: Sequence[Alteration], configs: Mapping[str, str]) -> di
 
 
 def credential_text(algorithm: str, iterations: int, salt: bytes, salted_password: bytes) -> str:
-    """The credential as a config holds it. `algorithm` is the mechanism's hash, such as sha512."""
+    """`algorithm`: the mechanism's hash, such as sha512."""
     stored_key = stored_key_of(algorithm, salted_password)
     server_key = server_key_of(algorithm, salted_password)
     texts = (b64encode(value).decode() for value in (salt, stored_key, server_key))

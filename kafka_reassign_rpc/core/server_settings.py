@@ -185,13 +185,13 @@ def divided(configs: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]
 
 
 def telling(own: Mapping[str, str], below: Mapping[str, str]) -> dict[str, str]:
-    """Leaves out an empty value that is the default and overrides nothing in the layer below."""
+    """Without empty values that are the default and override nothing in the layer below."""
     return {name: value for name, value in own.items() if value or SERVER_SETTINGS[name].default or name in below}
 
 
 class MovedSettings(msgspec.Struct, frozen=True):
-    """What leaves the brokers' defaults: `moved` now holds in the settings of the servers; `dropped` had no effect,
-    since these had other values already.
+    """What leaves the brokers' defaults: `moved` now holds for the servers, which had other values of what is
+    `dropped`.
     """
 
     moved: Mapping[str, str] = {}

@@ -1,7 +1,6 @@
 """Files and directories that appear as a whole: written under a hidden name beside their place, then renamed.
 
-A process that fails leaves nothing; a killed one leaves the hidden name, which holds its id, so that no two processes
-share one.
+A killed process leaves the hidden name. It holds the process's id, so that no two share one.
 """
 
 import os
@@ -37,7 +36,7 @@ _forgotten: "dict[Path, weakref.finalize[..., AtomicDirectory]]" = {}
 
 
 def _remove(hidden: Path, process: int) -> None:
-    """A forked process does not own the directory."""
+    """Not in a forked process: it does not own the directory."""
     if os.getpid() == process:
         shutil.rmtree(hidden, ignore_errors=True)
 
@@ -45,7 +44,7 @@ def _remove(hidden: Path, process: int) -> None:
 class AtomicDirectory:
     """A directory that is filled under the name `hidden`, then `publish`ed or `discard`ed.
 
-    If neither happens, as when a full disk ends its writer's constructor, it goes with this object or with the process.
+    Else it goes with this object or the process, as when a full disk ends its writer's constructor.
     """
 
     def __init__(self, path: Path) -> None:
@@ -73,6 +72,5 @@ class AtomicDirectory:
         shutil.rmtree(old, ignore_errors=True)
 
     def discard(self) -> None:
-        """Removes it unless it was published."""
         if not self.is_published:
             shutil.rmtree(self.hidden, ignore_errors=True)

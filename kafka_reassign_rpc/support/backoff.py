@@ -9,7 +9,7 @@ def next_wait_s(waited_s: float, first_s: float, longest_s: float) -> float:
 
 
 class Backoff:
-    """The waits of one task between its attempts, in seconds."""
+    """The waits of one task between its attempts."""
 
     def __init__(self, first_s: float, longest_s: float) -> None:
         self._first_s = first_s
@@ -24,7 +24,6 @@ class Backoff:
         return self._waited_s
 
     async def sleep(self, *, longest: bool = False) -> None:
-        """With `longest` it waits as long as it ever gets."""
         if longest:
             self._waited_s = self._longest_s
         await asyncio.sleep(self.next_s())

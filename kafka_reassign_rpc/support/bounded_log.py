@@ -1,4 +1,4 @@
-"""Log lines within limits: their length, and how many of one kind."""
+"""Log lines of bounded length, and of bounded number."""
 
 import json
 import logging
@@ -36,9 +36,9 @@ class JsonFormatter(BoundedFormatter):
 
     ts          the time in UTC, as 2026-11-22T21:30:00.123Z
     level       DEBUG, INFO, WARNING, ERROR or CRITICAL
-    logger      the name of the part that logs
+    logger      the part that logs
     message     as in a line of text
-    exception   the traceback, if there is one
+    exception   the traceback, if any
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -72,7 +72,7 @@ def _bounded(value: object) -> object:
 
 
 class LineLimit:
-    """Lets the first lines of each interval through, and counts the others. `now`: seconds of a monotonic clock."""
+    """Lets the first lines of each interval through. `now`: seconds of a monotonic clock."""
 
     def __init__(self, lines: int = 10, seconds: float = 60.0) -> None:
         self.seconds = seconds
@@ -88,7 +88,7 @@ class LineLimit:
         return self._count <= self._lines
 
     def left_out(self, now: float) -> int:
-        """Returns how many lines the interval hid once it has ended, else 0. Then the next interval begins."""
+        """Returns how many lines the interval hid, and begins the next; 0 before its end."""
         if now < self._until or not self._count:
             return 0
         count, self._count = max(0, self._count - self._lines), 0

@@ -1,7 +1,4 @@
-"""Numbers and texts that anybody may have written, read and shown within limits.
-
-This module is pure: `core` may use it.
-"""
+"""Numbers and texts that anybody may have written, read and shown within limits. Pure."""
 
 import json
 
@@ -16,7 +13,7 @@ DEPTH, ITEMS = 3, 8
 
 
 def whole_number(text: str, low: int, high: int) -> int | None:
-    """A number from `low` to `high` in ASCII digits, as Java's parseInt reads it, or None.
+    """A number from `low` to `high` in ASCII digits, or None.
 
     `str.isdigit` allows `²`, which `int` refuses, and `int` refuses 5,000 digits.
     """
@@ -28,12 +25,11 @@ def whole_number(text: str, low: int, high: int) -> int | None:
 
 
 def shortened(text: str, limit: int = SHOWN) -> str:
-    """The text, or its first `limit` characters and its length."""
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 
 
 def abridged(text: str, limit: int) -> str:
-    """The text, or its start and end in `limit` characters: names often differ only at the end."""
+    """Keeps start and end: names often differ only at the end."""
     if len(text) <= limit:
         return text
     end = limit // 3
@@ -41,7 +37,7 @@ def abridged(text: str, limit: int) -> str:
 
 
 def printable(text: str) -> str:
-    """The text on one line, with escapes for what a terminal would not print, or would obey."""
+    """Escapes what a terminal would not print, or would obey."""
     if text.isprintable():
         return text
     return "".join([one if one.isprintable() else ascii(one)[1:-1] for one in text])
@@ -50,7 +46,7 @@ def printable(text: str) -> str:
 def word(text: str, limit: int) -> str:
     """A plain word as it is; anything else in quotes, within the limit, with JSON's escapes.
 
-    A plain word is printable ASCII without spaces, quotes and backslashes, so nothing in it looks like its end.
+    Nothing in a plain word (printable ASCII, no spaces, quotes or backslashes) looks like its end.
     """
     if 0 < len(text) <= limit and text.isascii() and text.isprintable() and not set(text) & set(' "\\'):
         return text
@@ -67,7 +63,7 @@ def word(text: str, limit: int) -> str:
 
 
 def shown(value: object) -> str:
-    """Enough of a decoded JSON value, text or bytes to find it again: one line of bounded length."""
+    """Enough of a decoded JSON value, text or bytes to find it again, on one line."""
     text = _shown(value, DEPTH)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 

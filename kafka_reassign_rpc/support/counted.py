@@ -7,12 +7,12 @@ ONE = {"": "", "do": "does", "are": "is", "were": "was", "go": "goes", "miss": "
 
 
 def counted(count: int, noun: str, verb: str = "") -> str:
-    """Returns `1 move` or `2 batches`; with a verb `1 move is` or `2 moves are`."""
+    """Returns `2 batches`; with a verb `1 move is` or `2 moves are`."""
     return f"{count} {noun}{plural(count, noun)}{verb and ' '}{agreeing(count, verb)}"
 
 
 def plural(count: int, noun: str = "") -> str:
-    """Returns the ending of the noun."""
+    """The ending."""
     if count == 1:
         return ""
     return "es" if noun.endswith("ch") else "s"
@@ -24,14 +24,14 @@ def agreeing(count: int, verb: str) -> str:
 
 
 def those(names: Collection[int] | Collection[str], noun: str = "broker", verb: str = "", *, most: int = 20) -> str:
-    """Returns `broker 4`, `topics a, b and 7 more`; with a verb `broker 4 is` or `brokers 4, 5 are`."""
+    """Returns `topics a, b and 7 more`; with a verb `broker 4 is` or `brokers 4, 5 are`."""
     return f"{noun}{plural(len(names), noun)} {first_of(sorted(names), most)}{verb and ' '}{agreeing(len(names), verb)}"
 
 
 def first_of(names: Sequence[object], most: int, *, of: int | None = None, between: str = ", ") -> str:
-    """The first names, at most so many, and how many more there are: `1, 2 and 3 more`.
+    """Returns `1, 2 and 3 more`.
 
-    of   how many there are, where `names` has no more than the first of them
+    of   how many there are, where `names` has only the first of them
     """
     first, count = names[:most], len(names) if of is None else of
     more = f" and {count - len(first)} more" if count > len(first) else ""

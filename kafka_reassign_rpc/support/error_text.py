@@ -1,5 +1,3 @@
-"""What an error says to people, without Python's names."""
-
 import os
 import re
 
@@ -7,7 +5,7 @@ _NUMBERS = re.compile(r"\[Errno ([0-9]{1,4})\]")
 
 
 def error_text(error: BaseException) -> str:
-    """The error in words: path and fault of an OSError; the kind of one that has no text.
+    """What the error says, without Python's names; of an OSError its path and fault.
 
     asyncio replaces the words by the address, and joins the errors of all addresses of a name: the words then come from
     the system's error numbers.
@@ -23,5 +21,5 @@ def error_text(error: BaseException) -> str:
 
 
 def _begun_small(text: str) -> str:
-    """`Address already in use` as a part of a sentence; `SSL failed` stays."""
+    """`Address already in use` amid a sentence; `SSL failed` stays."""
     return text[0].lower() + text[1:] if text[1:2].islower() else text

@@ -27,9 +27,7 @@ class Identity(NamedTuple):
 
 
 class Rights(NamedTuple):
-    """The rights of a file.
-
-    mode      permission bits, with the group's own even if named users may read the file
+    """mode      permission bits, with the group's own even if named users may read the file
     is_fixed  nobody can change them: the file system is mounted read-only
     """
 
@@ -46,9 +44,9 @@ def this_process() -> Identity:
 def readers(rights: Rights, by: Identity) -> str | None:
     """EVERYBODY, GROUP, or None.
 
-    It is no leak if `by` itself reads somebody else's file through its group, or if root gives a file of its own to a
-    group: so a service gets a secret that it cannot change (`root:service`, mode 0640). If rights are fixed, a group of
-    `by` is the one that the mount gives its files to (Kubernetes: fsGroup).
+    It is no leak if `by` reads somebody else's file through its group, or if root gives its file to a group: so a
+    service gets a secret that it cannot change (`root:service`, mode 0640). If rights are fixed, a group of `by` is the
+    one that the mount gives its files to (Kubernetes: fsGroup).
     """
     if rights.mode & stat.S_IROTH:
         return EVERYBODY
@@ -60,7 +58,7 @@ def readers(rights: Rights, by: Identity) -> str | None:
 
 
 def cure(path: Path, rights: Rights, by: Identity) -> str:
-    """What to do so that nobody else reads such a file, and all that must go on reading it."""
+    """What stops other readers, and no reader that must go on."""
     if rights.is_fixed:
         return f"give {path} mode 0400 where it is mounted from (Kubernetes: defaultMode: 0400, and an fsGroup)"
     file = shlex.quote(str(path))
@@ -73,9 +71,7 @@ def cure(path: Path, rights: Rights, by: Identity) -> str:
 
 
 def readers_of(path: Path) -> tuple[str, str] | None:
-    """Returns who else may read the file and what ends it, or None if nobody may or it is unknown. Follows links.
-    Never raises OSError.
-    """
+    """Who else may read the file and what ends it, or None: nobody, or unknown. Follows links."""
     try:
         found = path.stat()
         is_fixed = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
@@ -89,10 +85,7 @@ def readers_of(path: Path) -> tuple[str, str] | None:
 
 
 def restrict(path: Path, mode: int) -> None:
-    """Give a file or folder this mode, whatever the umask was; bits such as setgid stay, and links are left alone.
-
-    Raises OSError.
-    """
+    """Whatever the umask was. Bits such as setgid stay; links are left alone. Raises OSError."""
     found = path.lstat()
     wanted = stat.S_IMODE(found.st_mode) & ~0o777 | mode
     if not stat.S_ISLNK(found.st_mode) and stat.S_IMODE(found.st_mode) != wanted:
@@ -100,7 +93,7 @@ def restrict(path: Path, mode: int) -> None:
 
 
 def _mode(path: Path, mode: int) -> int:
-    """An ACL gives a file to users by name, as systemd does with credentials (LoadCredential=): that is no leak."""
+    """An ACL gives a file to users by name, as systemd does with credentials (LoadCredential=): no leak."""
     acl = b""
     if hasattr(os, "getxattr"):  # Linux alone has them
         with suppress(OSError):

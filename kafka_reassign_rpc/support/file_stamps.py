@@ -7,7 +7,7 @@ Stamp = tuple[int, int, int]
 
 
 def stamp(path: Path) -> Stamp | None:
-    """Returns the time of the last change (ns), size and inode, or None if the file cannot be read."""
+    """The time of the last change (ns), size and inode; None if the file cannot be read."""
     try:
         found = os.stat(path)
     except OSError:

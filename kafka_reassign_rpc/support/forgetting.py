@@ -7,6 +7,5 @@ K = TypeVar("K", bound=Hashable)
 
 
 def forget_others(known: MutableMapping[K, Any], there: Collection[K]) -> None:
-    """Removes all keys but these."""
     for key in [one for one in known if one not in there]:
         del known[key]

@@ -1,4 +1,4 @@
-"""Formats and parses sizes, durations and times as people write them: 50MB, 1.5 GiB, 20s, 3 min 20 s."""
+"""Sizes, durations and times as people write them."""
 
 import re
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ _PLAIN = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 
 
 def size(count: float) -> str:
-    """Shows bytes in decimal units, such as 1.5 GB."""
+    """Shows bytes, such as 1.5 GB."""
     value, unit = float(count), 0
     while value >= 999.95 and unit < len(_DECIMAL) - 1:
         value, unit = value / 1000, unit + 1
@@ -23,7 +23,7 @@ def size(count: float) -> str:
 
 
 def utc_time(at: int) -> str:
-    """Shows ms since 1970 in UTC, such as 2026-11-24 15:42:08."""
+    """Shows ms since 1970, such as 2026-11-24 15:42:08."""
     return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
@@ -42,16 +42,12 @@ def duration(seconds: float) -> str:
 
 
 def parse_size(text: str) -> int | None:
-    """Returns the bytes of `50MB`, `500 MiB`, `1.5GB` or a plain number; None if it is none, or not a whole number of
-    bytes.
-
-    Case does not matter.
-    """
+    """The bytes of `50MB`, `500 mib`, `1.5GB` or a plain number; None if it is none, or no whole number of bytes."""
     return _parse(text, _BYTES)
 
 
 def parse_duration_ms(text: str) -> int | None:
-    """Returns the milliseconds of `20s`, `1.5 min`, `500ms`, `2h`, `1d` or a plain number of them, or None."""
+    """The milliseconds of `20s`, `1.5 min`, `500ms`, `2h`, `1d` or a plain number of them, or None."""
     return _parse(text, _MS)
 
 

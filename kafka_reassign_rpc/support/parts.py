@@ -42,5 +42,5 @@ class Parts:
             raise
 
     async def stop(self) -> None:
-        """Raises the error of a part that could not stop, after all others have."""
+        """Raises a part's error after all have stopped."""
         await self._started.aclose()

@@ -1,5 +1,3 @@
-"""The version of this product."""
-
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 

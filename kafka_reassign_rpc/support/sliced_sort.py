@@ -12,9 +12,9 @@ BUCKETS = 256
 
 
 def sorted_in_slices(keys: Sequence[T]) -> Generator[None, None, list[list[T]]]:
-    """The keys in order, as lists that follow one another; no list is empty. Keys must be distinct.
+    """The keys in order, as lists that follow one another, none empty. Keys must be distinct.
 
-    Keys between two of a sample share a bucket; buckets are sorted one by one.
+    Keys between two of a sample share a bucket.
     """
     if len(keys) <= SLICE:
         return [sorted(keys)] if keys else []

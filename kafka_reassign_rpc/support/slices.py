@@ -1,4 +1,4 @@
-"""What long work handles piece by piece. This module is pure: `core` may use it."""
+"""What long work handles piece by piece. Pure."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeVar
@@ -10,13 +10,12 @@ FREED_AT_ONCE = 500
 
 
 def pieces(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """The items, `size` at a time."""
     for first in range(0, len(items), size):
         yield items[first : first + size]
 
 
 def emptied(*collections: list[Any] | dict[Any, Any] | set[Any]) -> Generator[None, None, None]:
-    """Empty collections step by step: freeing a large one at once takes as long as filling it."""
+    """Freeing a large collection at once takes as long as filling it."""
     for items in collections:
         if isinstance(items, list):
             while items:
@@ -31,7 +30,7 @@ def emptied(*collections: list[Any] | dict[Any, Any] | set[Any]) -> Generator[No
 
 
 def finished(steps: Generator[None, None, T]) -> T:
-    """Does all steps at once, where nothing else waits, and returns what they end with."""
+    """Does all steps at once, where nothing else waits."""
     while True:
         try:
             next(steps)
@@ -40,6 +39,5 @@ def finished(steps: Generator[None, None, T]) -> T:
 
 
 def run_through(steps: Iterator[None]) -> None:
-    """Does all steps at once."""
     for _ in steps:
         pass

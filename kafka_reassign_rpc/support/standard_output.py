@@ -11,8 +11,6 @@ FAILED = 1
 
 
 class OutputFailed(Exception):
-    """Standard output cannot be written; the text says why."""
-
     def __init__(self, error: OSError) -> None:
         super().__init__(f"standard output: {error_text(error)}")
 
@@ -29,10 +27,10 @@ def write_out(stream: TextIO, text: str) -> None:
 
 
 def written_out(name: str, run: Callable[[], int]) -> int:
-    """Run a command, write out what it has printed, and return its exit code.
+    """Runs a command, writes out what it has printed, and returns its exit code.
 
-    If that cannot be written the code is 1, and one line on standard error says why, unless the command has failed and
-    said so, or the reader has gone, as `head` does.
+    If that cannot be written the code is 1, and standard error says why, unless the command has failed and said so, or
+    the reader has gone, as `head` does.
     """
     try:
         code = run()
@@ -62,7 +60,7 @@ def _is_written(name: str, *, quiet: bool) -> bool:
 
 
 def forget_output() -> None:
-    """Drops further output: the interpreter, too, would fail to write it at its end."""
+    """The interpreter, too, would fail to write it at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

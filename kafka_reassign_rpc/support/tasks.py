@@ -1,5 +1,3 @@
-"""Background tasks and their end."""
-
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
@@ -8,7 +6,7 @@ from typing import Any
 async def end(*tasks: asyncio.Task[Any]) -> None:
     """Cancels tasks and waits until they are over. Raises the exception with which one of them failed before.
 
-    (A caller that suppresses the CancelledError of a task it awaits would suppress its own cancellation too.)
+    A caller that suppressed a task's CancelledError would suppress its own cancellation too.
     """
     for task in tasks:
         task.cancel()
@@ -20,7 +18,7 @@ async def end(*tasks: asyncio.Task[Any]) -> None:
 
 
 class Background:
-    """Runs tasks from `start` to `close`. `works` has a name for each, and what makes it."""
+    """Runs tasks from `start` to `close`: the name of each, and what makes it."""
 
     def __init__(self, works: Sequence[tuple[str, Callable[[], Coroutine[Any, Any, None]]]]) -> None:
         self._works = works
@@ -30,5 +28,5 @@ class Background:
         self._tasks = [asyncio.create_task(work(), name=name) for name, work in self._works]
 
     async def close(self) -> None:
-        """Raises the error with which one of them failed before."""
+        """Raises the error with which one failed before."""
         await end(*self._tasks)

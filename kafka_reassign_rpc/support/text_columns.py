@@ -23,9 +23,8 @@ def padded(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int, *, first: str = "", following: str = "", breaks: bool = False) -> list[str]:
-    """Lines of `width` columns, with these indents of the first and of the others.
-
-    A word that no line has room for makes a longer line, or with `breaks` continues in the next.
+    """`first`, `following`: indents. A word that no line has room for makes a longer line, or with `breaks` continues
+    in the next.
     """
     lines: list[str] = []
     line, blank = first, ""

@@ -1,5 +1,3 @@
-"""Tables of plain text."""
-
 from collections.abc import Sequence
 
 from kafka_reassign_rpc.support.text_columns import padded, width_of

@@ -1,7 +1,7 @@
-"""Long work gives others their turn: it may pause at each `yield`, and the clock decides here whether it does.
+"""Long work gives others their turn: it may pause at each `yield`; the clock decides here whether it does.
 
-Work is a generator that yields after each item. Whoever writes it neither counts items nor asks for the time, so `core`
-may. Work that has to wait yields what it waits for (`waited`).
+Work yields after each item and need not know the time, so `core` may contain it. Work that has to wait yields what it
+waits for (`waited`).
 """
 
 import asyncio
@@ -28,14 +28,12 @@ _clock = time.perf_counter
 
 
 class Pace:
-    """Measures how long its task has worked since other tasks last ran. Several tasks that share it work no longer than
-    one."""
+    """How long its task, or several that share it, has worked since others last ran."""
 
     def __init__(self) -> None:
         self._until = _clock() + TURN_S
 
     async def rest(self) -> None:
-        """Let others run if it is time to."""
         until = self._until
         if _clock() > until:
             await asyncio.sleep(0)
@@ -43,7 +41,7 @@ class Pace:
                 self._until = _clock() + TURN_S
 
     async def through(self, steps: Iterator[None]) -> None:
-        """Run a generator to its end; let others run between its steps when it is time to.
+        """Runs a generator to its end; others run between its steps when it is time to.
 
         The clock goes on from one call to the next: a round of many short commands is long work too.
         """
@@ -53,7 +51,6 @@ class Pace:
 
 
 def waited(awaitable: Awaitable[T]) -> Work[T]:
-    """Waits within work; returns the result."""
     result: T = yield awaitable
     return result
 
@@ -71,8 +68,9 @@ def begun(work: Work[T]) -> T | Coroutine[Any, Any, T]:
 
 
 class Turn(asyncio.Lock):
-    """Work that has it goes on, one at a time. Many short pieces of work are long work too: it also measures what work
-    has taken in this iteration of the event loop."""
+    """Who has it works alone. Many short pieces of work are long work too: it also measures what they took in this
+    iteration of the event loop.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,11 +79,11 @@ class Turn(asyncio.Lock):
 
     @property
     def is_over(self) -> bool:
-        """Whether others have to run before there is more work: this iteration's has taken `SHORT_S`."""
+        """Whether others have to run before there is more work."""
         return self._since is not None and _clock() - self._since > SHORT_S
 
     def begin(self) -> None:
-        """Work begins or goes on."""
+        """Also when work goes on."""
         if self._since is None:
             self._since = _clock()
             asyncio.get_running_loop().call_soon(self._next_iteration)
@@ -98,13 +96,14 @@ _TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, Turn] = WeakKeyDictionary()
 
 
 async def in_turns(work: Work[T], waits: Awaitable[Any] | None = None, turn: Turn | None = None) -> T:
-    """Runs work to its end and returns its result. One at a time has the turn, for `TURN_S`; then other tasks run, and
-    the next work that this function runs on the same loop has it. So a hundred of them hold up the loop no longer than
-    one: clients choose how many requests there are. `waits` is what the work waits for now; with a `turn` of their own,
-    other kinds of work do not queue among requests.
+    """Runs work to its end, and returns its result. One at a time has the turn, for `TURN_S`; then other tasks run,
+    then the next work of the same loop. So a hundred hold up the loop no longer than one: clients choose how many
+    requests there are. With a `turn` of their own, other kinds of work do not queue among requests.
 
     Work that has waited goes on for `SHORT_S` before it queues: most has only its answer to make. But hundreds may have
     waited for the same round, so they too queue when the turn is over.
+
+    waits   what the work waits for now
     """
     if turn is None:
         loop = asyncio.get_running_loop()
@@ -137,7 +136,7 @@ async def in_turns(work: Work[T], waits: Awaitable[Any] | None = None, turn: Tur
 
 
 def _some(work: Work[Any], resume: Callable[[], Awaitable[Any] | None], seconds: float) -> Awaitable[Any] | None:
-    """Goes on with work until it waits or the time is over. Returns what it waits for; StopIteration is its end."""
+    """Goes on until work waits or the time is over. StopIteration is its end."""
     until = _clock() + seconds
     waits = resume()
     while waits is None and _clock() < until:
@@ -154,7 +153,7 @@ async def _resumption(work: Work[Any], waits: Awaitable[Any]) -> Callable[[], Aw
 
 
 class LoopTime:
-    """For how many `ns` awaitables have kept the event loop so far."""
+    """For how long awaitables have kept the event loop."""
 
     def __init__(self, ns: int = 0) -> None:
         self.ns = ns

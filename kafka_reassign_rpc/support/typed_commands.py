@@ -1,7 +1,7 @@
 """Commands that our texts tell somebody to type. They run as they are printed.
 
-A text is often made where nobody knows how its reader reaches the cluster: in a server, or in a plan. It says
-HOST:PORT there, and a command of ours that prints the text puts its own connection in place of that.
+A text is often made where nobody knows how its reader reaches the cluster: in a server, or in a plan. It says HOST:PORT
+there, and the command of ours that prints it puts its own connection instead.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import NamedTuple
 class Connection(NamedTuple):
     """How a command reaches a cluster.
 
-    bootstrap_server   HOST:PORT of one or more nodes; the default: whoever reads the command knows them
+    bootstrap_server   HOST:PORT of one or more nodes; the default: its reader knows them
     command_config     the file with properties of the client
     config_flag        what the command calls this file
     """
@@ -35,7 +35,7 @@ _LAST = re.compile(rf"(?: `)?(kafka-reassign(?:-rpc)?(?: [a-z-]+){{0,2}} {ANY}[^
 
 
 def without_command(line: str) -> tuple[str, str]:
-    """What comes before the command with which a line ends, and the command; empty: it ends with none.
+    """The line before the command that ends it, and the command; empty if there is none.
 
     A command that is broken into lines cannot be copied.
     """
@@ -44,5 +44,5 @@ def without_command(line: str) -> tuple[str, str]:
 
 
 def command(program: str, *words: object) -> str:
-    """A command without its connection. `program`: with the word of the action, such as `kafka-reassign heal`."""
+    """A command without its connection. `program` has the action too, such as `kafka-reassign heal`."""
     return " ".join((program, str(ANY), *(shlex.quote(str(word)) for word in words)))

@@ -1,8 +1,6 @@
-"""The time of day."""
-
 import time
 
 
 def now_ms() -> int:
-    """Returns milliseconds since 1970."""
+    """Milliseconds since 1970."""
     return time.time_ns() // 1_000_000

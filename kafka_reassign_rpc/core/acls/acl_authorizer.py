@@ -1,10 +1,4 @@
-"""Kafka 3.9's kafka.security.authorizer.AclAuthorizer, line by line.
-
-- A super user may do everything. Until all ACLs are loaded, nobody else may do anything.
-- If no ACL is about the resource, `allow.everyone.if.no.acl.found` decides.
-- A matching ACL that denies wins over all that allow. Otherwise one must allow. READ, WRITE, DELETE and ALTER imply
-  DESCRIBE; ALTER_CONFIGS implies DESCRIBE_CONFIGS.
-"""
+"""Kafka 3.9's kafka.security.authorizer.AclAuthorizer, line by line."""
 
 from collections.abc import Collection, Iterable
 
@@ -36,7 +30,7 @@ _ALLOWED_BY[AclOperation.DESCRIBE_CONFIGS] = _bits(AclOperation.DESCRIBE_CONFIGS
 
 
 class AclAuthorizer:
-    """Hosts are as Java prints them (`java_host`), principals are such as `User:alice`."""
+    """Hosts are as Java prints them (`java_host`), principals such as `User:alice`."""
 
     def __init__(self, super_users: Iterable[str] = (), *, allow_everyone: bool = False) -> None:
         self.super_users = frozenset(super_users)
@@ -62,7 +56,7 @@ class AclAuthorizer:
     def authorized_operations(
         self, principal: str, host: str, resource_type: ResourceType, name: str
     ) -> frozenset[AclOperation]:
-        """The operations that the principal may do, as AuthHelper.authorizedOperations finds them."""
+        """AuthHelper.authorizedOperations."""
         supported = SUPPORTED_OPERATIONS[resource_type]
         if principal in self.super_users:
             return supported
@@ -77,7 +71,7 @@ class AclAuthorizer:
     def authorize_by_resource_type(
         self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType
     ) -> bool:
-        """AclAuthorizer.authorizeByResourceType: whether the principal may do this to any resource of the type."""
+        """AclAuthorizer.authorizeByResourceType: for any resource of the type."""
         if principal in self.super_users:
             return True
         if not self.loaded:

@@ -1,4 +1,4 @@
-"""The values of an ACL, by Kafka's names and with Kafka's codes (org.apache.kafka.common.acl, .resource)."""
+"""The values of an ACL, with Kafka's names and codes (org.apache.kafka.common.acl, .resource)."""
 
 from enum import IntEnum
 from typing import NamedTuple, Self
@@ -11,7 +11,7 @@ CLUSTER_NAME = "kafka-cluster"
 
 
 class _Code(IntEnum):
-    """A value with its code on the wire. Unknown codes become UNKNOWN."""
+    """Its value is the code on the wire."""
 
     @classmethod
     def of(cls, code: int) -> Self:
@@ -19,7 +19,7 @@ class _Code(IntEnum):
 
     @property
     def in_znodes(self) -> str:
-        """The spelling in znodes: `TransactionalId`, `AlterConfigs`, `Allow`."""
+        """The spelling in znodes: `TransactionalId`, `AlterConfigs`."""
         return self.name.title().replace("_", "")
 
 
@@ -114,7 +114,7 @@ class ResourcePattern(NamedTuple):
 
 
 class AccessControlEntry(NamedTuple):
-    """`principal` is such as `User:alice`, `host` an address as Java prints it."""
+    """`principal`: such as `User:alice`; `host`: as Java prints it."""
 
     principal: str
     host: str
@@ -133,7 +133,7 @@ def is_principal(text: str) -> bool:
 
 
 def parse_super_users(text: str) -> frozenset[str]:
-    """Parses `super.users`, principals separated by semicolons. Raises ValueError."""
+    """Parses `super.users`. Raises ValueError."""
     found = text.split(";")
     while found and not found[-1]:  # as Java splits
         found.pop()

@@ -1,8 +1,7 @@
 """All ACLs by resource: AclAuthorizer's `aclCache` and `resourceCache`.
 
-A request must not cost more where there are many ACLs. So each pattern keeps, for every principal and host, the denied
-and the allowed operations as two ints with a bit for each code. Prefixes of a name are looked up one by one, only in
-lengths that some pattern has.
+A request must not cost more where there are many ACLs. So each pattern keeps, for every principal and host, two ints
+with a bit for each operation, and prefixes are looked up only in lengths that some pattern has.
 """
 
 from collections import Counter
@@ -62,7 +61,7 @@ class AclCache:
         return NO_ENTRIES if pattern in self.unreadable else self._entries.get(pattern, NO_ENTRIES)
 
     def put(self, pattern: ResourcePattern, entries: Entries | None) -> Generator[None, None, None]:
-        """Sets the ACLs of a pattern; None means that they cannot be read. Yields after each item.
+        """Sets the ACLs of a pattern; None: they cannot be read. Yields after each item.
 
         Between two steps a request may be refused that neither the old nor the new ACLs refuse, but none is admitted
         that both refuse.
@@ -126,7 +125,7 @@ class AclCache:
                     del self._names[key]
 
     def operations(self, resource_type: ResourceType, name: str, principal: str, host: str) -> tuple[int, int] | None:
-        """The denied operations on a resource and the allowed ones, None if no ACL is about the resource."""
+        """The denied operations and the allowed ones; None: no ACL is about the resource."""
         if resource_type is not ResourceType.CLUSTER:
             return self._look_up(resource_type, name, principal, host)
         asked = name, principal, host
@@ -167,7 +166,7 @@ class AclCache:
         host: str,
         operation: AclOperation,
     ) -> list[Collection[str]]:
-        """AclAuthorizer.matchingResources: the names of patterns with such an ACL."""
+        """AclAuthorizer.matchingResources: names of patterns with such an ACL."""
         found: list[Collection[str]] = []
         for who in {principal, WILDCARD_PRINCIPAL}:
             for where in {host, WILDCARD}:

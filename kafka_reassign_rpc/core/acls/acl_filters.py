@@ -1,4 +1,4 @@
-"""Filters of ACLs in DescribeAcls and DeleteAcls (ResourcePatternFilter, AccessControlEntryFilter)."""
+"""ResourcePatternFilter and AccessControlEntryFilter, in DescribeAcls and DeleteAcls."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
 
 
 class AclBindingFilter(NamedTuple):
-    """None and ANY match every value; MATCH matches all patterns that are about the resource `name`."""
+    """None and ANY match all; MATCH: all patterns about the resource `name`."""
 
     resource_type: ResourceType
     name: str | None
@@ -48,9 +48,7 @@ class AclBindingFilter(NamedTuple):
         )
 
     def patterns(self) -> tuple[ResourcePattern, ...]:
-        """At most one pattern of each type, if the filter names them and so needs no search
-        (AclAuthorizer.filterToResources).
-        """
+        """AclAuthorizer.filterToResources: at most one pattern of each type, where the filter needs no search."""
         if self.name is None or self.resource_type in (ResourceType.ANY, ResourceType.UNKNOWN):
             return ()
         if self.pattern_type is PatternType.ANY:

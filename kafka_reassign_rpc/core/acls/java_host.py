@@ -1,4 +1,4 @@
-"""Addresses as ACLs have them, printed by Java's InetAddress.getHostAddress."""
+"""Java's InetAddress.getHostAddress."""
 
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv6Address

@@ -1,8 +1,7 @@
 """Which new cluster-wide configs a Kafka 3.9 broker accepts, as far as its configuration decides.
 
 `judge_reconfiguration` is DynamicBrokerConfig.validate: the requirements of KafkaConfig, then `validateReconfiguration`
-of each part of the broker whose configs change. It answers for simulated brokers; stock ones are asked. `later_trouble`
-finds what stock brokers accept but cannot apply, or cannot start with.
+of each part whose configs change. It answers for simulated brokers; stock ones are asked.
 """
 
 import math
@@ -83,7 +82,7 @@ def judge_reconfiguration(
 
     static, own   what the broker was started with, and its own dynamic configs
     listener      name of its listener, in lower case
-    may_shrink    skip the lower limits on thread counts: a simulated broker has no threads
+    may_shrink    thread counts may fall at will: a simulated broker has no threads
     """
     if may_shrink:
         standing = {name: value for name, value in standing.items() if name not in (*_THREADS, NETWORK_THREADS)}
@@ -133,7 +132,7 @@ def _require_kafka_config(props: Props) -> None:
 def _judge_parts(
     current: Props, new: Props, listener: str, *, keeps_threads: bool = True, may_shrink: bool = False
 ) -> None:
-    """`validateReconfiguration` of each part of the broker. `keeps_threads` also checks changes of thread counts."""
+    """`validateReconfiguration` of each part of the broker."""
     changed = {name for name in current.keys() | new.keys() if current.get(name) != new.get(name)}
     prefix = f"listener.name.{listener}."
     if REPORTERS in changed:
@@ -213,14 +212,14 @@ def _require(holds: bool, what: str) -> None:
 
 
 def _part(holds: bool, why: str) -> None:
-    """Kafka reports the error of a part as the value of a config named "Invalid dynamic configuration"."""
+    """Kafka reports a part's error as the value of a config named "Invalid dynamic configuration"."""
     if not holds:
         error = f"org.apache.kafka.common.config.ConfigException: {why}"
         raise ConfigValueError(f"Invalid value {error} for configuration Invalid dynamic configuration")
 
 
 def _may_become(name: str, now: int, wanted: int, *, may_shrink: bool) -> None:
-    """DynamicThreadPool: a thread count may at most double and at most halve."""
+    """DynamicThreadPool."""
     if wanted == now:
         return
     failed = f"Dynamic thread count update validation failed for {name}={wanted}, value should"
@@ -230,7 +229,7 @@ def _may_become(name: str, now: int, wanted: int, *, may_shrink: bool) -> None:
 
 
 def _keeps_locally(props: Props, name: str, whole: str, kept: int) -> None:
-    """DynamicLogConfig: local retention is at most the whole retention."""
+    """DynamicLogConfig."""
     local = _whole(props, name)
     if kept < 0 or local == _AS_WHOLE:
         return
@@ -265,7 +264,7 @@ def _whole(props: Props, name: str) -> int:
 
 
 def _milliseconds(props: Props, name: str) -> int:
-    """The value of a config or of its synonyms in other units."""
+    """Of a config or its synonyms in other units."""
     scale = {"ms": 1, "minutes": 60_000, "hours": 3_600_000}
     for synonym in broker_synonyms(name):
         value = _value(props, synonym)

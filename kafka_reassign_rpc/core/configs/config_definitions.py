@@ -1,8 +1,8 @@
 """Kafka 3.9's topic and broker configs: names, types, defaults, and the checks of values.
 
-`config_definitions.json` comes from LogConfig and KafkaConfig of 3.9.1. Error texts are those of ConfigDef, LogConfig
-and DynamicBrokerConfig, because tools print them. Checks that load a class or ask the running broker (principal
-builders, key stores) are missing.
+`config_definitions.json` comes from LogConfig and KafkaConfig of 3.9.1. Tools print error texts, so they are those of
+ConfigDef, LogConfig and DynamicBrokerConfig. Checks that load a class or ask the running broker (principal builders,
+key stores) are missing.
 """
 
 import re
@@ -38,7 +38,7 @@ class UnknownConfigError(ConfigValueError):
 
 
 class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds are inclusive. `default` is the text that Kafka shows, None if there is none."""
+    """Bounds are inclusive. `default` is the text that Kafka shows."""
 
     name: str
     type: ConfigType
@@ -95,7 +95,7 @@ _MILLISECONDS |= {"log.roll.hours": 3_600_000, "log.roll.jitter.hours": 3_600_00
 
 
 def broker_definition(name: str) -> ConfigDefinition | None:
-    """Also finds configs with a listener's prefix."""
+    """Also of configs with a listener's prefix."""
     found = BROKER_CONFIGS.get(name)
     if found is None and (match := _LISTENER.fullmatch(name)):
         found = BROKER_CONFIGS.get(match[1])
@@ -103,7 +103,7 @@ def broker_definition(name: str) -> ConfigDefinition | None:
 
 
 def broker_synonyms(name: str) -> tuple[str, ...]:
-    """DynamicBrokerConfig.brokerConfigSynonyms: all names that set this config, the strongest first."""
+    """DynamicBrokerConfig.brokerConfigSynonyms, the strongest first."""
     definition = BROKER_CONFIGS.get(name)
     if definition is not None:
         return definition.synonyms or (name,)
@@ -112,7 +112,7 @@ def broker_synonyms(name: str) -> tuple[str, ...]:
 
 
 def topic_default(definition: ConfigDefinition, broker: Mapping[str, str]) -> str | None:
-    """KafkaConfig.extractLogConfigMap: the topic's default from the broker configs in force."""
+    """KafkaConfig.extractLogConfigMap, from the broker configs in force."""
     if definition.synonym is None:
         return definition.default
     for name in broker_synonyms(definition.synonym):
@@ -132,7 +132,6 @@ _IGNORED_FROM = "3.0-IV1"
 
 
 def _as_topic_has_it(definition: ConfigDefinition, name: str, value: str, broker: Mapping[str, str]) -> str | None:
-    """Converts a broker's value to the topic's unit."""
     scale = _MILLISECONDS.get(name)
     if scale is not None or definition.name == "retention.ms":
         return _scaled(value, scale or 1)
@@ -166,7 +165,7 @@ def parse(definition: ConfigDefinition, text: str) -> Value:
 
 
 def show(definition: ConfigDefinition | None, text: str) -> str:
-    """The text as Kafka shows it: parsed and printed, unchanged if it does not parse."""
+    """As Kafka shows it, unchanged if it does not parse."""
     if definition is None:
         return text
     try:
@@ -245,7 +244,7 @@ def _check_throttled_replicas(definition: ConfigDefinition, value: list[str]) ->
 
 
 def format_version(definition: ConfigDefinition, text: str) -> int | None:
-    """The index in `definition.versions` that a trimmed text names, or None."""
+    """The index in `definition.versions` of a trimmed text, or None."""
     return java_values.metadata_version(text, definition.versions or (), _LATEST_PRODUCTION)
 
 
@@ -271,7 +270,7 @@ def _check_one_of(definition: ConfigDefinition, item: str) -> None:
 
 
 def invalid(definition: ConfigDefinition, value: object, reason: str) -> ConfigValueError:
-    """The error with ConfigException's text."""
+    """ConfigException."""
     text = f"[{', '.join(value)}]" if isinstance(value, list) else value
     text = java_values.double_text(value) if isinstance(value, float) else text
     return ConfigValueError(f"Invalid value {text} for configuration {definition.name}: {reason}")
@@ -281,7 +280,7 @@ def invalid(definition: ConfigDefinition, value: object, reason: str) -> ConfigV
 
 
 def validate_broker_configs(configs: Mapping[str, str], *, per_broker: bool) -> None:
-    """DynamicBrokerConfig.validate of all dynamic configs of a broker, or of the cluster, together.
+    """DynamicBrokerConfig.validate of all dynamic configs of a broker, or of the cluster.
 
     Unknown names are allowed, since plug-ins bring their own.
     """
@@ -310,7 +309,7 @@ def is_read_only(name: str) -> bool:
 
 
 def is_throttle(name: str) -> bool:
-    """KafkaConfig does not define these configs, but a running broker accepts them."""
+    """A running broker accepts them, though KafkaConfig does not define them."""
     return name in {
         "leader.replication.throttled.rate",
         "follower.replication.throttled.rate",
@@ -327,12 +326,12 @@ def is_per_broker(name: str) -> bool:
 
 
 def is_password(name: str) -> bool:
-    """DynamicBrokerConfig.isPasswordConfig: Kafka stores the value encrypted."""
+    """DynamicBrokerConfig.isPasswordConfig: Kafka encrypts the value."""
     return name.endswith(_DYNAMIC_PASSWORDS)
 
 
 def ignored_default(name: str, value: str) -> str | None:
-    """Why brokers ignore this cluster-wide config, or None (DynamicBrokerConfig.fromPersistentProps)."""
+    """DynamicBrokerConfig.fromPersistentProps: why brokers ignore this cluster-wide config, or None."""
     if is_password(name):
         return "Password config can be defined only at broker level"
     try:

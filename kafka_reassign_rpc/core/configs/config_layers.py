@@ -14,7 +14,7 @@ _NONE: Configs = MappingProxyType({})
 
 
 class ConfigLayers(NamedTuple):
-    """From the strongest layer: a broker's dynamic configs, those of the cluster, and what it was started with."""
+    """A broker's dynamic configs, those of the cluster, and what it was started with: the strongest first."""
 
     own: Configs = _NONE
     defaults: Configs = _NONE
@@ -32,6 +32,6 @@ class ConfigLayers(NamedTuple):
 
 
 def common(of_brokers: Collection[Configs]) -> dict[str, str]:
-    """The values that more than half of the brokers have."""
+    """What more than half of the brokers have."""
     counts = Counter(pair for configs in of_brokers for pair in configs.items())
     return {name: value for (name, value), count in counts.items() if 2 * count > len(of_brokers)}

@@ -1,7 +1,6 @@
-r"""Values of configs as Java reads and prints them.
+r"""Values of configs as Java reads and prints them: Python's `int`, `float`, `str.strip` and `\\s` accept other texts.
 
-Python's `int`, `float`, `str.strip` and `\\s` accept other texts than Long.parseLong, Double.parseDouble, String.trim
-and `\\s` of Java. The time of each function grows with the length of the text alone.
+Time grows with the length of the text alone.
 """
 
 import re
@@ -29,7 +28,7 @@ def boolean(text: str) -> bool | None:
 
 
 def integer(text: str, bound: int) -> int | None:
-    """Integer.parseInt and the like: from -`bound` to `bound` - 1, in digits of any script, or None."""
+    """Integer.parseInt and the like, in digits of any script: from -`bound` to `bound` - 1, or None."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not digits or not all(one <= "\uffff" and category(one) == "Nd" for one in digits):
         return None
@@ -68,13 +67,12 @@ def double_text(value: float) -> str:
 
 
 def items(text: str) -> list[str]:
-    """ConfigDef's LIST: trimmed items between commas; an empty text has none."""
+    """ConfigDef's LIST."""
     return [item.strip(_WHITESPACE) for item in text.split(",")] if text else []
 
 
 def metadata_version(text: str, versions: Sequence[str], in_production: str) -> int | None:
-    """MetadataVersion.fromVersionString: the index in `versions` that the text names, or None. `3.0` is the last of
-    3.0.
+    """MetadataVersion.fromVersionString: the index in `versions`, or None. `3.0` is the last of 3.0.
 
     versions        all that a release of Kafka knows, in order
     in_production   the last finished one; later ones have no short name

@@ -1,7 +1,7 @@
 """What the registered brokers make of the configs of topics, according to their answers.
 
-A single broker that cannot use a topic's config decides, unlike in `core.broker_settings`, where the majority counts. A
-broker that has not answered counts as the oldest supported release, and its tiered storage is unknown.
+A single broker that cannot use a topic's config decides, unlike in `core.broker_settings`, where the majority counts.
+One that has not answered counts as the oldest supported release, with unknown tiered storage.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,9 +35,7 @@ ASKED: tuple[str, ...] = (
 
 
 class BrokerAnswer(msgspec.Struct, frozen=True):
-    """One broker's answer about `ASKED`.
-
-    known      the configs that it has
+    """known      the configs that it has
     static     what it was started with, unless that is the default
     protocol   its inter.broker.protocol.version
     """
@@ -48,12 +46,10 @@ class BrokerAnswer(msgspec.Struct, frozen=True):
 
 
 class LiveBrokers(msgspec.Struct, frozen=True):
-    """What the registered brokers accept.
-
-    configs          the broker configs in force, one entry for all brokers that have the same
-    tiered_storage   whether all of them have tiered storage, None if unknown
+    """configs          the broker configs in force, each combination once
+    tiered_storage   whether all brokers have it, None if unknown
     lacking          topic configs that some broker does not know, with one such broker
-    newest_format    index of the newest message format that all of them know, None if they know all
+    newest_format    index of the newest message format that all know, None if they know all
     """
 
     configs: tuple[Configs, ...] = ()
@@ -65,9 +61,8 @@ class LiveBrokers(msgspec.Struct, frozen=True):
 def live_brokers(
     answers: Mapping[int, BrokerAnswer | None], defaults: Configs, own: Mapping[int, Configs]
 ) -> LiveBrokers:
-    """Combines the answers of all registered brokers, None for one that has not answered.
-
-    `defaults` are the dynamic configs of the cluster, `own` those of single brokers.
+    """answers         of all registered brokers, None: it has not answered
+    defaults, own   the dynamic configs of the cluster, and of single brokers
     """
     configs: dict[tuple[tuple[str, str], ...], Configs] = {}
     lacking: dict[str, int] = {}
@@ -89,7 +84,7 @@ def live_brokers(
 def common_layers(
     answers: Mapping[int, BrokerAnswer | None], defaults: Configs, own: Mapping[int, Configs]
 ) -> ConfigLayers:
-    """The layers of a typical broker: the values that most have. Arguments are as in `live_brokers`."""
+    """The layers of a typical broker: the values that most have."""
     told = [{} if answer is None else answer.static for answer in answers.values()]
     return ConfigLayers(common([own.get(broker, {}) for broker in answers]), defaults, common(told))
 

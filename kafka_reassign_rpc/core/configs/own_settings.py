@@ -1,5 +1,5 @@
-"""The settings of servers (`core.server_settings`) as configs: a server's own node takes them, the brokers' defaults no
-longer do. Neither simulated nor stock brokers know them.
+"""The settings of servers (`core.server_settings`) as configs: only a server's own node takes them, and no broker,
+stock or simulated, knows them.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -60,7 +60,7 @@ def refuse_in_defaults(wanted: Mapping[str, str], current: Mapping[str, str], ow
 
 
 def refuse_mistyped(names: Iterable[str], known: Collection[str] = tuple(sorted(SERVER_SETTINGS))) -> None:
-    """Raises ConfigValueError for a name that looks like a setting of servers: Kafka would take it without effect."""
+    """Raises ConfigValueError for what looks like a setting of servers: Kafka would take it without effect."""
     for name in names:
         if name.startswith(_PREFIXES) and name not in known:
             near = get_close_matches(name[:LONGEST_GUESSED], known, 1)

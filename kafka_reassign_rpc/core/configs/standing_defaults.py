@@ -1,4 +1,4 @@
-"""Which existing cluster-wide configs brokers cannot use, from what is known of the brokers."""
+"""Which existing cluster-wide configs brokers cannot use."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -41,7 +41,7 @@ def troubles(defaults: Configs, brokers: Mapping[int, ConfigLayers]) -> Iterator
 
 
 def _least_harmful(defaults: Configs, layers: ConfigLayers) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Sets of configs from which none can be left out without ending the harm."""
+    """None can be left out without ending the harm."""
     rest = dict(defaults)
     while _harm(rest, layers) is not None:
         least = dict(rest)

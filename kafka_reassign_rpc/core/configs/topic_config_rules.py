@@ -1,8 +1,8 @@
 """Which configs a topic may have: LogConfig.validate of Kafka 3.9 in ZooKeeper mode, and what every broker can use.
 
-A broker reads the configs of all topics when it starts, and ends if it cannot: what is accepted here and refused there
-takes down the whole cluster at the next restarts. So Kafka's rules apply over the values in force on each registered
-broker, if the request touches one of their configs, and these:
+A broker that cannot read the configs of all topics at its start ends: what is wrongly accepted here takes down the
+whole cluster at the next restarts. So Kafka's rules apply over the values in force on each registered broker, if the
+request touches one of their configs, and these:
 
 a config that some broker does not know         is refused: it would fail each later change of the topic
 a message format that some broker does not know is refused: the broker would end at its next start
@@ -57,8 +57,7 @@ def validate_topic_configs(
 ) -> dict[str, str]:
     """Checks a topic's own configs together, and returns them as they are to be stored.
 
-    `touched` are the configs that the request sets or deletes, None for all. Raises UnknownConfigError,
-    ConfigValueError.
+    `touched`: what the request sets or deletes, None: all. Raises UnknownConfigError, ConfigValueError.
     """
     changed = configs.keys() if touched is None else set(touched)
     _check_names([name for name in configs if name in changed], brokers)
@@ -105,7 +104,7 @@ def _as_stored(definition: ConfigDefinition, value: Value, text: str) -> str:
 
 
 def _in_force(configs: Configs, of_broker: Configs) -> dict[str, Value]:
-    """Leaves out invalid values, since this request does not touch them."""
+    """Without invalid values: this request does not touch them."""
     found: dict[str, Value] = {}
     for name in _JUDGED:
         definition = TOPIC_CONFIGS[name]
@@ -197,9 +196,7 @@ _JUDGED = frozenset[str]().union(*(rule.names for rule in _RULES))
 
 
 def why_brokers_end(configs: Configs, tiered_storage: bool | None) -> str | None:
-    """Why a starting 3.9 broker would end at these configs of a topic, or None. Unknown tiered storage gives no
-    reason.
-    """
+    """Why a starting 3.9 broker would end at a topic's configs, or None."""
     values: dict[str, Value] = {}
     for name, definition in TOPIC_CONFIGS.items():
         if name in configs:
@@ -218,9 +215,7 @@ def why_brokers_end(configs: Configs, tiered_storage: bool | None) -> str | None
 
 
 def _is_readable(definition: ConfigDefinition, text: str) -> bool:
-    """Whether a broker can read a valid value as it is stored: ConfigDef trims it, but TopicConfigHandler and
-    LogManager do not trim it when they read it again.
-    """
+    """ConfigDef trims a value; TopicConfigHandler and LogManager do not when they read it again."""
     if definition.name == MESSAGE_FORMAT:
         return format_version(definition, text) is not None
     trimmed = trim(text)

@@ -1,6 +1,5 @@
-"""Every event that a controller records. To add one, add a constant and its `EventType` here and construct
-`Event(catalogue.NAME, …)` where it happens. The event log, standard error, the metrics `kafka_reassign_events_total`
-and `kafka_reassign_moves_total`, the client, the pipeline and `docs/events.md` follow this catalogue.
+"""Every event that a controller records. The event log, standard error, the metrics `kafka_reassign_events_total` and
+`kafka_reassign_moves_total`, the client, the pipeline and `docs/events.md` follow it.
 """
 
 from typing import NamedTuple
@@ -79,9 +78,7 @@ CONTROLLER_RESIGNED = "controller.resigned"
 
 
 class EventType(NamedTuple):
-    """One kind of event.
-
-    level    as `logging` spells it, for standard error; "WARNING" if an operator may have to act
+    """level    as `logging` spells it, for standard error; "WARNING" if an operator may have to act
     fields   the optional fields besides `EVERY_EVENT`
     refusal  nothing was done. Anybody can cause such events, so they have their own files and limited rate
     """

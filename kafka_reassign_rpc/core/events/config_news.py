@@ -1,4 +1,4 @@
-"""The event of a change of dynamic configs: of topics, brokers, all servers, users, clients and IPs."""
+"""The event of a change of dynamic configs."""
 
 from collections.abc import Iterator, Mapping
 
@@ -22,7 +22,7 @@ _TOLD = {one.name for one in _OF_KAFKA if not one.sensitive} | SERVER_SETTINGS.k
 def config_changed(
     of: str, before: Mapping[str, str], after: Mapping[str, str], *, topic: str | None = None, broker: int | None = None
 ) -> Event | None:
-    """The event, without who asked; None if nothing has changed. `of` says for people whose configs these are."""
+    """The event, without who asked; None: nothing has changed. `of`: for people, whose configs these are."""
     changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
     if not changed:
         return None

@@ -1,5 +1,5 @@
-"""Events of decisions, with their requester, for the event log, for operators and for metrics. `RoundView` collects the
-decisions; once the round is durable, `events_of` makes events of those about a partition's assignment:
+"""Events of decisions, with their requester. `RoundView` collects the decisions; once the round is durable, `events_of`
+makes events of those about a partition's assignment:
 
 the partition before      after                                  event(s)
 at rest                   moving                                 move.started
@@ -40,7 +40,7 @@ LONGEST_ERROR = 400
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """One line of the event log, without its time and place. `catalogue.EVENTS` says which fields an event has."""
+    """One line of the event log, without its time and place. `catalogue.EVENTS` has the fields of each event."""
 
     event: str
     topic: str | None = None
@@ -71,7 +71,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class AssignmentDecision(NamedTuple):
-    """A partition before and after a decision. `size` is one replica's bytes as last sampled, None if unknown."""
+    """`size`: one replica's bytes as last sampled, None if unknown."""
 
     topic: str
     partition: int
@@ -85,14 +85,14 @@ RoundNote = AssignmentDecision | Event
 
 
 def reassigned(before: Partition, after: Partition) -> bool:
-    """Whether more than leader or ISR changes."""
+    """More than leader or ISR changes."""
     return before.replicas != after.replicas or before.adding != after.adding or before.removing != after.removing
 
 
 def events_of(notes: deque[RoundNote], moves: Mapping[TopicPartition, MoveRecord]) -> Iterator[Event]:
-    """The events of a durable round, in the order of its decisions. `moves` are the move records that it has written.
+    """The events of a durable round, in the order of its decisions. `moves`: the move records that it has written.
 
-    Empties `notes` step by step: freeing a hundred thousand decisions at once takes longer than a slice may.
+    Empties `notes` step by step: freeing a hundred thousand at once takes longer than a slice may.
     """
     while notes:
         note = notes.popleft()
@@ -103,7 +103,7 @@ def events_of(notes: deque[RoundNote], moves: Mapping[TopicPartition, MoveRecord
 
 
 def durable_notes(notes: Iterable[RoundNote], cluster: Cluster) -> Iterator[RoundNote]:
-    """The notes that `cluster`, read after a lost commit, confirms as durable.
+    """The notes that `cluster`, read after a lost commit, confirms.
 
     The controller decides the rest again and notes it then, except refusals of entries that are gone.
     """
@@ -137,9 +137,7 @@ def _is_still_true(cluster: Cluster, event: Event) -> bool:
 
 
 def _is_durable(first: Partition, last: Partition, current: Partition) -> bool:
-    """Whether ZooKeeper has the result of the decisions from `first` to `last`. One transaction writes the end of a
-    move and of its record.
-    """
+    """Whether ZooKeeper has the result. One transaction writes the end of a move and of its record."""
     if first.move is not None and last.move is None:
         return current.move is None
     written = _as_written(last)
@@ -155,7 +153,7 @@ def _as_written(partition: Partition) -> tuple[tuple[int, ...], tuple[int, ...],
 
 
 def _is_decided_again(cluster: Cluster, refused: Event) -> bool:
-    """Whether a repeated round reports this refusal again, as it does for refusals of a whole batch or queue part."""
+    """Whether a repeated round reports this refusal again, as those of a whole batch or queue part."""
     who, topic, partition = refused.who or "", refused.topic, refused.partition
     if who.startswith(BY_REQUEST):
         return who.removeprefix(BY_REQUEST) in cluster.requests
@@ -204,7 +202,6 @@ def _events_of_decision(decision: AssignmentDecision, durable: Mapping[TopicPart
 
 
 def _event_names(before: Partition, after: Partition, back: tuple[int, ...]) -> tuple[str, ...]:
-    """`back` are the original replicas."""
     if not before.is_moving:
         return (catalogue.MOVE_STARTED,) if after.is_moving else (catalogue.MOVE_STARTED, catalogue.MOVE_COMPLETED)
     if not after.is_moving and after.replicas == back:
@@ -214,7 +211,7 @@ def _event_names(before: Partition, after: Partition, back: tuple[int, ...]) -> 
 
 
 class Refusals:
-    """The refused partitions of one request: one event each for the first `REFUSALS`, and one for all others."""
+    """The refused partitions of one request."""
 
     def __init__(self) -> None:
         self._events: list[Event] = []

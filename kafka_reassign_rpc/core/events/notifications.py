@@ -1,5 +1,5 @@
-"""Which events a webhook reports, and how they wait for one receiver. A notification is one JSON body with the waiting
-events, which stays the same, byte for byte, until the receiver takes it or its first event is too old.
+"""Which events a webhook reports, and how they wait for one receiver. A notification is one JSON body, which stays the
+same, byte for byte, until the receiver takes it or its first event is too old.
 """
 
 import hashlib
@@ -50,9 +50,7 @@ LINES = 10
 
 
 def kinds(words: Iterable[str]) -> frozenset[str]:
-    """The events that `webhook.events` chooses: names, `heal.*` for all that begin so, and `default`. Raises ValueError
-    with all names.
-    """
+    """What `webhook.events` chooses: names, `heal.*`, `default`. Raises ValueError with all names."""
     found: set[str] = set()
     for word in words:
         if word == DEFAULT:
@@ -79,11 +77,9 @@ class WebhookCounts(NamedTuple):
 
 
 class Sender(NamedTuple):
-    """Whose notification it is.
-
-    cluster   its id, None if not yet known
-    server    -1 stands for `watch` or `notify`
-    name      what `watch` calls the cluster if it follows several, else None
+    """cluster   its id, None if not yet known
+    server    -1: `watch` or `notify`
+    name      what `watch` calls the cluster if it follows several
     """
 
     cluster: str | None
@@ -96,7 +92,7 @@ class Notice(NamedTuple):
 
     seq   its number in the event log
     at    when it was recorded, ms
-    id    identifies it among all events of the cluster, also after a restart
+    id    of its own among all events of the cluster, also after a restart
     text  the line for people
     item  the entry of a body, as JSON
     """
@@ -109,9 +105,7 @@ class Notice(NamedTuple):
 
 
 def notice(line: bytes, text: str, source: str) -> Notice:
-    """The notice of a line of the event log that `source` names. Raises msgspec.DecodeError, a ValueError, if it is
-    none.
-    """
+    """Of a line of the event log that `source` names. Raises msgspec.DecodeError, a ValueError."""
     place = place_of(line)
     id_ = f"{source}-{place.at}-{place.seq}"
     item = b'{"id":"%s","text":%s,"event":%s}' % (id_.encode(), msgspec.json.encode(text), line)
@@ -119,7 +113,7 @@ def notice(line: bytes, text: str, source: str) -> Notice:
 
 
 class LinePlace(msgspec.Struct, frozen=True):
-    """What a line of the event log has besides its event."""
+    """A line of the event log without its event."""
 
     seq: int
     at: int
@@ -143,9 +137,7 @@ class Outbox:
     """What waits for one receiver.
 
     next_seq   all events before it were reported or dropped
-    sent       notifications that the receiver has taken
-    failed     attempts that failed
-    dropped    events that it did not get: too many waited, they were too old, or it refused them
+    dropped    events: too many waited, they were too old, or the receiver refused them
     """
 
     def __init__(self) -> None:
@@ -170,7 +162,7 @@ class Outbox:
         return True
 
     def drop_older(self, than_ms: int) -> int:
-        """Returns how many events were dropped."""
+        """Returns how many."""
         count = 0
         while self._waiting and self._waiting[0].at < than_ms:
             self._take()
@@ -181,7 +173,7 @@ class Outbox:
         return count
 
     def notification(self, sender: Sender) -> Notification | None:
-        """What to send: the same until it is taken or dropped."""
+        """The same until it is taken or dropped."""
         if self._under_way is None and self._waiting:
             chosen: list[Notice] = []
             size = 0
@@ -198,7 +190,7 @@ class Outbox:
         self._untold -= self._end().dropped
 
     def refused(self) -> None:
-        """The receiver will never take this body: its events are dropped."""
+        """The receiver will never take this body."""
         self.missed(len(self._end().notices))
 
     def _end(self) -> Notification:
@@ -214,13 +206,13 @@ class Outbox:
         self.next_seq = one.seq + 1
 
     def missed(self, count: int) -> None:
-        """The receiver does not get `count` events, and the next notification says so."""
+        """The next notification says so."""
         self.dropped += count
         self._untold += count
 
 
 def notification_of(notices: tuple[Notice, ...], sender: Sender, *, dropped: int = 0) -> Notification:
-    """The id hashes the ids of the events and `dropped`, so that each body has its own."""
+    """The id hashes the events' ids and `dropped`, so each body has its own."""
     ids = "\n".join([str(dropped), *(one.id for one in notices)])
     id_ = f"{notices[0].id}-{hashlib.sha256(ids.encode()).hexdigest()[:16]}"
     lines = [] if sender.name is None else [f"cluster {sender.name}:"]

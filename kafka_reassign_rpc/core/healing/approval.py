@@ -1,8 +1,8 @@
-"""Approval of repairs (`self.healing.approval`): while it is required, what self-healing queues by itself starts only
-once somebody has approved it; who orders a repair (`heal --now`) has approved it.
+"""Approval of repairs (`self.healing.approval`): while it is required, what self-healing queues by itself waits for it;
+who orders a repair (`heal --now`) has approved it.
 
-Each move stores its need for approval, which outlasts failovers and the end of the setting. A hold
-(`core.znode_routes.holding`) is separate: a move that is held too starts after both.
+Each move stores its need, which outlasts failovers and the end of the setting. A held move
+(`core.znode_routes.holding`) starts after both.
 """
 
 from collections.abc import Collection
@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 
 
 def needed_since(settings: HealingSettings, by: Requester, adopted: WaitingMove | None, now_ms: int) -> int | None:
-    """Since when a new move of a repair needs approval, ms since the epoch; None if it needs none.
+    """Since when a new move of a repair needs approval, ms since the epoch; None: it needs none.
 
     by       who has asked for the repair
     adopted  the move of others that the repair replaces: they wanted it to start, unless they held it
@@ -24,7 +24,7 @@ def needed_since(settings: HealingSettings, by: Requester, adopted: WaitingMove 
 
 
 def awaits(move: WaitingMove, brokers: Collection[int] | None) -> bool:
-    """Whether this move needs approval and repairs one of these brokers, or with None any."""
+    """Whether a move needs approval and repairs one of `brokers`, None: any."""
     if move.unapproved is None:
         return False
     return brokers is None or not repaired_brokers(move.reason, move.target).isdisjoint(brokers)

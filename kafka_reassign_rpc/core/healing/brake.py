@@ -1,4 +1,4 @@
-"""The brake of self-healing (KIP-46): why no repair may join the queue, and no waiting repair may start."""
+"""The brake of self-healing (KIP-46)."""
 
 from collections.abc import Collection, Iterable
 
@@ -11,9 +11,9 @@ from kafka_reassign_rpc.support.counted import agreeing, counted
 
 
 def brake(gone: Collection[int], live: Collection[int], settings: HealingSettings) -> str | None:
-    """Why no repair may start, or None.
+    """Why no repair may join the queue, and no waiting one may start, or None.
 
-    `gone` are the brokers with lost replicas that no move in flight takes away, and no repair that may start.
+    gone   brokers with lost replicas that no move in flight takes away, and no repair that may start
     """
     if settings.unreadable:
         return settings.unreadable
@@ -29,7 +29,7 @@ def paused_who(cluster: Cluster) -> str | None:
 
 
 def too_many_gone(gone: Collection[int], live: Collection[int], settings: HealingSettings) -> str | None:
-    """Why the fault is not a broker's, or None, whether or not self-healing is paused."""
+    """Why the fault is not a broker's, or None, also while paused."""
     everybody = len({*gone, *live})
     how = "gone" if set(gone).isdisjoint(live) else "gone or have lost log dirs"
     if not live:
@@ -53,7 +53,7 @@ def braked_caps(cluster: Cluster, gone: Collection[int]) -> InFlightCaps:
 
 
 def counting(gone: Collection[int], cluster: Cluster) -> set[int]:
-    """The brokers of the last count that are still gone, or have recorded lost log dirs."""
+    """Of the last count: brokers that are still gone, or have recorded lost log dirs."""
     return {broker for broker in gone if broker not in cluster.brokers or broker in cluster.failed_log_dirs}
 
 

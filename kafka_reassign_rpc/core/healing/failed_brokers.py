@@ -1,10 +1,10 @@
 """Which failed brokers are repaired, and when (KIP-46). A broker that only bounces never is.
 
-A broker has failed if it is gone and holds replicas; it has failed in part if it is registered and has lost log dirs
-with replicas (`failed_log_dirs.py`). An adding replica counts only if its move is a repair, which is planned again.
-What a move in flight takes away is not repaired; what a waiting one would take away is, since that may wait for hours.
-A failed log dir stays recorded, and an absent broker is still shown (`GoneBroker`), for as long as partitions name it.
-ZooKeeper stores when a controller first noticed the failure, so the time survives that controller.
+A broker has failed if it is gone and holds replicas; in part if it is registered and has lost log dirs with replicas
+(`failed_log_dirs.py`). An adding replica counts only if its move is a repair, which is planned again. What a move in
+flight takes away is not repaired; what a waiting one would take away is, since that may wait for hours. A failed log
+dir stays recorded, and an absent broker is still shown (`GoneBroker`), while partitions name it. ZooKeeper stores when
+a controller first noticed the failure, so the time survives that controller.
 
 gone for                              the controller
 less than the alert interval          does nothing
@@ -16,9 +16,9 @@ the default)                          durable, so the failure is forgotten. If s
 any time, and comes back              forgets the failure, and withdraws the moves of its repair that have not
                                       started
 
-No repair starts or continues, and the reason is shown, while self-healing is paused, while so many brokers are gone
-that the fault is not a broker's, and while brokers get time to come back: after an outage of ZooKeeper, after this
-controller's election, and after too many were gone. An operator's order to repair now skips only the interval.
+No repair starts or continues while self-healing is paused, while so many brokers are gone that the fault is not a
+broker's, and while brokers get time to come back: after an outage of ZooKeeper, after this controller's election, and
+after too many were gone. An operator's order to repair now skips only the interval.
 """
 
 from collections import Counter
@@ -46,10 +46,12 @@ NAMED = 20
 
 
 class RepairCounts(NamedTuple):
-    """`failed` brokers are gone and named by replicas or moves; `alerted` of them, and of the registered ones that have
-    lost log dirs, for longer than the alert interval. `waiting`, of which `unapproved` lack approval, and `moving` are
-    moves of repairs; `impossible` are partitions that repairs had to leave; `log_dirs` are registered brokers that have
-    lost log dirs. `held_back`: something holds all repairs back.
+    """failed      brokers that are gone and named by replicas or moves
+    alerted     of these, and of registered ones that have lost log dirs, for longer than the alert interval
+    waiting     moves of repairs, of which `unapproved` lack approval; `moving`: in flight
+    impossible  partitions that repairs had to leave
+    held_back   something holds all repairs back
+    log_dirs    registered brokers that have lost log dirs
     """
 
     failed: int = 0
@@ -96,7 +98,7 @@ class LostReplicas:
 
     @property
     def brokers(self) -> frozenset[int]:
-        """The brokers that a repair would have to empty, which the brake counts."""
+        """Those that a repair would have to empty, which the brake counts."""
         return frozenset(broker for broker, count in self.replicas.items() if count) | self.unapproved
 
     def count(self, partition: Partition, queued: WaitingMove | None = None) -> None:
@@ -131,15 +133,14 @@ class LostReplicas:
 class FailureWatch(msgspec.Struct, frozen=True):
     """What the controller knows at one moment. Times are ms since the epoch.
 
-    failed      failed brokers: when a controller first noticed it
-    in_part     brokers that have lost log dirs: when a controller first noticed it
+    failed      failed brokers, in_part: brokers that have lost log dirs: when a controller first noticed it
     lost        brokers with lost replicas: how many a repair would have to replace
     untold      registered brokers of whose log dirs nothing is known now
     missed      since when this controller itself has missed a broker
     ordered     brokers that an operator has ordered to repair now
     not_before  when an incomplete repair is tried again, by broker
     waiting     moves of repairs that have not started
-    braked_ms   when too many brokers were last gone, None if never so far
+    braked_ms   when too many brokers were last gone, None: never so far
     unapproved  brokers with replicas whose repair waits for approval
     """
 
@@ -166,9 +167,9 @@ class Diagnosis(msgspec.Struct, frozen=True):
     alerts      brokers that have been gone for longer than the alert interval
     heal        brokers to repair now
     prepare     brokers that are due soon: their repair may be planned
-    heal_at     when each failed broker is (or was) due, ms; None is never
+    heal_at     when each failed broker is (or was) due, ms; None: never
     held_back   why due brokers are not repaired and waiting repairs do not start, or None
-    due_ms      when to diagnose again if nothing happens; None is never
+    due_ms      when to diagnose again if nothing happens; None: never
     braked_ms   for the next `FailureWatch`
     """
 
@@ -225,9 +226,9 @@ def diagnose(watch: FailureWatch, settings: HealingSettings) -> Diagnosis:
 def _times(
     watch: FailureWatch, settings: HealingSettings, broker: int, since: int, lifted_ms: int | None
 ) -> tuple[int | None, int | None]:
-    """When a failed broker's alert and its repair are due, in ms; None is never.
+    """When a failed broker's alert and its repair are due, in ms; None: never.
 
-    `lifted_ms` is when too many brokers were last gone, None if they are now, or never were.
+    lifted_ms   when too many brokers were last gone, None: they are now, or never were
     """
     alert = None if settings.alert_after_ms is None else since + settings.alert_after_ms
     ordered = watch.now_ms if broker in watch.ordered else None
@@ -244,7 +245,8 @@ def _times(
 
 def is_alerted(since: int, now_ms: int, settings: HealingSettings) -> bool:
     """For a broker that is gone without a failure of its own. `since` -1: from before this controller's term, so for
-    long."""
+    long.
+    """
     after = settings.alert_after_ms
     return after is not None and (since < 0 or since + after <= now_ms)
 

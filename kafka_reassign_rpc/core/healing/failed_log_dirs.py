@@ -2,11 +2,11 @@
 
 KAFKA_STORAGE_ERROR to LeaderAndIsr says which replicas are offline, and decides. DescribeLogDirs names the failed log
 dirs, and can contradict: a broker whose log dirs all work has lost none, and its replica is offline for another reason.
-No answer says nothing. The clock of a broker runs from its first failed log dir, and begins again if all that it now
-names are others than the recorded ones, or if one more fails after the repair of the recorded ones is queued.
+No answer says nothing. A broker's clock runs from its first failed log dir, and begins again if all that it now names
+are others than the recorded ones, or if one more fails after the repair of the recorded ones is queued.
 
-A new replica never goes to another log dir of the same broker: a broker does not start with two logs of one partition,
-once its disk is back. Nor does a repair give other replicas to a broker with a failed log dir.
+A new replica never goes to another log dir of the same broker, which does not start with two logs of one partition once
+its disk is back. Nor does a repair give other replicas to a broker with a failed log dir.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 
 
 class DescribedLogDirs(NamedTuple):
-    """A broker's answer under the registration `epoch`. `failed` are paths, None without an answer."""
+    """A broker's answer under the registration `epoch`. `failed`: paths, None: no answer."""
 
     epoch: int
     failed: tuple[str, ...] | None
@@ -26,13 +26,13 @@ class DescribedLogDirs(NamedTuple):
 def described_now(
     described: Mapping[int, DescribedLogDirs], live: Mapping[int, Broker]
 ) -> dict[int, tuple[str, ...] | None]:
-    """Leaves out the answers of former registrations."""
+    """Without answers of former registrations."""
     return {id_: one.failed for id_, one in described.items() if id_ in live and live[id_].epoch == one.epoch}
 
 
 def is_another(failure: FailedLogDirs, failed: tuple[str, ...] | None, *, is_repaired: bool = False) -> bool:
-    """Whether none of the recorded log dirs is among those that have failed now, or, where `is_repaired`, one is not
-    recorded: the repair of the recorded ones is queued, and replicas are lost that it does not take away.
+    """Whether none of the recorded log dirs has failed now, or a failed one is not recorded where the repair of the
+    recorded ones `is_repaired`: it is queued, and replicas are lost that it does not take away.
     """
     if not failure.paths or not failed:
         return False

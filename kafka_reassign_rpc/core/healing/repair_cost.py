@@ -1,4 +1,4 @@
-"""What a repair would cost: bytes, and how long the busiest broker copies. It counts replicas, whoever lost them."""
+"""What a repair would cost, whoever lost the replicas."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
@@ -13,9 +13,7 @@ Rate = Callable[[int, str], float | None]
 
 
 class Copy(NamedTuple):
-    """What one partition needs. `leader` sends `size` bytes (None if unknown) to `receivers`, or, while the planner has
-    not chosen and they are empty, to one broker.
-    """
+    """`leader` sends `size` bytes (None: unknown) to `receivers`, or to one broker while the planner has not chosen."""
 
     leader: int
     size: int | None
@@ -23,7 +21,7 @@ class Copy(NamedTuple):
 
 
 class RepairCost(NamedTuple):
-    """`bytes` are all that is copied, `copy_ms` is the time of the busiest broker; None if unknown."""
+    """All bytes that are copied, and the time of the busiest broker; None: unknown."""
 
     bytes: int | None
     copy_ms: int | None
@@ -69,9 +67,8 @@ def _seconds(load: float, rate: float | None) -> float | None:
 
 
 def rates_of(cluster: Cluster, throttle: HealingThrottle, fastest: int) -> Rate:
-    """The rates of repairs: of `self.healing.throttle`, or a stricter one that stands on a broker.
-
-    Without a throttle it is `fastest`, the observed throughput of a broker in bytes/s, 0 before the first observation.
+    """The rates of repairs: of `self.healing.throttle`, or a stricter one that stands on a broker; without a throttle
+    `fastest`, a broker's observed throughput in bytes/s, 0 before the first observation.
     """
     leased = throttle.of(fastest)
 

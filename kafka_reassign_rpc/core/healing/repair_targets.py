@@ -1,5 +1,5 @@
-"""Whether the targets of repairs (KIP-46) are still needed once brokers return or other moves come. The planner chooses
-them.
+"""Whether the targets of repairs (KIP-46), which the planner chooses, are still needed once brokers return or other
+moves come.
 """
 
 import re
@@ -19,7 +19,7 @@ _REASON = re.compile(rf"heal (?:brokers? {_IDS})?(?: and )?(?:log dirs of broker
 
 
 def repair_reason(brokers: Collection[int], log_dirs_of: Collection[int] = ()) -> str:
-    """Why a partition is repaired: these brokers are lost, and those have lost the log dirs with its replicas."""
+    """These brokers are lost, and those have lost the log dirs with a partition's replicas."""
     parts = [
         f"{what}{plural(len(ids))} {listed(ids)}" for what, ids in ((_LOST, brokers), (_IN_PART, log_dirs_of)) if ids
     ]
@@ -37,7 +37,7 @@ def repaired_brokers(reason: str, target: Iterable[int]) -> set[int]:
 
 
 def lost_in_part(reason: str) -> frozenset[int]:
-    """The brokers that a repair with this reason replaces since they have lost log dirs."""
+    """The brokers with lost log dirs that a repair with this reason replaces."""
     found = _REASON.fullmatch(reason)
     return frozenset() if found is None else frozenset(_ids(found.group(2)))
 
@@ -50,8 +50,8 @@ def wanted_replicas(cluster: Cluster, partition: Partition, queued: WaitingMove 
     """The replicas that a partition will have, as far as repairs are concerned.
 
     A waiting repair counts before a move in flight. Any other waiting move mends nothing for what may be hours, nor
-    does a move in flight that would bring in an absent broker; that broker has lost nothing, since it never held the
-    replica (KIP-46).
+    does a move in flight that would bring in an absent broker, which never held the replica and so lost nothing
+    (KIP-46).
     """
     if queued is not None and queued.route == HEAL:
         return queued.target
@@ -59,7 +59,7 @@ def wanted_replicas(cluster: Cluster, partition: Partition, queued: WaitingMove 
 
 
 def serves_as_repair(queued: WaitingMove | None, cluster: Cluster, partition: Partition) -> TypeGuard[WaitingMove]:
-    """Whether the target of a waiting move is as good as a repair's: all of its brokers are there."""
+    """Whether a waiting move is as good as a repair: all of its brokers are there."""
     return (
         queued is not None
         and queued.route != HEAL
@@ -78,8 +78,8 @@ def leaving(cluster: Cluster, partition: Partition, queued: WaitingMove | None, 
 
 
 def _waits_for_a_broker(cluster: Cluster, partition: Partition) -> bool:
-    """Whether the move in flight adds a replica on an absent broker or a failed log dir. A repair never waits: it is
-    planned again.
+    """Whether the move in flight adds a replica on an absent broker or a failed log dir. A repair is planned again
+    instead.
     """
     is_repair = partition.move is not None and partition.move.route == HEAL
     return not is_repair and any(cluster.is_lost(replica, partition) for replica in partition.adding)
@@ -96,10 +96,9 @@ def still_to_copy(partition: Partition, wanted: Sequence[int]) -> list[int]:
 def still_needed(
     cluster: Cluster, partition: Partition | None, target: tuple[int, ...], in_part: Collection[int] = ()
 ) -> tuple[int, ...] | None:
-    """The target of a waiting repair as far as it is still needed, None if it is not.
+    """The target of a waiting repair as far as it is still needed, or None.
 
-    A broker that came back keeps its replicas, unless they are then less even over racks than after the repair. One of
-    `in_part`, which had lost log dirs, is back once it has answered for its replicas.
+    A broker that came back keeps its replicas, unless they are then less even over racks than after the repair.
     """
     if partition is None:
         return None

@@ -1,4 +1,4 @@
-"""What operators see of self-healing (KIP-46): failed brokers and their repairs, for controller, API and client."""
+"""What operators see of self-healing (KIP-46), for controller, API and client."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -107,7 +107,7 @@ class HealingStatus:
     gone: Sequence[GoneBroker] = ()
 
     def fate(self, one: FailedBroker | LogDirFailure | GoneBroker) -> str:
-        """What will happen to it, and when, for people; empty where nobody can say."""
+        """What will happen to it, and when, for people; empty: nobody can say."""
         if isinstance(one, GoneBroker):
             repair = self._repair(one.broker) or repaired_text(one)
             return "; ".join(filter(None, (repair, awaited_text(one.awaited))))
@@ -133,7 +133,7 @@ class HealingStatus:
         return f"its repair is under way: {counted(found.moving, 'move')} in flight, {found.waiting} waiting{which}"
 
     def due(self, at: int) -> str:
-        """What happens to a lost broker at its `heal_at`; nobody knows when somebody approves its repair."""
+        """Nobody knows when somebody approves a repair."""
         return f"{'ready for approval' if self.approval else 'healed'} at {utc_time(at)} UTC"
 
 
@@ -154,12 +154,12 @@ def replicas_text(one: FailedBroker | LogDirFailure) -> str:
 
 
 def repaired_text(one: GoneBroker) -> str:
-    """Of replicas that repairs take away, which may be repairs of other brokers; empty if there are none."""
+    """The repairs may be of other brokers."""
     return f"repairs take {counted(one.repaired, 'replica')} away" if one.repaired else ""
 
 
 def awaited_text(moves: int) -> str:
-    """Says that so many moves wait for a broker that is gone, and what ends that; "" without moves."""
+    """Moves that wait for a broker that is gone, and what ends that."""
     if not moves:
         return ""
     them = agreeing(moves, "them")

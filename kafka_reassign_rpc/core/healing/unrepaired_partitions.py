@@ -31,7 +31,7 @@ def impossible_texts(found: Mapping[TopicPartition, UnrepairedPartition]) -> Ite
 
 
 def _stay(names: Sequence[TopicPartition]) -> str:
-    """Returns how many, and the first by name, so that the same report is recognized when it comes again."""
+    """The first by name, so that the same report is recognized when it comes again."""
     named = ", ".join(map(str, nsmallest(NAMED, names))) + (" …" if len(names) > NAMED else "")
     if len(names) == 1:
         return f"1 partition stays as it is ({named})"

@@ -2,16 +2,15 @@
 which its broker answered KAFKA_STORAGE_ERROR counts as dead until the broker answers without an error or registers
 again. In the order of effects:
 
-1. A partition without a state gets its first leader and ISR. 2. Dead replicas leave the ISR, and a live member replaces
-a dead leader (KafkaController.onReplicasBecomeOffline). If
-   the whole ISR is dead, the ISR stays: each member has all records, and the first to return leads. (Kafka shrinks the
-   ISR to the member handled last.)
+1. A partition without a state gets its first leader and ISR.
+2. Dead replicas leave the ISR, and a live member replaces a dead leader (KafkaController.onReplicasBecomeOffline). If
+   the whole ISR is dead, it stays: each member has all records, and the first to return leads. (Kafka shrinks it to the
+   member handled last.)
 3. A partition without a leader gets one from the ISR or, if its topic allows unclean election, from all live replicas
    (PartitionStateMachine.triggerOnlinePartitionStateChange).
-4. A move that has only waited for this is completed. 5. A replica that is pending deletion counts as deleted once its
-broker is gone, although its log may return with the
-   broker (as in Kafka). If the topic znode listed it until then, stock brokers would show a reassignment in progress
-   for as long as the broker stays away.
+4. A move that has only waited for this is completed.
+5. A replica that is pending deletion counts as deleted once its broker is gone, although its log may return with the
+   broker (as in Kafka). Else stock brokers would show a reassignment in progress for as long as the broker stays away.
 """
 
 from collections.abc import Collection
@@ -31,8 +30,8 @@ UNKNOWN_BROKER_EPOCH = -1
 def adapt(view: RoundView, topic: str, index: int, *, down: Collection[int] = ()) -> list[Change]:
     """Adapts a partition to the registered brokers, as often as it is called.
 
-    Brokers in `down` have bounced: they registered with a new epoch before the controller saw that they were gone.
-    Adapt the partition once with them and once without.
+    down   brokers that have bounced: they registered with a new epoch before the controller saw that they were gone.
+           Adapt the partition once with them and once without.
     """
     partition = view.get(topic, index)
     if partition is None:
@@ -68,9 +67,8 @@ def adapted(cluster: Cluster, topic: str, partition: Partition, down: Collection
 
 
 def log_dir_answered(view: RoundView, topic: str, index: int, broker: int, *, is_offline: bool) -> list[Change]:
-    """The broker's answer to LeaderAndIsr says that the replica's log dir has failed, or works.
-
-    Source: KafkaController.processLeaderAndIsrResponseReceived and onReplicasBecomeOffline.
+    """The answer to LeaderAndIsr says that the replica's log dir has failed, or works
+    (KafkaController.processLeaderAndIsrResponseReceived, onReplicasBecomeOffline).
     """
     partition = view.get(topic, index)
     if partition is None or broker not in partition.replicas or (broker in partition.offline) is is_offline:
@@ -81,7 +79,7 @@ def log_dir_answered(view: RoundView, topic: str, index: int, broker: int, *, is
 
 
 def with_higher_leader_epoch(view: RoundView, topic: str, index: int, broker: int) -> list[Change]:
-    """Raises the leader epoch alone: then a broker takes up a replica in whatever state it is (ReplicaManager)."""
+    """Alone it makes a broker take up a replica in whatever state it is (ReplicaManager)."""
     partition = view.get(topic, index)
     if partition is None or broker not in partition.replicas or partition.leader == NO_LEADER:
         return []
@@ -90,9 +88,7 @@ def with_higher_leader_epoch(view: RoundView, topic: str, index: int, broker: in
 
 
 def first_state(cluster: Cluster, partition: Partition) -> Partition:
-    """The first live replica leads, and all live ones are the ISR; if none is live, all are, since there are no
-    records.
-    """
+    """If no replica is live, all are the ISR, since there are no records."""
     isr = tuple(replica for replica in partition.replicas if cluster.is_online(replica, partition))
     return replace(
         partition,
@@ -115,8 +111,8 @@ def controlled_shutdown_refusal(cluster: Cluster, broker_id: int, broker_epoch: 
 
 
 def stops_following(view: RoundView, topic: str, index: int, broker: int) -> bool:
-    """Whether a broker in controlled shutdown first stops this replica: it does not lead, and there are others
-    (KafkaController.doControlledShutdown). If it went on fetching, it would be proposed for the ISR again and again.
+    """Whether a broker in controlled shutdown first stops this replica (KafkaController.doControlledShutdown). If it
+    went on fetching, it would be proposed for the ISR again and again.
     """
     partition = view.get(topic, index)
     return (
@@ -128,10 +124,10 @@ def stops_following(view: RoundView, topic: str, index: int, broker: int) -> boo
 
 
 def controlled_shutdown(view: RoundView, topic: str, index: int, broker: int) -> tuple[bool, list[Change]]:
-    """Moves leadership and ISR membership of one partition away from a broker in `SoftState.shutting_down`.
-
-    Returns whether the broker still leads, and so asks again. A partition with a single replica is ignored, as in Kafka
+    """Moves leadership and ISR membership away from a broker in `SoftState.shutting_down`
     (KafkaController.doControlledShutdown).
+
+    Returns whether the broker still leads, and so asks again. A single replica is ignored.
     """
     partition = view.get(topic, index)
     if partition is None or len(partition.replicas) < 2 or broker not in partition.replicas:

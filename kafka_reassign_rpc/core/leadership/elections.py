@@ -1,5 +1,5 @@
-"""Leader election: the rules (kafka.controller.PartitionLeaderElectionAlgorithms and Election), and the elections that
-an operator requests (ElectLeaders). Every election raises the leader epoch by one.
+"""Leader election: the rules (kafka.controller.PartitionLeaderElectionAlgorithms and Election), and ElectLeaders. Every
+election raises the leader epoch by one.
 
 rule                 candidates, in order        the leader is the first that is  ISR afterwards
 offline              replicas                    live and in the ISR              its live members
@@ -46,7 +46,7 @@ UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
 
 class ElectionType(Enum):
-    """Values are those of ElectLeaders on the wire."""
+    """As on the wire."""
 
     PREFERRED = 0
     UNCLEAN = 1
@@ -59,7 +59,7 @@ def first_electable(
     isr: Collection[int],
     down: Collection[int] = (),
 ) -> int | None:
-    """The first candidate that is live and in the ISR. Brokers in `down` have bounced and count as dead."""
+    """`down`: brokers that have bounced and count as dead."""
     for replica in candidates:
         if replica in isr and cluster.is_online(replica, partition) and replica not in down:
             return replica
@@ -97,9 +97,7 @@ def unclean_leader(partition: Partition, leader: int) -> Partition:
 
 
 def offline_election(cluster: Cluster, topic: str, partition: Partition, down: Collection[int] = ()) -> Partition:
-    """Applies the first two rules. Returns the same object if nothing changes; the ISR stays if all its members are
-    dead.
-    """
+    """The first two rules. Returns the same object if nothing changes; the ISR stays if all its members are dead."""
     brokers = cluster.brokers
     if partition.offline:
         down = (*down, *partition.offline)

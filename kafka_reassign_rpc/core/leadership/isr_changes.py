@@ -2,8 +2,8 @@
 order, then those of KRaft.
 
 If the new ISR completes a move, the same write completes it; the answer shows the state before, and LeaderAndIsr then
-informs the leader. A leader that names other replicas than the partition has is refused, and learns them under a higher
-leader epoch. The partition has its new partition epoch at once, so that later requests of the round see the write.
+informs the leader. The partition has its new partition epoch at once, so that later requests of the round see the
+write.
 """
 
 from typing import NamedTuple
@@ -56,14 +56,14 @@ class IsrChange(msgspec.Struct, frozen=True, gc=False):
 
 
 class IsrAnswer(NamedTuple):
-    """`answer` is the partition after the change, or unchanged, or the error."""
+    """`answer`: the partition after the change, or unchanged, or the error."""
 
     answer: Partition | KafkaError
     changes: list[Change]
 
 
 def check_sender(cluster: Cluster, broker_id: int, broker_epoch: int) -> KafkaError | None:
-    """Refuses the whole request if the broker sends it under an earlier registration."""
+    """Refuses the whole request of an earlier registration."""
     broker = cluster.brokers.get(broker_id)
     return StaleBrokerEpoch() if broker is None or broker.epoch != broker_epoch else None
 

@@ -1,5 +1,5 @@
-"""Automatic election of preferred leaders (KafkaController.checkAndTriggerAutoLeaderRebalance). A broker's imbalance is
-the share of the partitions preferring it as leader that another broker leads.
+"""KafkaController.checkAndTriggerAutoLeaderRebalance. A broker's imbalance is the share of the partitions preferring it
+as leader that another broker leads.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 class LeaderImbalance:
-    """Counts partitions, in slices of the caller; then `to_elect` returns those to elect."""
+    """Counts partitions, in slices of the caller."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -27,7 +27,7 @@ class LeaderImbalance:
                 self._elsewhere.setdefault(preferred, []).append(name)
 
     def to_elect(self, percentage: int) -> Iterator[TopicPartition]:
-        """Partitions of live brokers with an imbalance above `percentage`, if the preferred leader is in the ISR."""
+        """Where a live broker's imbalance is above `percentage`, and it is in the ISR."""
         for broker, names in self._elsewhere.items():
             if not self._cluster.is_live(broker) or 100 * len(names) <= percentage * self._preferred[broker]:
                 continue

@@ -1,6 +1,4 @@
-"""Client quotas (KIP-546): entities, filters, and changes. Source: ZkAdminManager.describeClientQuotas and
-alterClientQuotas, QuotaConfigs (Kafka 3.9).
-"""
+"""Client quotas (KIP-546): ZkAdminManager.describeClientQuotas and alterClientQuotas, QuotaConfigs (Kafka 3.9)."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,7 +47,7 @@ class FilterComponent(NamedTuple):
 class QuotaFilter(NamedTuple):
     """A checked filter.
 
-    exact     names that entities must have, by entity type; None is the default entity
+    exact     names that entities must have, by entity type; None: the default entity
     any_name  entity types that entities must have, with any name
     strict    entities may have no other types
     """
@@ -121,7 +119,7 @@ def quota_entity(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:
 
 
 def quotas_of(entity: QuotaEntity, configs: Mapping[str, str]) -> dict[str, float]:
-    """Leaves out values that are no numbers."""
+    """Without values that are no numbers."""
     found: dict[str, float] = {}
     for name in _quotas(entity):
         if name in configs:

@@ -1,5 +1,4 @@
-"""Connection quotas (KIP-402, KIP-612): connections per second in all, by listener and by IP. Source:
-SocketServer.ConnectionQuotas (Kafka 3.9).
+"""Connection quotas (KIP-402, KIP-612), per second: SocketServer.ConnectionQuotas (Kafka 3.9).
 
 A connection beyond the rate of the server or listener waits, with all behind it on that listener. One beyond the rate
 of its address is held and then closed, and counts for nobody.
@@ -47,9 +46,8 @@ class ConnectionQuotas:
         return max(delays)
 
     def address_throttle_ms(self, listener: str, host: str, now_ms: int) -> int:
-        """Counts an accepted connection for its address.
-
-        If that has too many, takes the connection back and returns how long to hold it before it closes.
+        """Counts an accepted connection for its address. If that has too many, takes the connection back and returns
+        how long to hold it before it closes.
         """
         bound = self._bound_of(host)
         if bound is None:

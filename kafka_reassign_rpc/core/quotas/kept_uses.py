@@ -1,7 +1,7 @@
 """What users and clients have used, in bounded memory: nobody can make the server forget what others have used.
 
-A client may bring a new client id with each request. If memory is full, its own user's oldest entry goes; a user
-without entries takes the place of the oldest of all.
+A client may bring a new client id with each request. If memory is full, its user's oldest entry goes; a user without
+entries takes the place of the oldest of all.
 """
 
 from collections import OrderedDict

@@ -1,8 +1,8 @@
-"""Controller mutation quotas (KIP-599): how many partitions a user or client may create and delete per second. Source:
+"""Controller mutation quotas (KIP-599): how many partitions a user or client may create and delete per second.
 ControllerMutationQuotaManager, TokenBucket, ClientQuotaManager.DefaultQuotaCallback (Kafka 3.9).
 
-A token bucket holds controller.quota.window.num times controller.quota.window.size.seconds of the rate, and begins
-full. It may fall below zero once; then nothing is accepted until it is back at zero.
+A bucket holds controller.quota.window.num times controller.quota.window.size.seconds of the rate, and begins full. Once
+below zero, it gives nothing until it is back at zero.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ MOST_BUCKETS = 10_000
 
 
 class TokenBucket:
-    """Times are seconds of any clock that never goes back. It holds at most the tokens of `burst_s`."""
+    """At most the tokens of `burst_s`. Times are seconds of any clock that never goes back."""
 
     def __init__(self, burst_s: float, now: float) -> None:
         self._burst_s = burst_s
@@ -40,12 +40,10 @@ class TokenBucket:
 
 class MutationQuota(Protocol):
     def record(self, partitions: int) -> None:
-        """Counts partitions that are about to be created or deleted, once nothing else is wrong. Raises
-        ThrottlingQuotaExceeded.
-        """
+        """Counts what is about to be created or deleted, once nothing else is wrong. Raises ThrottlingQuotaExceeded."""
 
     def throttle_time_ms(self) -> int:
-        """How long the client should wait from now on."""
+        """How long the client should wait."""
 
 
 class _Limited:

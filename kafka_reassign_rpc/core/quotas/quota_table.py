@@ -1,4 +1,4 @@
-"""All quotas in memory, and which of them holds for a client (ClientQuotaManager.DefaultQuotaCallback, Kafka 3.9)."""
+"""All quotas, and which of them holds for a client (ClientQuotaManager.DefaultQuotaCallback, Kafka 3.9)."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -21,7 +21,7 @@ Sharers = tuple[str | None, str | None]
 def entities(user: str, client_id: str) -> list[tuple[QuotaEntity, Sharers]]:
     """The entities whose quota may hold for a client, with those who share it; the first wins.
 
-    Client ids too long for a znode share a quota with those that begin alike: an id can have 32 KiB, and each is kept.
+    Client ids too long for a znode share one with those that begin alike: an id can have 32 KiB, and each is kept.
     """
     one, another = user[: LONGEST_NAME + 1], client_id[: LONGEST_NAME + 1]
     pair: Sharers = (one, another)
@@ -39,7 +39,7 @@ def entities(user: str, client_id: str) -> list[tuple[QuotaEntity, Sharers]]:
 
 
 class QuotaTable:
-    """The readers of ZooKeeper fill it. `revision` rises with each change."""
+    """`revision` rises with each change."""
 
     def __init__(self) -> None:
         self._quotas: dict[QuotaEntity, Mapping[str, float]] = {}
@@ -71,7 +71,6 @@ class QuotaTable:
         return self._quotas.get(entity, {}).get(quota)
 
     def limit(self, quota: str, user: str, client_id: str) -> tuple[float, Sharers] | None:
-        """The quota that holds for a client and who shares it, or None."""
         client = quota, user, client_id
         if client in self._found:
             return self._found[client]

@@ -1,6 +1,5 @@
-"""Request quotas (KIP-124, `request_percentage`): how much of the server's time a user or client may take; 100 is all
-the time of one thread, as in Kafka. Use without a quota is not counted. Source: ClientRequestQuotaManager,
-ClientQuotaManager.recordAndGetThrottleTimeMs, recordNoThrottle (Kafka 3.9).
+"""Request quotas (KIP-124): how much of the server's time a user or client may take; 100 is all the time of one thread,
+as in Kafka. ClientRequestQuotaManager, ClientQuotaManager.recordAndGetThrottleTimeMs, recordNoThrottle (Kafka 3.9).
 """
 
 from kafka_reassign_rpc.core.quotas.kept_uses import KeptUses
@@ -13,7 +12,7 @@ _PERCENT_OF_NS = 100 / 1_000_000_000
 
 
 class RequestUse:
-    """The use of all who share a quota. Times are ms of any clock that never goes back."""
+    """Of all who share a quota. Times are ms of any clock that never goes back."""
 
     __slots__ = ("_bound", "_rate")
 
@@ -22,12 +21,12 @@ class RequestUse:
         self._rate = rate
 
     def throttle_ms(self, busy_ns: int, now_ms: int) -> int:
-        """Counts a request that took `busy_ns`; returns how long its client has to wait."""
+        """Counts a request; returns how long its client has to wait."""
         self._rate.record(busy_ns * _PERCENT_OF_NS, now_ms)
         return self._rate.throttle_ms(self._bound, now_ms)
 
     def record(self, busy_ns: int, now_ms: int) -> None:
-        """Counts time spent after the client had its answer, for its next request."""
+        """Counts time spent after the client had its answer."""
         self._rate.record(busy_ns * _PERCENT_OF_NS, now_ms)
 
 
@@ -38,7 +37,7 @@ class RequestQuotas:
         self._rates: KeptUses[WindowedRate] = KeptUses(MOST_RATES)
 
     def use(self, user: str, client_id: str) -> RequestUse | None:
-        """Where a client's requests are counted until a quota changes, None without a quota.
+        """Where a client's requests are counted until a quota changes; None: it has no quota.
 
         Ask again now and then: `KeptUses` may forget a client that does not appear.
         """

@@ -1,6 +1,5 @@
-"""The rate of a quantity over the last seconds, and how long a client must wait above a quota. A rate keeps one sum for
-each window of time, so a burst counts until its window is too old. Source: Rate, SampledStat and WindowedSum of Kafka
-3.9, QuotaUtils.boundedThrottleTime.
+"""The rate of a quantity over the last seconds, and how long a client must wait above a quota. A burst counts until its
+window is too old. Rate, SampledStat, WindowedSum, QuotaUtils.boundedThrottleTime of Kafka 3.9.
 """
 
 import math
@@ -8,7 +7,7 @@ from typing import NamedTuple
 
 
 class QuotaWindows(NamedTuple):
-    """quota.window.num (how many are kept) and quota.window.size.seconds (here in ms)."""
+    """quota.window.num and quota.window.size.seconds."""
 
     number: int = 11
     size_ms: int = 1000
@@ -51,8 +50,8 @@ class WindowedRate:
         sample.last_ms = now_ms
 
     def throttle_ms(self, bound: float, now_ms: int) -> int:
-        """How long until the rate is down at `bound` per second, at most one window. A negative bound delays nobody, as
-        in Kafka.
+        """How long until the rate is down at `bound` per second, at most one window. As in Kafka, a negative bound
+        delays nobody.
         """
         if not self._samples:
             return 0

@@ -1,14 +1,10 @@
-"""AlterPartitionReassignments for one partition, once `alter_checks` lets it through. The partition's present
-assignment as the target changes nothing. Otherwise:
+"""AlterPartitionReassignments for one partition, once `alter_checks` lets it through:
 
 partition    given            result
 at rest      another order    the new order, leader epoch +1
 at rest      other replicas   adding and removing replicas, a move record, leader epoch +1; a shrink ends at once
-moving       another target   the same, from the same origin. Adding replicas that only the former target needed
-                              leave the assignment and the ISR, and are pending deletion; retained ones stay until
-                              completion (`core.reassignment_algebra`)
-moving       cancel           the original replicas in their original order; all others leave the assignment and
-                              the ISR; if the leader leaves, a live in-sync replica leads
+moving       another target   the same, from the same origin; `core.reassignment_algebra` says what leaves at once
+moving       cancel           the original replicas in their order; if the leader leaves, a live in-sync one leads
 """
 
 from msgspec.structs import replace
@@ -54,7 +50,7 @@ def alter(
     adding_must_live: bool = True,
     even_uncleanly: bool = False,
 ) -> Decision:
-    """Give a partition a new target, or cancel its move (`target` None).
+    """`target` None: cancels the move.
 
     expected          the assignment that the client expects; any other refuses the request
     throttle          bytes/s of the throttle lease; 0: no lease; AS_IT_IS: keep it, and none for a new move
@@ -94,9 +90,7 @@ def _replica_sets(current: Partition, target: Replicas | None) -> Reassigned | N
 
 
 def _hidden_partition(cluster: Cluster, topic: str, index: int) -> Partition | None:
-    """Also finds a topic in deletion: ZooKeeper mode checks the target before it answers that the partition is
-    unknown.
-    """
+    """Of a topic in deletion too: ZooKeeper mode checks the target before it answers that the partition is unknown."""
     known = cluster.topics.get(topic)
     return None if known is None else known.partitions.get(index)
 
@@ -164,9 +158,7 @@ def _move_record(
 
 
 def _leader_after(cluster: Cluster, partition: Partition, replicas: Replicas, isr: Replicas) -> int:
-    """The leader stays if it can, else the first live in-sync replica leads. (Kafka's ZooKeeper mode elects none,
-    D08.)
-    """
+    """Kafka's ZooKeeper mode elects none (D08)."""
     if partition.leader in replicas:
         return partition.leader
     elected = first_electable(cluster, partition, replicas, isr)

@@ -3,15 +3,15 @@
 The checks have ZooKeeper mode's order and texts (KafkaController.validateReplicas, maybeBuildReassignment,
 maybeTriggerPartitionReassignment), with these differences:
 
-- `expected` (compare-and-set) also refuses to cancel what is not in flight: then the caller withdraws a waiting move.
+- `expected` also refuses to cancel what is not in flight: then the caller withdraws a waiting move.
 - The replication factor guard (KIP-860) refuses a target.
 - Every route refuses a target with the id of one of our servers: there will never be such a broker.
-- A change of target is refused if the replicas that it removes at once could cut producers off (KIP-236).
-- A target or cancel that leaves the partition without a leader, although a live replica is in sync, is refused. Kafka's
-  ZooKeeper mode carries it out, and the partition stays offline; KRaft refuses only the cancel. If the topic allows
-  unclean election, it goes through once a live replica can lead afterwards.
+- A change of target is refused if what it removes at once could cut producers off (KIP-236).
+- What leaves the partition without a leader, although a live replica is in sync, is refused. Kafka's ZooKeeper mode
+  carries it out, and the partition stays offline; KRaft refuses only the cancel. If the topic allows unclean election,
+  it goes through once a live replica can lead afterwards.
 
-The handler has merged a partition that a request names twice into its last target (A16).
+Of a partition that a request names twice the handler has kept the last target (A16).
 """
 
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -105,7 +105,7 @@ def _invalid_target(
 
 
 def _sequence(replicas: Replicas) -> str:
-    """Prints a list as Kafka's messages do, since scripts compare these texts."""
+    """As Kafka prints a list: scripts compare these texts."""
     return f"ArrayBuffer({', '.join(map(str, replicas))})"
 
 
@@ -116,7 +116,7 @@ def _set(brokers: list[int]) -> str:
 def _unclean_election(
     cluster: Cluster, topic: str, index: int, partition: Partition, to: Reassigned, *, is_cancel: bool, may: bool
 ) -> KafkaError | None:
-    """Refuses what only an unclean election could give a leader, unless `may` or the topic allows one."""
+    """Refuses what only an unclean election could give a leader."""
     if not is_unclean(cluster, partition, among(partition.isr, to.replicas)):
         return None
     can = first_live(cluster, partition, to.replicas) is not None or not any_online(cluster, partition, partition.isr)
@@ -129,7 +129,7 @@ def _unclean_election(
 
 
 def is_unclean(cluster: Cluster, partition: Partition, isr: Replicas) -> bool:
-    """Whether no staying replica is in sync, or only dead ones are while a live in-sync replica leaves."""
+    """Whether no staying replica is in sync, or only dead ones while a live in-sync replica leaves."""
     leader = partition.leader
     if (leader in isr and cluster.is_online(leader, partition)) or any_online(cluster, partition, isr):
         return False  # the leader is asked first: mostly it stays, and a request may be about thousands of partitions

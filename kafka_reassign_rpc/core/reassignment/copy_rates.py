@@ -14,9 +14,7 @@ class _Copied(NamedTuple):
 
 
 class CopyRates:
-    """Rates cover at least `WINDOW_S`. `sampled` is called after each sample, with all bytes that moves have copied so
-    far.
-    """
+    """Rates cover at least `WINDOW_S`."""
 
     def __init__(self) -> None:
         self._seen: deque[_Copied] = deque()
@@ -32,14 +30,16 @@ class CopyRates:
         *,
         is_dark: bool = False,
     ) -> None:
-        """`silent`: brokers that receive, and have not said how much. `is_dark`: no other broker receives."""
+        """`into`, `out_of`: all that moves have copied so far. `silent`: brokers that receive, and have not said how
+        much. `is_dark`: no other broker receives.
+        """
         self._silent, self._is_dark = silent, is_dark
         self._seen.append(_Copied(now, dict(into), dict(out_of)))
         while len(self._seen) > 2 and now - self._seen[1].at >= WINDOW_S:
             self._seen.popleft()
 
     def of(self, broker: int, *, moves: bool) -> tuple[int | None, int | None]:
-        """Bytes per second to this broker and from it, None if unknown. `moves`: whether anything moves at all."""
+        """Bytes per second to this broker and from it, None: unknown. `moves`: whether anything moves at all."""
         if moves and self._is_dark:
             return None, None
         into = None
@@ -48,7 +48,7 @@ class CopyRates:
         return into, self._rate(lambda copied: copied.out_of.get(broker, 0), moves=moves)
 
     def of_all(self, *, moves: bool) -> int | None:
-        """Bytes per second of all moves together, as far as brokers say; None if unknown."""
+        """Bytes per second, as far as brokers say; None: unknown."""
         if moves and self._is_dark:
             return None
         there = self._seen[-1].into if self._seen else {}

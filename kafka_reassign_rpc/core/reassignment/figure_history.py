@@ -1,4 +1,4 @@
-"""Past figures of all moves together, for plots: a bounded number, in memory. A monotonic clock dates them."""
+"""Past figures of all moves together, for plots: a bounded number, in memory."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class PastFigures(NamedTuple):
 
 
 class FigureHistory:
-    """`record` is called every few seconds. `now` is in seconds of a monotonic clock."""
+    """`now`: seconds of a monotonic clock."""
 
     def __init__(self) -> None:
         self._kept: dict[str, deque[tuple[float, Point]]] = {
@@ -57,7 +57,7 @@ class FigureHistory:
                 kept.append((now, point))
 
     def past(self, name: str, now: float, at: int) -> PastFigures:
-        """`name` is a key of `SPANS`; `at` is `now` in ms since 1970."""
+        """`name`: a key of `SPANS`; `at`: `now` in ms since 1970."""
         points = [
             msgspec.structs.replace(point, at=at - round((now - then) * 1000)) for then, point in self._kept[name]
         ]

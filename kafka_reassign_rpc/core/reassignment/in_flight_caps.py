@@ -1,16 +1,13 @@
-"""Caps on moves in flight: per broker, per cluster, and on the bytes to be copied (KIP-236).
+"""Caps on moves in flight: per broker, per cluster, and on the bytes to be copied (KIP-236). They only delay a start.
 
-A move counts for each broker that it adds and for its leader, which sends. It does not count, and never waits, if
+A move counts for each broker that it adds and for its leader, which sends. It never counts or waits if it adds no
+replica, or if all brokers that it waits for are dead: it copies nothing, and must not delay others.
 
-- it adds no replica (a new order, a smaller replica set), or
-- all brokers that it waits for are dead: it copies nothing, and must not delay others.
-
-The bytes of a move are the partition's size times its adding replicas. An unknown size counts as 0; but if brokers are
-asked for sizes, a move waits for its leader's answer. A move that is larger than the whole cap, or of unknown size,
-starts when nothing else is in flight.
+An unknown size counts as 0; but if brokers are asked for sizes, a move waits for its leader's answer. A move that is
+larger than the whole cap, or of unknown size, starts when nothing else is in flight.
 
 A queued move may have its own cap on the moves that each of its brokers receives, and on those that its leader sends,
-whichever route these took. Caps only delay the start of a move; they never stop one.
+whichever route these took.
 """
 
 from collections import Counter
@@ -42,7 +39,7 @@ AHEAD = 1000
 
 
 class Weight(NamedTuple):
-    """What a move counts for: brokers (or `CLUSTER`, `REPAIRS`), and bytes. `sender` is the one that sends, or -1."""
+    """What a move counts for: brokers (or `CLUSTER`, `REPAIRS`), bytes, and the broker that sends, or -1."""
 
     brokers: tuple[int, ...] = ()
     bytes: int = 0
@@ -53,7 +50,7 @@ NOTHING = Weight()
 
 
 def sending(broker: int) -> int:
-    """Stands for this broker where a move with its own cap waits until the broker may send more."""
+    """This broker, where a move with its own cap waits until it may send more."""
     return _SENDERS - broker
 
 
@@ -77,7 +74,7 @@ def weight(cluster: Cluster, name: TopicPartition, value: Partition) -> Weight:
 
 
 def makes_room(before: Partition, after: Partition) -> bool:
-    """Whether this change may let waiting moves start."""
+    """Whether waiting moves may start now."""
     return bool(before.adding) and (before.adding, before.leader, before.offline) != (
         after.adding,
         after.leader,
@@ -94,7 +91,6 @@ def partitions_to_measure(cluster: Cluster) -> list[TopicPartition]:
 
 
 def _copies_more(before: Partition, after: Partition) -> bool:
-    """Whether a move that is no repair gets more replicas to copy."""
     is_repair = after.move is not None and after.move.route == HEAL
     return not is_repair and not set(after.adding) <= set(before.adding)
 
@@ -113,7 +109,6 @@ class MovesInFlight:
         self._bytes = 0
 
     def count(self, view: RoundView) -> Iterator[None]:
-        """Without caps there is nothing to count."""
         if not self._counts:
             return
         for topic, indexes in self._cluster.moving.items():
@@ -143,7 +138,7 @@ class MovesInFlight:
         return self.caps.repairs == 0
 
     def has_room(self, place: int, own: int = NO_CAP) -> bool:
-        """Whether the caps of a place (see `waits_for`) let another move start. `own` is that move's own cap."""
+        """Whether the caps of a place (see `waits_for`) let another move start. `own`: that move's own cap."""
         broker = broker_of(place)
         if broker == WINDOW:
             return not self.caps.closed
@@ -161,10 +156,8 @@ class MovesInFlight:
         return 0 <= self.caps.per_broker <= moves or 0 <= own <= (moves - sent if place == broker else sent)
 
     def waits_for(self, name: TopicPartition, before: Partition, after: Partition, own: int = NO_CAP) -> int | None:
-        """The place that must have room before a partition may get the value `after`: a broker, `CLUSTER`, `WINDOW`, or
-        None.
-
-        A move with its `own` cap waits for its leader under the name that `sending` gives.
+        """The place that must have room before a partition may become `after`: a broker (of the leader of a move with
+        its `own` cap, `sending`), `CLUSTER`, `WINDOW`, or None.
         """
         if self.caps.closed and _copies_more(before, after):
             return WINDOW

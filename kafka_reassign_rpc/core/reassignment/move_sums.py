@@ -1,4 +1,4 @@
-"""Sums over moves in flight, waiting and ended, for all and for those that belong together."""
+"""Sums over moves in flight, waiting and ended."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ MOST_REASONS = 20
 
 
 class GroupKey(NamedTuple):
-    """The moves of one request or plan share one route and one reason."""
+    """What the moves of one request or plan share."""
 
     route: str
     reason: str
@@ -25,7 +25,7 @@ def group_of(move: MoveRecord | WaitingMove | None) -> GroupKey:
 
 
 class MoveBytes(msgspec.Struct, frozen=True, gc=False):
-    """Bytes in all and bytes copied, None if unknown. `stalled` says why the move is."""
+    """Bytes, None: unknown. `stalled`: why the move is."""
 
     total: int | None
     copied: int | None
@@ -33,12 +33,11 @@ class MoveBytes(msgspec.Struct, frozen=True, gc=False):
 
 
 class Sums:
-    """Counts and bytes. A move counts in the bytes only if both its size and what it has copied are known.
+    """Only moves of known size and progress count in the bytes.
 
     moves, total, copied, unknown     in flight: number, bytes, and how many have unknown bytes
     waiting, waiting_bytes, unsized   waiting: number, bytes, and how many have an unknown size
-    ended, ended_bytes, unmeasured    ended since there was last nothing to do: number, bytes copied, and how many ended
-                                      unmeasured
+    ended, ended_bytes, unmeasured    since there was last nothing to do: number, bytes copied, how many unmeasured
     """
 
     __slots__ = (
@@ -53,11 +52,10 @@ class Sums:
 
     @property
     def measured(self) -> int:
-        """Moves in flight whose bytes are known."""
         return self.moves - self.unknown
 
     def add(self, move: MoveBytes, sign: int = 1) -> None:
-        """Adds a move in flight; a `sign` of -1 takes it out."""
+        """A move in flight; a `sign` of -1 takes it out."""
         self.moves += sign
         self.stalled += sign * (move.stalled is not None)
         if move.total is None or move.copied is None:
@@ -67,29 +65,28 @@ class Sums:
             self.copied += sign * move.copied
 
     def wait(self, size: int | None) -> None:
-        """Adds a waiting move that will copy `size` bytes."""
+        """A waiting move will copy `size` bytes."""
         self.waiting += 1
         self.unsized += size is None
         self.waiting_bytes += size or 0
 
     def wait_no_more(self, size: int) -> None:
-        """Takes out a waiting move that began and ended before a sample saw it in flight."""
+        """A waiting move began and ended before a sample saw it in flight."""
         if self.waiting and self.waiting_bytes >= size:
             self.waiting -= 1
             self.waiting_bytes -= size
 
     def end(self, copied: int | None) -> None:
-        """`copied` is None if unknown."""
         self.ended += 1
         self.unmeasured += copied is None
         self.ended_bytes += copied or 0
 
     def forget_ended(self) -> None:
-        """Called when there is nothing to do: what begins afterwards is other work."""
+        """There is nothing to do: what begins afterwards is other work."""
         self.ended = self.ended_bytes = self.unmeasured = 0
 
     def keep_ended(self, before: "Sums") -> None:
-        """Keeps moves that ended before these were counted, so that no displayed share falls."""
+        """Of moves before these were counted, so that no displayed share falls."""
         if self.moves or self.waiting:
             self.ended += before.ended
             self.ended_bytes += before.ended_bytes
@@ -97,7 +94,7 @@ class Sums:
 
 
 class GroupedSums:
-    """The sums of all moves, and of at most `MOST_GROUPS` groups."""
+    """Of all moves, and of at most `MOST_GROUPS` groups."""
 
     def __init__(self) -> None:
         self.all = Sums()
@@ -129,7 +126,7 @@ class GroupedSums:
                 group.keep_ended(before.groups[key])
 
     def finished(self, now: "GroupedSums") -> Iterator[tuple[GroupKey, int]]:
-        """The groups that have no move left in `now`, and how many of their moves have ended."""
+        """The groups without a move in `now`, and how many have ended."""
         for key, group in self.groups.items():
             after = now.groups.get(key)
             if group.ended and (after is None or not (after.moves or after.waiting)):

@@ -1,5 +1,3 @@
-"""Replicas pending deletion, until their brokers confirm it."""
-
 from collections.abc import Collection
 
 from msgspec.structs import replace
@@ -10,7 +8,7 @@ from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, Ro
 def confirm_stopped(
     view: RoundView, topic: str, index: int, brokers: Collection[int], *, leader_epoch: int
 ) -> list[Change]:
-    """`brokers` have deleted their pending replicas of the partition, or are gone.
+    """`brokers` have deleted their pending replicas, or are gone.
 
     A confirmation of a StopReplica with an older leader epoch does not count: the replica may have been added and
     retired again since. Only the last confirmation writes the topic znode: after a failover the deletion is repeated.

@@ -1,7 +1,6 @@
 """Progress of moves: bytes, rate, remaining time, and stalls.
 
-A move advances when less is left to copy than ever before, or when another adding replica joins the ISR. One that has
-not advanced for a while is stalled: `stall_reason` says why.
+A move advances when less is left to copy than ever before, or another adding replica joins the ISR.
 """
 
 from collections import Counter
@@ -72,12 +71,12 @@ class ProgressTracker:
     stall_s              seconds without an advance after which a move is stalled
     at_once              also stalls a move whose reason needs no time to show, such as a dead target
     samples              number of samples; figures change only with it
-    sums                 all moves at the last sample; ended moves count at once
+    sums                 at the last sample; ended moves count at once
     remaining_ms         until the slowest timed move in flight ends; -1 if none is timed
     untimed              moves in flight without a known remaining time
     receivers            moves in flight and waiting, by each broker that lacks its replica in the ISR
     only_removing        moves in flight that copy nothing
-    all_done_s           seconds until waiting moves are done too, at present rates; None if unknown
+    all_done_s           seconds until waiting moves are done too, at present rates; None: unknown
     """
 
     def __init__(self, stall_s: float, *, at_once: bool = False) -> None:
@@ -112,7 +111,6 @@ class ProgressTracker:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the last sample found no move."""
         return not (self._followed or self.sums.all.waiting or self.sums.all.ended)
 
     def figures(self, topic: str, partition: int) -> MoveProgress | None:
@@ -121,10 +119,8 @@ class ProgressTracker:
         return None if followed is None else followed.figures
 
     def ended(self, events: Iterable[Event], cluster: Cluster) -> Iterator[Event]:
-        """Passes on the events of a round and counts what its completed moves have copied. `cluster` is as after the
-        round.
-
-        An event of an ended move gets the bytes copied if that very move was sampled.
+        """Passes on the events of a round, and counts what its completed moves have copied. `cluster`: after the round.
+        An end gets the bytes copied if that very move was sampled.
         """
         for event in events:
             if self._was_idle and event.event == catalogue.MOVE_STARTED:
@@ -166,7 +162,7 @@ class ProgressTracker:
         return None
 
     def _count_unseen(self, end: Event, leader: int) -> None:
-        """Counts a move that ended before its first sample, if its size was measured while it waited."""
+        """A move that ended before its first sample: its size was measured while it waited."""
         adding = _adding_of_end(end) if end.copied is not None else ()
         for broker in adding:
             self._count(leader, broker, (end.copied or 0) // len(adding))
@@ -185,7 +181,7 @@ class ProgressTracker:
 
     @staticmethod
     def _take_out_ended(ended: Iterable[TopicPartition], seen: _Followed, cluster: Cluster, sums: GroupedSums) -> None:
-        """Takes out moves that ended after this sample had measured them."""
+        """Moves that ended after this sample had measured them."""
         for name in ended:
             partition, one = cluster.get(*name), seen.get(name.topic, {}).get(name.partition)
             if one is None:
@@ -196,7 +192,6 @@ class ProgressTracker:
                 one.sum = None
 
     def _count_rest(self, followed: _TrackedMove) -> None:
-        """Counts what was copied since the last sample."""
         figures = followed.figures
         for broker, held in figures.copied.items():
             rest = figures.total - held
@@ -227,13 +222,13 @@ class ProgressTracker:
         waiting: Collection[TopicPartition] = (),
         told: Mapping[int, ToldSizes] | None = None,
     ) -> Iterator[None]:
-        """Takes a sample. `now` is in seconds of any clock.
+        """Takes a sample. `now`: seconds of any clock.
 
         told     when each broker reported its sizes: a move keeps its figures until all of its brokers have reported
                  again. None: all have just reported
         events   gets `move.stalled`, `move.resumed` and `moves.done`
         sizes    gets the changes for `SoftState.sizes`
-        waiting  partitions with waiting moves, whose sizes are needed too
+        waiting  partitions with waiting moves
         """
         seen: _Followed = {}
         sums = GroupedSums()
@@ -289,7 +284,7 @@ class ProgressTracker:
         self.observed_throughput.sampled(now, cluster, [broker for broker, answer in answers.items() if answer is None])
 
     def _finished(self, sums: GroupedSums, cluster: Cluster) -> Iterator[Event]:
-        """Events for requests and plans without a move left, unless one began while the sample was taken."""
+        """For requests and plans without a move left, unless one began while the sample was taken."""
         if found := [one for one in self.sums.finished(sums) if one[0].route != HEAL]:
             begun = {group_of(None if one is None else one.move) for one in (cluster.get(*at) for at in self._unseen)}
             for key, count in found:
@@ -303,7 +298,7 @@ class ProgressTracker:
         fresh: Mapping[TopicPartition, int | None],
         receivers: Counter[int],
     ) -> Iterator[None]:
-        """`fresh` has the sizes from this sample."""
+        """`fresh`: sizes from this sample."""
         for found in waiting_moves(cluster):
             yield
             if found is None:
@@ -449,7 +444,7 @@ def _put_sizes(
 
 
 def _remaining_ms(followed: _TrackedMove, links: SharedLinks, cluster: Cluster) -> int:
-    """Milliseconds until the last copy is complete; -1 is unknown.
+    """Until the last copy is complete; -1: unknown.
 
     A stalled move gets nothing of a shared link. A dead broker may return at any time; a client, whose cluster has
     moves alone, does not know which are dead.

@@ -28,22 +28,21 @@ Above the quota times this, the quota does not concern its moves.
 
 
 class Sample(NamedTuple):
-    """Bytes at the leader and of the adding replicas, in their order; -1 is unknown."""
+    """Bytes at the leader and of the adding replicas, in their order; -1: unknown."""
 
     at: float
     total: int
     copied: tuple[int, ...]
 
     def gap(self, place: int) -> int | None:
-        """What an adding replica lacks, None if unknown."""
         return None if self.total < 0 or self.copied[place] < 0 else max(0, self.total - self.copied[place])
 
 
 class Samples:
     """The samples of the last `WINDOW_S`, at least two.
 
-    Two lists of numbers hold them: objects for a hundred thousand moves would cost the garbage collector more time than
-    all the rest here.
+    Two lists hold them: objects for a hundred thousand moves would cost the garbage collector more time than all the
+    rest.
     """
 
     __slots__ = ("_bytes", "_times")
@@ -56,7 +55,7 @@ class Samples:
         return bool(self._times)
 
     def add(self, sample: Sample) -> None:
-        """Every sample must have the same number of adding replicas."""
+        """Always of as many adding replicas."""
         self._times.append(sample.at)
         self._bytes.append(sample.total)
         self._bytes.extend(sample.copied)
@@ -80,7 +79,7 @@ class Samples:
 
     @property
     def rate(self) -> int:
-        """Bytes per second of all copies together; -1 is unknown."""
+        """Bytes per second of all copies together; -1: unknown."""
         first, last = self.first, self.last
         seconds = last.at - first.at
         if seconds <= 0 or -1 in first.copied or -1 in last.copied:
@@ -93,9 +92,8 @@ class Samples:
         return 0 <= last.total <= min(last.copied, default=-1)
 
     def alone(self) -> Iterator[float | None]:
-        """Seconds that each copy still takes at the rate at which its gap closes, None if the gap does not close.
-
-        The gap counts, not the size of the copy, since the leader's log grows too.
+        """Seconds that each copy still takes, None: its gap does not close. The leader's log grows too, so the gap
+        counts.
         """
         first, last = self.first, self.last
         for place in range(len(last.copied)):
@@ -115,8 +113,8 @@ class _Seen(NamedTuple):
 
 
 class _Limit(NamedTuple):
-    """A broker's link: seconds until it is done (None if unknown), whether it is at its quota, and the least seconds
-    that the quota allows (0 without a quota, None if the quota is 0).
+    """A broker's link: seconds until it is done (None: unknown), and the least seconds that its quota allows (0 without
+    a quota, None if that is 0).
     """
 
     seconds: float | None
@@ -140,7 +138,7 @@ class _Side:
 
     @property
     def at_quota(self) -> bool:
-        """Whether all brokers of this side that copy are at their quotas."""
+        """Whether all that copy are."""
         return bool(self.limits) and all(one.at_quota for one in self.limits.values())
 
     def grown(self, broker: int, closed: int, copied: int) -> None:
@@ -190,8 +188,8 @@ class _Side:
 
 
 class SharedLinks:
-    """For each sample call `grown` and `lacks` for every adding replica and `waits` for those of waiting moves, then
-    `sampled`; then `seconds` and `all_done_s` answer.
+    """For each sample: `grown` and `lacks` for every adding replica, `waits` for those of waiting moves, then
+    `sampled`.
     """
 
     def __init__(self) -> None:
@@ -199,7 +197,7 @@ class SharedLinks:
         self._receivers = _Side(FOLLOWER_RATE)
 
     def grown(self, leader: int, broker: int, closed: int, copied: int) -> None:
-        """A replica of `broker` got `copied` bytes, and its gap closed by `closed`, which is negative if it widened."""
+        """`broker` got `copied` bytes of a replica; its gap closed by `closed`, negative if it widened."""
         self._leaders.grown(leader, closed, copied)
         self._receivers.grown(broker, closed, copied)
 
@@ -208,13 +206,13 @@ class SharedLinks:
         self._receivers.lacks(broker, left)
 
     def waits(self, leader: int, broker: int, size: int) -> None:
-        """A waiting move will copy `size` bytes (more than 0) to a replica of `broker`."""
+        """`size`: more than 0."""
         self._leaders.waits(leader, size)
         self._receivers.waits(broker, size)
 
     @property
     def all_done_s(self) -> float | None:
-        """Seconds until all moves, also waiting ones, are copied; None if unknown."""
+        """Of all moves, also waiting ones; None: unknown."""
         out, into = self._leaders, self._receivers
         if out.at_quota != into.at_quota:
             return (out if out.at_quota else into).all_done_s
@@ -226,7 +224,7 @@ class SharedLinks:
         self._receivers.sampled(now, cluster)
 
     def seconds(self, leader: int, broker: int) -> float | None:
-        """Seconds until all copying from `leader` and to `broker` is done, None if unknown."""
+        """Until all copying from `leader` and to `broker` is done, None: unknown."""
         out, into = self._leaders.limits.get(leader), self._receivers.limits.get(broker)
         if out is None or into is None:
             return None

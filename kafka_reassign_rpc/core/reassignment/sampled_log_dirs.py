@@ -10,8 +10,9 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 class SampledLogDir(msgspec.Struct, frozen=True, gc=False):
-    """A broker's log dir: error code (0 if none), bytes of its volume (-1 if unknown), sizes of its replicas, and
-    whether it is cordoned (KIP-1066; None before Kafka 4.3, which first reports it).
+    """error      0: none
+    total      bytes of its volume, `usable` of them free; -1: unknown
+    cordoned   KIP-1066; None before Kafka 4.3, which first reports it
     """
 
     path: str
@@ -28,14 +29,14 @@ Answers = Mapping[int, Collection[SampledLogDir] | None]
 
 
 def takes_nothing_new(log_dirs: Collection[SampledLogDir] | None) -> bool | None:
-    """Whether all working log dirs of a broker are cordoned, None if it does not report that."""
+    """Whether all working log dirs of a broker are cordoned, None: it does not report that."""
     told = [one.cordoned for one in log_dirs or () if not one.error]
     return all(told) if told and None not in told else None
 
 
 class ToldSizes(NamedTuple):
-    """When a broker reported its sizes, by the clock of the samples, and of which partitions by topic (None: of all
-    that it is asked for).
+    """When a broker reported its sizes, by the clock of the samples, and of which partitions (None: all that it is
+    asked for).
     """
 
     at: float
@@ -49,15 +50,15 @@ NOT_TOLD = ToldSizes(float("-inf"))
 
 
 def leader_size(answers: Answers, partition: Partition, name: TopicPartition) -> int:
-    """Bytes of the leader's replica; -1 if unknown. A broker without the replica leads no longer, or not yet. Where
-    nobody tells who leads, the largest of the old replicas stands for the leader's.
+    """Bytes; -1: unknown. A broker without the replica leads no longer, or not yet. Where nobody tells who leads, the
+    largest of the old replicas counts.
     """
     leaders = [partition.leader] if partition.is_described else partition.sources
     return max((replica_size(answers.get(one), name, absent=-1) for one in leaders), default=-1)
 
 
 def replica_size(log_dirs: Collection[SampledLogDir] | None, name: TopicPartition, *, absent: int = 0) -> int:
-    """Bytes of a broker's replica; `absent` if it has none; -1 without an answer, or if its log dir may have failed."""
+    """Bytes; `absent`: the broker has none; -1: no answer, or its log dir may have failed."""
     if log_dirs is None:
         return -1
     for log_dir in log_dirs:

@@ -1,18 +1,12 @@
-"""Why a move is stalled. Of these reasons the first that holds is reported:
+"""Why a move is stalled. `StallReason.found` reports the first reason that holds:
 
-dead broker          a broker of an adding replica is not registered, or fenced (KRaft)
 cordoned             all log dirs of its broker are cordoned, and it has no replica yet (Kafka 4.3)
-log dir              the log dir of the replica failed (offline or full); before it has one: any log dir of the
-                     broker
-disk full soon       the log dir has less room than is still to come
-no leader            there is no leader to copy from
-no answer            the leader, or a broker of an adding replica, does not answer
+log dir              that of the replica failed or has less room than is to come; before it has one: any of the broker
 throttle             the copying is throttled, and the partition grows faster than its copies
 never in sync        all is copied, and the replica still does not join the ISR
 sick unchanged       all adding replicas are in sync, and one that stays is not: up to Kafka 4.2 the move waits for it
 fetches nothing      a replica that lacks bytes does not grow
 too slow             a replica grows no faster than the partition
-unknown              none of these
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -71,7 +65,7 @@ class StallReason:
         return why or "no progress, for no reason that shows"
 
     def seen_at_once(self) -> str | None:
-        """The first reason that needs no time to show, or None."""
+        """The first reason that needs no time to show."""
         return _first(self._dead, self._cordoned, self._log_dir, self._no_leader, self._no_answer, self._sick_unchanged)
 
     def _dead(self) -> str | None:

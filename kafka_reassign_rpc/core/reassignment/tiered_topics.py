@@ -1,8 +1,8 @@
 """What a new replica copies of a topic in tiered storage (KIP-405).
 
-Brokers report the sizes of local segments, and a new replica begins where the leader's local log begins: what is only
-in tiered storage does not count. With `follower.fetch.last.tiered.offset.enable` (KIP-1023, Kafka 4.3) an empty replica
-begins at what is not tiered yet; no API reports how many bytes that is.
+A new replica begins where the leader's local log begins, and brokers report the sizes of local segments. With
+`follower.fetch.last.tiered.offset.enable` (KIP-1023, Kafka 4.3) an empty replica begins at what is not tiered yet; no
+API reports how many bytes that is.
 """
 
 from collections.abc import Iterable

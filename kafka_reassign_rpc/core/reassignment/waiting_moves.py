@@ -1,5 +1,3 @@
-"""The moves that wait in the queue and in the batch, and what each will copy."""
-
 from collections.abc import Collection, Iterator
 
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -12,9 +10,9 @@ Waiting = tuple[TopicPartition, Partition, WaitingMove]
 
 
 def waiting_moves(cluster: Cluster) -> Iterator[Waiting | None]:
-    """First moves of the queue, even if another move of their partition is in flight, then those of the batch.
+    """First those of the queue, even if another move of their partition is in flight, then those of the batch.
 
-    Yields None for an entry that does not wait. The cluster may change between two steps.
+    None: an entry does not wait. The cluster may change between two steps.
     """
     queue, batch = cluster.queue.topics, cluster.batch
     for topic in list(queue):
@@ -41,19 +39,19 @@ def waiting_move(cluster: Cluster, name: TopicPartition, partition: Partition) -
 
 
 def origin_of(partition: Partition) -> tuple[int, ...]:
-    """The replicas from which a waiting move will start: it begins where the one in flight ends."""
+    """A waiting move begins where the one in flight ends."""
     return partition.target if partition.is_moving else partition.replicas
 
 
 def held_text(held: Held) -> str:
-    """Who, when and why: `by User:alice from 10.0.0.7 since 2026-11-24 15:42:08 UTC: disks are replaced`."""
+    """Such as `by User:alice from 10.0.0.7 since 2026-11-24 15:42:08 UTC: disks are replaced`."""
     by = f"by {held.who} " if held.who else ""
     since = f"since {utc_time(held.since)} UTC" if held.since > 0 else "since an unknown time"
     return f"{by}{since}" + (f": {held.reason}" if held.reason else "")
 
 
 def why_not_started(move: WaitingMove) -> str | None:
-    """Who keeps a waiting move from starting, in words for people, or None."""
+    """For people, who keeps a waiting move from starting, or None."""
     if move.held is not None:
         return held_text(move.held)
     if move.unapproved is None:
@@ -63,7 +61,7 @@ def why_not_started(move: WaitingMove) -> str | None:
 
 
 def bytes_to_copy(adding: Collection[int], size: int | None) -> int | None:
-    """What a waiting move will copy of a partition of this size, None if unknown."""
+    """None: unknown."""
     if not adding:
         return 0
     return None if size is None else size * len(adding)

@@ -34,8 +34,8 @@ EDITED = "replicas edited in ZooKeeper, none of them in sync"
 
 
 def changed_by_others(known: Topic, read: Topic | None) -> dict[int, Partition]:
-    """Partitions that others have taken away, or given other replicas or an older state. `read` is the topic of the
-    same name as read again, None if it is gone.
+    """Partitions that others have taken away, or given other replicas or an older state. `read`: the topic as read
+    again, None if it is gone.
     """
     if read is None or read.id not in (None, known.id):
         return dict(known.partitions)
@@ -110,8 +110,8 @@ def with_live_in_sync(cluster: Cluster, partition: Partition, former: Partition 
     """Adds the in-sync replicas that others have taken out, if no live one is left without them.
 
     They stay as removing replicas until the target has caught up. Without `former`, the value before the change, only
-    the state shows whether those replicas are good: if it names a leader, nobody has stopped them. A stock controller
-    names none once it has dropped all that was in sync and deleted the logs (at a cancel).
+    the state shows whether they are good: if it names a leader, nobody has stopped them. A stock controller names none
+    once it has dropped all that was in sync and deleted the logs (at a cancel).
     """
     isr, replicas = partition.isr, (*partition.replicas, *partition.pending_deletion)
     inside = among(isr, replicas)

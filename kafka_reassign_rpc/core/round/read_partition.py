@@ -13,7 +13,7 @@ class LoadedAssignment(NamedTuple):
 
 
 class LoadedState(NamedTuple):
-    """A partition's state znode; `version` is its zkVersion, `created` its czxid."""
+    """`version`: its zkVersion, `created`: its czxid."""
 
     leader: int
     leader_epoch: int
@@ -32,9 +32,10 @@ def partition_of(
 ) -> Partition:
     """Combines the znodes of a partition.
 
-    `is_latest`: the move record is newer than the topic znode, since a change of target was interrupted between the
-    two. If the record fits the assignment, removing replicas that are neither original nor retained are pending
-    deletion. A record without a move stays; a controller failover removes it.
+    If the record fits the assignment, removing replicas that are neither original nor retained are pending deletion. A
+    record without a move stays; a controller failover removes it.
+
+    is_latest   the record is newer than the topic znode: a change of target was interrupted between the two
     """
     pending_deletion: tuple[int, ...] = ()
     origin = without(assigned.replicas, assigned.adding)

@@ -1,5 +1,5 @@
-"""The cluster with the changes of the round on top: the input and the output of every decision. Decisions write here,
-and `replay` into the cluster once they are durable.
+"""The cluster with the changes of the round on top: the input and the output of every decision. `replay` puts them into
+the cluster once they are durable.
 """
 
 from collections.abc import Collection
@@ -33,10 +33,10 @@ class AssignmentWrite(Enum):
 
 
 class PartitionChange(NamedTuple):
-    """The next value of one partition. The commit writes the difference from the present value.
+    """The next value of one partition. The commit writes the difference.
 
-    `missing` is how many replicas the partition lacks from now on (`core.topics.missing_replicas`). None keeps the
-    number, or clears it if this change ends a client's move.
+    missing   how many replicas it lacks from now on (`core.topics.missing_replicas`). None keeps the number, or clears
+              it if this change ends a client's move
     """
 
     topic: str
@@ -47,10 +47,10 @@ class PartitionChange(NamedTuple):
 
 
 def assignment_write(view: "RoundView", topic: str, before: Partition, after: Partition) -> AssignmentWrite:
-    """When to write the topic znode for a change without a request (a completion, a confirmation of StopReplica).
+    """For a change without a request (a completion, a confirmation of StopReplica).
 
-    It is NOW once no replica is pending deletion, so that a next controller has nothing to repeat, but LATER if the
-    znode does not fit into ZooKeeper: every next controller repeats the same.
+    NOW once no replica is pending deletion, so that a next controller has nothing to repeat, but LATER if the znode
+    does not fit into ZooKeeper: every next controller repeats the same.
     """
     if topic in view.too_large:
         return AssignmentWrite.LATER
@@ -65,7 +65,7 @@ def assignment_write(view: "RoundView", topic: str, before: Partition, after: Pa
 
 
 def _decides_replication_factor(before: Partition, after: Partition) -> bool:
-    """Whether this change ends a move to a target that a client has named."""
+    """Whether it ends a move to a target that a client has named."""
     if after.is_moving:
         return False
     if before.is_moving:
@@ -92,15 +92,13 @@ class TopicDeletionStarted(NamedTuple):
 
 
 class TopicDeleted(NamedTuple):
-    """The znodes of a topic are gone: its deletion has ended, or an operator has deleted them."""
+    """Its znodes are gone: the deletion has ended, or an operator has deleted them."""
 
     name: str
 
 
 class RequestEnded(NamedTuple):
-    """A decided request znode, with the zkVersion that was read. If it has children of somebody else, the controller
-    empties it.
-    """
+    """A decided request znode, with the zkVersion that was read."""
 
     version: int
     has_children: bool = False
@@ -110,7 +108,7 @@ Change = PartitionChange | TopicCreated | PartitionsAdded | TopicDeletionStarted
 
 
 class RoundView:
-    """Each decision of a round sees the decisions before it. For partitions it reads like `Cluster`.
+    """Each decision of a round sees those before it. For partitions it reads like `Cluster`.
 
     partitions    the changes to commit: the latest of each partition, in the order of first mention
     unthrottled   cancelled moves whose replicas lose the throttles that others have set: by topic and partition
@@ -185,12 +183,12 @@ class RoundView:
         return {index: count for index, count in (topic.missing | self._missing.get(topic.name, {})).items() if count}
 
     def next_partition_epoch(self, topic: str, partition: int) -> int:
-        """This round's write expects the known version of the state znode, and adds one."""
+        """The write expects the known version of the state znode, and adds one."""
         known = self.cluster.get(topic, partition)
         return -1 if known is None else known.partition_epoch + 1
 
     def topic(self, name: str) -> Topic | None:
-        """None if the topic does not exist, or is or will be in deletion."""
+        """None also if it is or will be in deletion."""
         if isinstance(self.topics.get(name), TopicDeletionStarted | TopicDeleted):
             return None
         topic = self.cluster.topics.get(name)
@@ -231,11 +229,11 @@ class RoundView:
                 self.report(Event(catalogue.TOPIC_DELETED, change.name))
 
     def unthrottle(self, topic: str, partition: int, replicas: tuple[int, ...]) -> None:
-        """A cancelled move's replicas also lose the throttles that others have set (KIP-236)."""
+        """KIP-236: a cancelled move's replicas also lose the throttles that others have set."""
         self.unthrottled.setdefault(topic, {})[partition] = replicas
 
     def report(self, event: Event) -> None:
-        """Logs an event once the round is durable. Without `who` it gets the requester of this decision."""
+        """Logs an event once the round is durable. Without `who` it gets `by`."""
         self.notes.append(event if event.who is not None else event.asked_by(self.by))
 
     def _note(self, before: Partition | None, change: PartitionChange) -> None:

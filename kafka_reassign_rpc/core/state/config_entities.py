@@ -1,4 +1,4 @@
-"""The entities that have dynamic configs, by Kafka's names (ConfigType, ConfigEntityName)."""
+"""Kafka's names (ConfigType, ConfigEntityName)."""
 
 TOPICS = "topics"
 BROKERS = "brokers"

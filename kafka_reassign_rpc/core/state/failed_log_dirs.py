@@ -1,11 +1,11 @@
-"""What a controller has recorded of a registered broker that has lost log dirs."""
-
 import msgspec
 
 
 class FailedLogDirs(msgspec.Struct, frozen=True):
-    """`since` is when a controller first noticed that replicas of the broker are offline, in ms since 1970; `paths` are
-    the log dirs that had failed by then or since, empty until the broker has named them.
+    """A registered broker that has lost log dirs.
+
+    since   when a controller first noticed that replicas are offline, ms since 1970
+    paths   the log dirs that had failed by then or since, empty until the broker has named them
     """
 
     since: int

@@ -1,9 +1,8 @@
 """What this controller last knew of partitions that others have removed from ZooKeeper or changed there.
 
 A topic whose znodes vanish is forgotten, as in Kafka (KafkaController.processTopicChange): brokers go on with its logs,
-since somebody may restore the znodes. With the same id it is the same topic. Restored states may be older than what
-brokers know, or missing: without the former values a partition would get a leader that is not in sync, and epochs that
-brokers refuse.
+since somebody may restore the znodes. Restored states may be older than what brokers know, or missing: without the
+former values a partition would get a leader that is not in sync, and epochs that brokers refuse.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -26,7 +25,7 @@ class _FormerTopic(NamedTuple):
 
 
 class FormerPartitions:
-    """Soft state of one term. A partition is kept until a durable round has decided about its new state."""
+    """A partition is kept until a durable round has decided about its new state."""
 
     def __init__(self) -> None:
         self._topics: dict[str, _FormerTopic] = {}
@@ -88,7 +87,7 @@ class FormerPartitions:
                 yield name, gone
 
     def decided(self, topics: Mapping[str, Topic]) -> None:
-        """A durable round has decided about all partitions of `topics`, which are all that exist."""
+        """A durable round has decided about all of `topics`, the present ones."""
         self._unreported.clear()
         self._appeared.clear()
         self._room = MOST_APPEARED

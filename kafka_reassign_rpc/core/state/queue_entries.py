@@ -1,8 +1,7 @@
 """The queue of KIP-236: the moves that wait, as values. `core.znode_routes.queue_admission` decides which start.
 
-Znodes called parts store the moves: the znode of the queue itself, which an operator writes, and its children, which
-the controller creates. A move that leaves costs a write of its part, so parts are small. `Queue.parts` is durable, the
-rest is an index.
+Its znodes, the parts, are the queue's own, which an operator writes, and its children, which the controller creates. A
+move that leaves costs a write of its part, so parts are small. `Queue.parts` is durable, the rest is an index.
 """
 
 from collections import Counter
@@ -23,9 +22,7 @@ full pass over a hundred thousand names holds the event loop too long.
 
 
 class Held(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Why a move does not start until somebody releases it. `since` is in ms since the epoch, 0 if unknown; `who` is
-    for people.
-    """
+    """Why a move waits to be released. `since`: ms since the epoch, 0 if unknown; `who`: for people."""
 
     since: int = 0
     who: str = ""
@@ -33,15 +30,14 @@ class Held(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class WaitingMove(msgspec.Struct, frozen=True, gc=False):
-    """A move that waits; `route`, `reason`, `throttle` and `lifts` as in `core.reassignment.alter`.
+    """As in `core.reassignment.alter`, and besides:
 
     moves_per_broker    its own cap on the moves in flight that each of its brokers receives and that its leader sends,
                         or NO_CAP
-    by                  the client that has queued it; None is no client, or unknown
-    held                what it waits to be released from, or None
-    expected            once it was held, the only replicas from which it starts; None if it never was
-    unapproved          since when this move of a repair waits for approval, ms since the epoch (0 if unknown); None if
-                        it needs none, or has it
+    by                  the client that has queued it; None: no client, or unknown
+    expected            once it was held, the only replicas from which it starts
+    unapproved          since when this move of a repair waits for approval, ms since the epoch (0 if unknown); None: it
+                        needs none, or has it
     origin              the replicas from which it led when it joined the queue, None if unknown
     """
 
@@ -75,9 +71,7 @@ class WaitingMove(msgspec.Struct, frozen=True, gc=False):
         return self == mine
 
     def is_on_other_terms(self, other: "WaitingMove") -> bool:
-        """Whether they are the same move of the same client that differs in its lease, or in whether it is held or
-        approved.
-        """
+        """Whether it is the same move of the same client with another lease, hold or approval."""
         return self.asks_for_the_same(replace(other, throttle=self.throttle, lifts=self.lifts)) and self.by == other.by
 
 
@@ -112,7 +106,7 @@ class QueuePart(msgspec.Struct, frozen=True):
 
 
 class QueuePlace(msgspec.Struct, frozen=True, gc=False):
-    """`serial` is the number in the order of submission, `path` that of the part."""
+    """`serial`: the number in the order of submission, `path`: that of the part."""
 
     serial: int
     path: str
@@ -124,9 +118,7 @@ class Queue:
 
     parts                 by path, in their order
     routes                number of waiting moves by route
-    capped                number of waiting moves with their own cap
-    held                  number of waiting moves that are held
-    unapproved            number of waiting moves that need approval
+    capped                number of those with their own cap
     topics                the place of each waiting move, by topic and partition
     names                 names of partitions by the numbers of their moves
     superseded            by path: entries that another part repeats
@@ -196,7 +188,6 @@ class Queue:
         return [place.serial for place in self.topics.get(topic, {}).values()]
 
     def orphan(self, topic: str) -> None:
-        """See `WaitingLines.orphan`."""
         self.waiting.orphan(self.serials(topic))
 
     def _enter(self, name: StoredName, path: str, move: WaitingMove, known: QueuePlace | None) -> None:
@@ -274,7 +265,7 @@ class QueueChanges:
         self.reported: set[int] | None = None
 
     def now(self, name: StoredName, place: QueuePlace) -> WaitingMove:
-        """The move as this round leaves it."""
+        """As this round leaves it."""
         return self.changed.get(place.path, {}).get(name, place.move)
 
     def gone(self, name: StoredName, path: str) -> bool:

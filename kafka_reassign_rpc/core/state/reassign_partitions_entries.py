@@ -1,5 +1,3 @@
-"""The batch: entries of `/admin/reassign_partitions`, and its cancel znode, as values."""
-
 from collections.abc import Mapping
 
 import msgspec
@@ -8,9 +6,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 class BatchEntry(msgspec.Struct, frozen=True):
-    """The target of one partition.
-
-    original        the replica set before the move; the controller writes it before anything moves
+    """original        the replica set before the move; the controller writes it before anything moves
     not_cancelled   why a cancel of the batch has skipped this entry
     """
 
@@ -22,7 +18,6 @@ class BatchEntry(msgspec.Struct, frozen=True):
 class BatchZnode(msgspec.Struct, frozen=True):
     """`/admin/reassign_partitions`, as last read or written.
 
-    version         its zkVersion
     changed         its mzxid: the higher one is the newer reading, even if the znode was deleted and created in between
     unreadable      it stays as it is: only its author knows what it should be
     needs_rewrite   some of its content is invalid, so the controller rewrites it
@@ -46,7 +41,7 @@ class BatchZnode(msgspec.Struct, frozen=True):
 
 
 class CancelAll(msgspec.Struct, frozen=True):
-    """`/admin/cancel_reassignment_in_progress` exists. `id` is its czxid; with children it stays."""
+    """`/admin/cancel_reassignment_in_progress`. `id`: its czxid; with children it stays."""
 
     id: int
     has_children: bool = False

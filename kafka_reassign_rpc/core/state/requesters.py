@@ -1,6 +1,6 @@
 """Who asked for a decision: a client, a znode or the controller itself.
 
-Clients choose their ids and names. So `who`, the text for people, quotes all but plain words: `User:alice as "root from
+Clients choose their ids and names, so `who`, the text for people, quotes all but plain words: `User:alice as "root from
 10.0.0.9" from 10.0.0.7`. Programs use the fields.
 """
 
@@ -15,7 +15,7 @@ LONGEST_PRINCIPAL = 250
 
 
 class Requester(NamedTuple):
-    """A client has a principal, an address and a listener; client id and SASL mechanism are optional."""
+    """A client has a principal, an address and a listener."""
 
     who: str
     principal: str | None = None
@@ -29,9 +29,7 @@ class Requester(NamedTuple):
         return self.principal is not None and self.address is not None
 
     def is_same(self, other: "Requester") -> bool:
-        """Whether it is the same client, znode or controller. Clients are compared by their fields: `who` has more of a
-        long principal than znodes keep.
-        """
+        """Clients are compared by their fields: `who` has more of a long principal than znodes keep."""
         return self[1:] == other[1:] and (self.is_client or self.who == other.who)
 
 
@@ -52,12 +50,12 @@ _OF_ROUTES = {"batch": BY_BATCH, "queue": BY_QUEUE, "request": BY_REQUESTS, "hea
 
 
 def requester_of(route: str, by: Requester | None) -> Requester | None:
-    """Who asked for a move that came by this route, None for a client of which nothing is recorded."""
+    """Who asked for a move that came by this route, None: a client of which nothing is recorded."""
     return by or _OF_ROUTES.get(route)
 
 
 def asked_by(route: str, by: Requester | None) -> str | None:
-    """`requester_of`, in words for people."""
+    """`requester_of`, for people."""
     known = requester_of(route, by)
     return None if known is None else known.who
 

@@ -11,7 +11,7 @@ NO_RATE = -1
 
 
 class Lease(NamedTuple):
-    """`rate` is bytes/s on each of its brokers. If it `lifts`, it replaces a stricter standing rate."""
+    """`rate`: bytes/s on each of its brokers. If it `lifts`, it replaces a stricter standing rate."""
 
     rate: int
     sources: tuple[int, ...]
@@ -24,7 +24,7 @@ class Lease(NamedTuple):
 
 
 class ThrottledReplicas:
-    """The leased replicas of one topic, as leaders and as followers, each as `partition:broker`."""
+    """The leased replicas of one topic, each as `partition:broker`."""
 
     def __init__(self) -> None:
         self.leases: dict[int, Lease] = {}
@@ -54,7 +54,7 @@ def entries(partition: int, brokers: Collection[int]) -> Iterator[str]:
 
 
 class Leases:
-    """All leases, and the topics and brokers whose leases ended or changed, until `drain`."""
+    """All leases, and what has ended or changed until `drain`."""
 
     def __init__(self) -> None:
         self.topics: dict[str, ThrottledReplicas] = {}
@@ -76,12 +76,12 @@ class Leases:
             self.configs_changed(brokers=self._rates)
 
     def rate(self, broker: int) -> int:
-        """The rate of the leases on a broker: the common one, else their lowest. NO_RATE if there is no lease."""
+        """The common rate, else the lowest of the broker's leases. NO_RATE: it has none."""
         lowest = min((rate for rate, _ in self._rates.get(broker, ())), default=NO_RATE)
         return lowest if NO_RATE in (lowest, self.common) else self.common
 
     def lift(self, broker: int) -> bool:
-        """Whether all leases on a broker lift a stricter rate: one that does not keeps it."""
+        """One that does not lift a stricter rate keeps it."""
         return all(lifts for _, lifts in self._rates.get(broker, ()))
 
     def get(self, topic: str, partition: int) -> Lease | None:

@@ -1,5 +1,3 @@
-"""The name of a partition."""
-
 from typing import NamedTuple
 
 

@@ -80,10 +80,8 @@ class WaitingLines:
         self.fresh, self.blocked, self.orphans, self.aside = [], {}, {}, set()
 
     def forget_moves_that_left(self, names: Container[int], count: int) -> Generator[None, None, None]:
-        """Removes the numbers of moves that have left, once they are the majority: clients may replace waiting moves
-        endlessly.
-
-        `names` and `count` are the moves that wait.
+        """Once they are the majority: clients may replace waiting moves endlessly. `names`, `count`: the moves that
+        wait.
         """
         lines = self.lines()
         held = len(self.fresh) + sum(len(self.blocked[cap][broker]) for broker, cap in lines)

@@ -1,4 +1,4 @@
-"""`/api/v1/brokers`: the brokers, what moves copy to and from them, their throttles, replicas and leaders."""
+"""`/api/v1/brokers`."""
 
 from collections import Counter
 from collections.abc import Collection, Generator, Iterator, Mapping
@@ -27,7 +27,7 @@ MOST_BROKERS = 5_000
 
 
 class ReplicaCounts(NamedTuple):
-    """By broker: replicas, led partitions, those of them that are under-replicated, replicas that are not in sync."""
+    """By broker. `under_replicated`: of the partitions that it leads."""
 
     replicas: Counter[int]
     leaders: Counter[int]
@@ -40,7 +40,7 @@ def no_counts() -> ReplicaCounts:
 
 
 def count_replicas(cluster: Cluster, counts: ReplicaCounts) -> Iterator[None]:
-    """Fills `counts` with all partitions except those of topics in deletion."""
+    """Without topics in deletion."""
     for topic in list(cluster.topics.values()):
         if topic.deleting:
             continue
@@ -72,7 +72,7 @@ def brokers_of(
     at: int,
     counted_at: int,
 ) -> Generator[None, None, Brokers]:
-    """`closed`, `hidden`, `knows_leases` and `throttles_at` are as in `TermView`."""
+    """`closed`, `hidden`, `knows_leases` and `throttles_at`: as in `TermView`."""
 
     def told(count: int) -> int | None:
         return None if hidden else count
@@ -110,7 +110,7 @@ def brokers_of(
 
 
 def with_departures(found: Brokers, answers: Answers | None) -> Generator[None, None, Brokers]:
-    """Adds whether each broker and rack may go; `answers` is None if nobody knows."""
+    """`answers` None: nobody knows."""
     if answers is None:
         return found
     told = []
@@ -136,7 +136,7 @@ def _error(code: int) -> str:
 
 
 def throttle_of(cluster: Cluster, broker: int, name: str, *, knows_leases: bool = True) -> Throttle | None:
-    """`name` is FOLLOWER_RATE or LEADER_RATE. `knows_leases`: as in `TermView`."""
+    """`name`: FOLLOWER_RATE or LEADER_RATE. `knows_leases`: as in `TermView`."""
     own, leased = cluster.broker_configs.get(str(broker), {}), cluster.leases.rate(broker)
     found = rate_in_force(name, own, cluster.default_configs, leased)
     if found is None:

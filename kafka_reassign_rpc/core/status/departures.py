@@ -1,4 +1,4 @@
-"""`/api/v1/departure`, and whether each broker and rack may go, for `/api/v1/brokers`."""
+"""`/api/v1/departure`, and whether each broker and rack may go."""
 
 from collections.abc import Collection, Generator, Iterator, Mapping
 from typing import NamedTuple
@@ -25,7 +25,7 @@ class Asked(NamedTuple):
 
 
 def ask(term: TermView, away: Collection[int] | None) -> Generator[None, None, Asked]:
-    """What is lost with these brokers, or with None, as counts without names, with each broker and with each rack."""
+    """What is lost with these brokers; None: as counts without names, with each broker and with each rack."""
     cluster = term.cluster
     asked: dict[Key, Collection[int]] = {}
     if away is not None:
@@ -45,7 +45,7 @@ def ask(term: TermView, away: Collection[int] | None) -> Generator[None, None, A
 
 
 class Answers:
-    """Answers of what was counted, with the disks as they are known now."""
+    """Of what was counted, with the disks as they are known now."""
 
     def __init__(self, term: TermView, found: Asked) -> None:
         self._found = found

@@ -1,4 +1,4 @@
-"""What a server last knew: the status that it shows, with its age, while it does not know the present one."""
+"""What a server last knew, which it shows with its age while it does not know the present."""
 
 from collections.abc import Sequence
 
@@ -13,14 +13,13 @@ def newer(kept: Status | None, seen: Status | None) -> Status | None:
 
 
 def with_last(status: Status, kept: Status | None, *, full: bool) -> Status:
-    """Adds what was known last to a status that does not know the moves."""
     if status.totals is not None or kept is None:
         return status
     return replace(status, last=kept if full else _counts_of(kept))
 
 
 def _counts_of(status: Status) -> Status:
-    """Leaves out names, reasons, people and addresses."""
+    """Without names, reasons, people and addresses."""
     return replace(
         status,
         access="counts",

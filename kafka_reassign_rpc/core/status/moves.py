@@ -44,11 +44,7 @@ SORTS: Mapping[Sort, str] = {
 
 
 class MoveFilter(NamedTuple):
-    """Which moves, in which order: `topic` is a part of the name, `broker` one of the replicas, old or new.
-
-    sort   `topic`: by name; `left`: most bytes first; `remaining`: longest first; `rate`: slowest first; `since`:
-           oldest first; `stalled`: stalled ones first. What is unknown comes last
-    """
+    """`topic`: a part of the name; `broker`: one of the replicas, old or new. What is unknown comes last."""
 
     topic: str | None = None
     broker: int | None = None
@@ -62,7 +58,7 @@ _LAST = float("inf")
 
 
 class Selection(NamedTuple):
-    """The moves that a filter leaves: keys in their order, in consecutive lists; their number; sums."""
+    """The keys are in consecutive lists."""
 
     keys: list[list[_Key]]
     size: int
@@ -127,7 +123,6 @@ def select_moves(term: TermView, wanted: MoveFilter) -> Generator[None, None, Se
 
 
 def free(selection: Selection) -> Generator[None, None, None]:
-    """Frees the keys list by list."""
     while selection.keys:
         selection.keys.pop()
         yield
@@ -271,7 +266,7 @@ def _waiting_document(
 
 
 def _in_flight_waits_for(cluster: Cluster, partition: Partition, joining: Sequence[int]) -> str | None:
-    """`joining` are the replicas that have copied all and are not in the ISR yet."""
+    """`joining`: the replicas that have copied all and are not in the ISR yet."""
     lacking = [broker for broker in partition.target if broker not in partition.isr]
     dead = next((broker for broker in lacking if broker not in cluster.brokers), None)
     if dead is not None:

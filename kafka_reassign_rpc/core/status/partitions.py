@@ -1,5 +1,5 @@
-"""`/api/v1/partitions`: any partition, whether it moves or not. `find_partitions` walks over all topics, in steps, and
-keeps the names of the first `MOST_FOUND`; `partitions_of` reads those of one page as they are now.
+"""`/api/v1/partitions`. `find_partitions` walks over all topics and keeps the names of the first `MOST_FOUND`;
+`partitions_of` reads those of one page as they are now.
 """
 
 from collections.abc import Generator
@@ -22,9 +22,7 @@ Health = Literal["under_replicated", "offline"]
 
 
 class PartitionFilter(NamedTuple):
-    """`name` is a part of the topic's name, or the whole name of a partition (`payments-3`), `broker` one of the
-    replicas, `state` a problem that they must have.
-    """
+    """`name`: a part of the topic's name, or a partition's whole name (`payments-3`); `broker`: one of the replicas."""
 
     name: str | None = None
     broker: int | None = None
@@ -32,7 +30,7 @@ class PartitionFilter(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The first partitions, by name, and how many there are."""
+    """The first by name, and how many there are."""
 
     names: list[TopicPartition]
     size: int
@@ -74,7 +72,7 @@ def _fits(partition: Partition, wanted: PartitionFilter) -> bool:
 
 
 def partitions_of(term: TermView, found: Found, *, offset: int, limit: int, at: int, listed_at: int) -> Partitions:
-    """Leaves out partitions that are gone by now."""
+    """Without partitions that are gone by now."""
     names = found.names[offset : offset + limit]
     rows = [_document(term, name, partition) for name in names if (partition := term.cluster.get(*name)) is not None]
     return Partitions(at, listed_at, offset, limit, found.size, rows)

@@ -1,4 +1,4 @@
-"""What an operator must look at: one list, the worst first. The page, `--status` and the API begin with it."""
+"""What an operator must look at, the worst first. The page, `--status` and the API begin with it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -40,8 +40,8 @@ def reason_of(view: ServerView, *, full: bool) -> str:
 
 
 def lost_brokers(cluster: Cluster, healing: HealingStatus | None) -> Mapping[int, int]:
-    """Brokers that are not registered, and that hold replicas or that moves name, with the time when a controller first
-    missed each; -1 is not known.
+    """Brokers that are not registered, and that hold replicas or that moves name: when a controller first missed each;
+    -1: unknown.
     """
     gone = () if healing is None else healing.gone
     found = {one.broker: -1 if one.since is None else one.since for one in gone} | cluster.failed
@@ -88,7 +88,6 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
 
 
 def _of_role(view: ServerView, *, full: bool) -> Iterator[StatusProblem]:
-    """That there is no role, no controller, or no answer."""
     if view.role not in ROLES:
         since = "" if view.silent_since is None else f" (since {utc_time(view.silent_since)} UTC)"
         text = f"{reason_of(view, full=full) or 'this server is not ready'}{since}"
@@ -131,7 +130,6 @@ def _lost(term: TermView, lost: Mapping[int, int]) -> StatusProblem:
 
 
 def _fates(healing: HealingStatus | None, lost: Iterable[FailedBroker | LogDirFailure | GoneBroker]) -> dict[int, str]:
-    """What happens to each, and when."""
     if healing is None:
         return {}
     fates = {one.broker: healing.fate(one) for one in lost}
@@ -186,8 +184,7 @@ def _by(who: str | None) -> str:
 
 
 def _needlessly_throttled(term: TermView) -> list[int]:
-    """Brokers with a rate of their own that was read after the last move had ended. One for all brokers may be
-    permanent."""
+    """By a rate of their own that was read after the last move had ended. One for all brokers may be permanent."""
     found = throttled(term.cluster) - {*term.outdated, *term.silent}
     return sorted(broker for broker in found if term.cluster.leases.rate(broker) < 0)
 

@@ -1,6 +1,4 @@
-"""`/api/v1/status`: who controls the cluster, sums over all moves, caps, self-healing. Its cost does not grow with the
-number of partitions.
-"""
+"""`/api/v1/status`. Its cost does not grow with the number of partitions."""
 
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.healing.brake import paused_who
@@ -76,7 +74,7 @@ def _caps(term: TermView) -> Caps:
 
 
 def totals_of(term: TermView) -> Totals:
-    """Sums of all moves; those that began since the last sample are unknown."""
+    """Those that began since the last sample are unknown."""
     cluster, sums = term.cluster, term.progress.sums.all
     in_flight = sum(map(len, cluster.moving.values()))
     waiting = {route: count for route, count in cluster.queue.routes.items() if count}
