@@ -18,7 +18,7 @@ from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory, broker_after, topic_after
 from kafka_reassign_rpc.leaving.facts import Facts
 from kafka_reassign_rpc.preflight.cures import MOVE_REPLICAS
-from kafka_reassign_rpc.preflight.findings import every, some
+from kafka_reassign_rpc.preflight.findings import every, partition_names, some
 from kafka_reassign_rpc.preflight.own_znodes import OwnZnode, root_of
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.typed_commands import command
@@ -79,7 +79,7 @@ def _before(facts: Facts, *, hand_over: bool) -> Iterator[Step]:
         hold = ((Create(znode_paths.REASSIGN_CANCEL),),)
         text = f"no new move starts from now on, by any route ({znode_paths.REASSIGN_CANCEL} is created)"
         yield Step("hold", Act.DO, text, "", hold)
-    moving = [f"{topic}-{index}" for topic, found in sorted(cluster.moving.items()) for index in sorted(found)]
+    moving = partition_names((topic, index) for topic, found in cluster.moving.items() for index in found)
     if moving and controls and not hand_over:
         yield Step(
             "moves",

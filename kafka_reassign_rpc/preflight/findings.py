@@ -58,6 +58,10 @@ def some(names: Iterable[object]) -> str:
     return first_of([*names], SHOWN)
 
 
+def partition_names(partitions: Iterable[tuple[str, int]]) -> list[str]:
+    return [f"{topic}-{index}" for topic, index in sorted(partitions)]
+
+
 def some_brokers(ids: Iterable[int], verb: str = "") -> str:
     """Returns `broker 4`, or with a verb `broker 4 has`, `brokers 4, 5 have`."""
     return those([*ids], verb=verb, most=SHOWN)

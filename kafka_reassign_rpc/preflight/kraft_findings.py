@@ -5,7 +5,7 @@ WARNING    what an operator has to prepare, or to know
 Here: what is under way, and what is ours. Source: KRaftMigrationDriver.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from kafka_reassign_rpc.controller import odd_znodes
@@ -17,7 +17,7 @@ from kafka_reassign_rpc.core.throttling import replication_throttles
 from kafka_reassign_rpc.preflight import kraft_broker_findings, kraft_metadata_findings, own_znodes
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.cures import LEAVE, Commands, Cures
-from kafka_reassign_rpc.preflight.findings import Finding, every, fine, some, unsafe, warning
+from kafka_reassign_rpc.preflight.findings import Finding, every, fine, partition_names, some, unsafe, warning
 from kafka_reassign_rpc.preflight.migration_state import MigrationState
 from kafka_reassign_rpc.preflight.read_state import FoundState, unreadable_requests
 from kafka_reassign_rpc.support.counted import agreeing, counted
@@ -68,7 +68,7 @@ def _migration(state: FoundState, cures: Cures) -> Iterator[Finding]:
 
 
 def _moves(cluster: Cluster, cures: Cures) -> Iterator[Finding]:
-    moving = _named((name, index) for name, indexes in cluster.moving.items() for index in indexes)
+    moving = partition_names((name, index) for name, indexes in cluster.moving.items() for index in indexes)
     if moving:
         yield unsafe(
             "moves",
@@ -80,7 +80,7 @@ def _moves(cluster: Cluster, cures: Cures) -> Iterator[Finding]:
     waiting = {(topic, index) for topic, places in cluster.queue.topics.items() for index in places}
     waiting |= set(() if cluster.batch is None else cluster.batch.entries)
     if waiting:
-        names = _named(waiting)
+        names = partition_names(waiting)
         yield unsafe(
             "waiting-moves",
             f"{counted(len(names), 'move')} {agreeing(len(names), 'wait')} for a turn ({some(names)}): a migration"
@@ -212,7 +212,3 @@ def _own(more: MigrationState, cures: Cures) -> Iterator[Finding]:
             LEAVE,
             cures.leave(),
         )
-
-
-def _named(partitions: Iterable[tuple[str, int]]) -> list[str]:
-    return [f"{topic}-{index}" for topic, index in sorted(partitions)]

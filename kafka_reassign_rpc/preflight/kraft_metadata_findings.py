@@ -5,7 +5,7 @@ Sources: KRaftMigrationDriver, ZkTopicMigrationClient, ZkConfigMigrationClient.
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from kafka_reassign_rpc.core.config_values import INT32, number
 from kafka_reassign_rpc.core.configs.config_definitions import is_password
@@ -15,7 +15,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.preflight.cures import MOVE_REPLICAS, Command, Cures
-from kafka_reassign_rpc.preflight.findings import Finding, every, fine, some, unsafe, warning
+from kafka_reassign_rpc.preflight.findings import Finding, every, fine, partition_names, some, unsafe, warning
 from kafka_reassign_rpc.preflight.migration_state import MigrationState
 from kafka_reassign_rpc.preflight.read_state import FoundState
 from kafka_reassign_rpc.preflight.znode_findings import registrations
@@ -49,7 +49,7 @@ def _topics(state: FoundState, cures: Cures) -> Iterator[Finding]:
         states = (znode_paths.partition_state(*one) for one in unreadable)
         yield unsafe(
             "partition-states",
-            f"the states of partitions cannot be understood: {every(_named(unreadable))}",
+            f"the states of partitions cannot be understood: {every(partition_names(unreadable))}",
             "repair these znodes: a KRaft controller stops at the first; of those that are deleted the next controller"
             " takes all live replicas for in sync",
             cures.elect(states),
@@ -67,11 +67,11 @@ def _topics(state: FoundState, cures: Cures) -> Iterator[Finding]:
     if empty:
         yield unsafe(
             "empty-replicas",
-            f"partitions have no replicas: {every(_named(empty))}. A KRaft controller stops at the first",
+            f"partitions have no replicas: {every(partition_names(empty))}. A KRaft controller stops at the first",
             "write replicas into the znodes of these topics, or delete the topics",
             cures.delete_topics(sorted({topic for topic, _ in empty})),
         )
-    stateless = _named(
+    stateless = partition_names(
         (topic.name, index)
         for topic in cluster.topics.values()
         for index, one in topic.partitions.items()
@@ -84,7 +84,7 @@ def _topics(state: FoundState, cures: Cures) -> Iterator[Finding]:
             "let the next controller elect their leaders (some replica of each has to be up), or delete these topics",
             cures.elect(),
         )
-    leaderless = _named(_which(cluster, lambda one: one.leader == NO_LEADER and one.partition_epoch >= 0))
+    leaderless = partition_names(_which(cluster, lambda one: one.leader == NO_LEADER and one.partition_epoch >= 0))
     if leaderless:
         yield warning(
             "offline",
@@ -112,7 +112,7 @@ def _replicas(state: FoundState, cures: Cures) -> Iterator[Finding]:
             "lost-replicas",
             f"{counted(len(partitions), 'replica')} {agreeing(len(partitions), 'are')} on {broker}, which is"
             f"{' the id of a server of kafka-reassign-rpc and' if ours else ''} no registered broker: the migration"
-            f" waits for it forever. {every(_named(partitions))}",
+            f" waits for it forever. {every(partition_names(partitions))}",
             MOVE_REPLICAS if ours else f"bring broker {broker} back, or {MOVE_REPLICAS}",
             commands,
         )
@@ -269,7 +269,3 @@ def _of_broker(name: str) -> str:
 
 def _which(cluster: Cluster, rule: Callable[[Partition], bool]) -> Iterator[tuple[str, int]]:
     return ((topic, index) for topic, index, one in cluster.all_partitions() if rule(one))
-
-
-def _named(partitions: Iterable[tuple[str, int]]) -> list[str]:
-    return [f"{topic}-{index}" for topic, index in sorted(partitions)]

@@ -1,9 +1,9 @@
 """What --execute and --execute-queue warn of on standard error, and never refuse: the stock tool starts such moves
 too.
 
-moves that leave their partitions on fewer racks, or less even over them moves to fewer replicas than
-min.insync.replicas, and a throttle that stands and holds them a throttle below what producers write to the partitions
-that move: those moves never end
+- moves that leave their partitions on fewer racks, or less even over them
+- moves to fewer replicas than min.insync.replicas, and a throttle that stands and holds them
+- a throttle below what producers write to the partitions that move: those moves never end
 """
 
 import sys
@@ -25,7 +25,7 @@ from kafka_reassign_rpc.reassign_command.leader_sizes import leader_sizes
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment
 
 SAMPLE_S = 1.0
-"""Between the two looks at sizes from which the produce rates are reckoned."""
+"""Between the two looks at sizes from which the produce rates are computed."""
 
 InFlight = Mapping[TopicPartition, PartitionReassignment]
 
