@@ -12,6 +12,7 @@ from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME
 from kafka_reassign_rpc.core.acls.acl_binding import parse_super_users
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.security.bad_setting import Password
+from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
 from kafka_reassign_rpc.zookeeper.connect_string import parse_connect_string
 
@@ -168,10 +169,16 @@ def zookeeper_connect(value: Any) -> str:
 
 def host_and_port(value: Any) -> tuple[str, int]:
     """`HOST:PORT`; an IPv6 address stands in brackets."""
-    host, colon, port = text(value).rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65535:
+    place = _place(text(value))
+    if place is None:
         raise ValueError(f"expected HOST:PORT, got {value!r}")
-    return host.strip("[]"), int(port)
+    return place
+
+
+def _place(given: str) -> tuple[str, int] | None:
+    host, _, digits = given.rpartition(":")
+    port = whole_number(digits, 0, 65535)
+    return None if port is None or ":" not in given else (host.strip("[]"), port)
 
 
 _HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
@@ -204,11 +211,11 @@ def listeners(value: Any) -> tuple[Endpoint, ...]:
     """`NAME://HOST:PORT,…`, without their security protocols. Names are in capitals, as in Kafka."""
     found = []
     for part in text(value).split(","):
-        name, separator, place = part.strip().partition("://")
-        host, colon, port = place.rpartition(":")
-        if not separator or not colon or not port.isdigit() or int(port) > 65535:
+        name, separator, rest = part.strip().partition("://")
+        place = _place(rest) if separator else None
+        if place is None:
             raise ValueError(f"expected NAME://HOST:PORT, got {part.strip()!r}")
-        found.append(Endpoint(name.upper(), NO_PROTOCOL, host.strip("[]"), int(port)))
+        found.append(Endpoint(name.upper(), NO_PROTOCOL, *place))
     if len({endpoint.listener for endpoint in found}) != len(found):
         raise ValueError("a listener's name stands twice")
     return tuple(found)

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from kafka_reassign_rpc.support.bounded_text import whole_number
+
 DEFAULT_PORT = 2181
 
 
@@ -38,9 +40,10 @@ def _host(part: str, text: str) -> tuple[str, int]:
         raise ValueError(f"zookeeper.connect: {part!r} in {text!r} has no host")
     if not port:
         return host, DEFAULT_PORT
-    if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+    number = whole_number(port, 1, 65535)
+    if number is None:
         raise ValueError(f"zookeeper.connect: {port!r} in {text!r} is not a port")
-    return host, int(port)
+    return host, number
 
 
 def show_host(host: str, port: int) -> str:

@@ -24,7 +24,8 @@ def test_sv_1_the_connect_string_reads_as_kafka_reads_it(text: str, hosts: list[
 
 
 @pytest.mark.parametrize(
-    "text", ["", "/kafka", ":2181", "zk:0", "zk:70000", "zk:x", "zk/a,zk2", "[::1:2181", "zk/a/../b"]
+    "text",
+    ["", "/kafka", ":2181", "zk:0", "zk:70000", "zk:x", f"zk:{'9' * 5000}", "zk/a,zk2", "[::1:2181", "zk/a/../b"],
 )
 def test_sv_1_a_connect_string_that_makes_no_sense_is_one_clear_line(text: str) -> None:
     with pytest.raises(ValueError, match=r"^zookeeper\.connect: .+$"):

@@ -100,7 +100,7 @@ def list_files(directory: StorePath) -> list[EventFile]:
     found = []
     for path in matching(directory, "*.parquet"):
         parts = path.name.removesuffix(".parquet").split("-")
-        if len(parts) != 5 or parts[0] != "events" or not all(part.isdigit() for part in parts[1:]):
+        if len(parts) != 5 or parts[0] != "events" or not all(part.isdecimal() for part in parts[1:]):
             raise BadInput(f"{path}: not a file of events, by its name")
         found.append(EventFile(path, *map(int, parts[1:])))
     return found
