@@ -28,6 +28,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import AdminZnodesFound
 from kafka_reassign_rpc.core.writers.replay import Durable
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
+from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from tests.core.build import learn
 from tests.effort import examples
 from tests.properties.controller_machine import NAMES, SAFE
@@ -202,7 +203,8 @@ class BatchController(Controller):
     def decide_batch(self, crash: int | None) -> None:
         """What the controller does when a watch of the znodes fires."""
         cancel = None if self.image.cancel is None else CancelAll(self.image.cancel)
-        learn(self.cluster, AdminZnodesFound(self.image.disabled_by_znode, cancel, self.image.read(), batch_read=True))
+        read = AdminZnodes(self.image.disabled_by_znode, cancel, self.image.read())
+        learn(self.cluster, AdminZnodesFound(read, batch_read=True))
         view = self.view()
         self.settle(view)
         self.commit(view, crash)

@@ -206,13 +206,12 @@ class AdminZnodesRead(Command[None]):
 
     def __init__(self, read: AdminZnodes, *, batch_read: bool, read_at: int = LAST_ZXID) -> None:
         super().__init__()
-        self._found = AdminZnodesFound(read.disabled_by_znode, read.cancel_all, read.batch, batch_read, read_at)
-        self._read_problems = read.problems
+        self._found = AdminZnodesFound(read, batch_read, read_at)
         self._problems: Sequence[ZnodeProblem] = ()
 
     def learn(self, cluster: Cluster) -> Iterator[None]:
         if (yield from self._found.apply(cluster)):
-            self._problems = self._read_problems
+            self._problems = self._found.read.problems
 
     def decide(self, work: Round) -> Iterator[None]:
         for problem in self._problems:

@@ -23,13 +23,14 @@ from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 from kafka_reassign_rpc.core.state.topic import LAST_ZXID
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.window_now import judge
 from kafka_reassign_rpc.core.windows.grammar import WINDOWS
+from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
 CREATED_HERE = (0, 0)
@@ -251,9 +252,7 @@ class RequestsFound(msgspec.Struct, frozen=True):
 class AdminZnodesFound(msgspec.Struct, frozen=True):
     """KIP-236's znodes. Unless `batch_read`, the known batch stays."""
 
-    disabled_by_znode: bool
-    cancel_all: CancelAll | None
-    batch: BatchZnode | None
+    read: AdminZnodes
     batch_read: bool
     read_at: int = LAST_ZXID
 
@@ -261,12 +260,12 @@ class AdminZnodesFound(msgspec.Struct, frozen=True):
         """Returns whether the batch has changed."""
         if self.read_at < cluster.since:
             return False
-        cluster.disabled_by_znode = self.disabled_by_znode
+        cluster.disabled_by_znode = self.read.disabled_by_znode
         cluster.derive_settings()
-        cancel = self.cancel_all
+        cancel = self.read.cancel_all
         cluster.cancel_all = None if cancel is None or cancel.id == cluster.soft.cancelled else cancel
         yield
-        return self.batch_read and _put_batch(cluster, self.batch)
+        return self.batch_read and _put_batch(cluster, self.read.batch)
 
 
 def _put_batch(cluster: Cluster, read: BatchZnode | None) -> bool:

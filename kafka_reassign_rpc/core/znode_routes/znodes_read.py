@@ -38,4 +38,4 @@ class AdminZnodes(NamedTuple):
     disabled_by_znode: bool
     cancel_all: CancelAll | None
     batch: BatchZnode | None
-    problems: list[ZnodeProblem]
+    problems: Sequence[ZnodeProblem] = ()

@@ -10,6 +10,7 @@ from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.reassignment_settings import ENABLED, MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import AdminZnodesFound, Fact, SettingsFound
+from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import elected_controller, put_topic, register
 
@@ -22,7 +23,11 @@ def settings(values: Mapping[str, str]) -> SettingsFound:
 
 @pytest.mark.parametrize(
     "fact",
-    [settings({ENABLED: "false"}), SettingsFound({}, "garbage", {}), AdminZnodesFound(True, None, None, False)],
+    [
+        settings({ENABLED: "false"}),
+        SettingsFound({}, "garbage", {}),
+        AdminZnodesFound(AdminZnodes(True, None, None), False),
+    ],
     ids=["settings", "unreadable settings", "znode"],
 )
 async def test_236_6_what_disables_moves_holds_for_targets_of_its_own_round_even_those_asked_before(

@@ -30,6 +30,7 @@ from kafka_reassign_rpc.core.writers.facts import (
     SizesReported,
 )
 from kafka_reassign_rpc.core.writers.topic_facts import MarksFound, StaleMarksRemoved, StatesFound, TopicsFound
+from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from tests.core.build import TOPIC, TOPIC_ID, broker, cluster, learn, not_moving
 from tests.core.frozen import picture
 
@@ -59,12 +60,12 @@ OLDER: list[Fact[object]] = [
     SettingsFound({"x": "y"}, "", {}, read_at=499),
     RequestsFound(frozenset({"request_0000000001"}), read_at=499),
     MarksFound({TOPIC: DeletionMark(90, accepted=True)}, read_at=499),
-    AdminZnodesFound(True, CancelAll(3), None, True, read_at=499),
+    AdminZnodesFound(AdminZnodes(True, CancelAll(3), None), True, read_at=499),
     ConfigsFound("topics", {TOPIC: {"a": "0"}}, {TOPIC: (60, 2)}),
     ConfigsFound("topics", {TOPIC: {"a": "0"}}, {TOPIC: (59, 9)}),
     ConfigsWritten("topics", TOPIC, {"a": "0"}, (60, 2)),
     ConfigsWritten("topics", TOPIC, {"a": "0"}, CREATED_HERE),
-    AdminZnodesFound(False, None, BatchZnode({}, version=1, changed=449), True),
+    AdminZnodesFound(AdminZnodes(False, None, BatchZnode({}, version=1, changed=449)), True),
     QueueRootFound(ROOT, QueuePart(ROOT, ROOT, {}, changed=459, created=41)),
     StatesFound({NAME: LoadedState(2, 9, (2,), 1, 6, created=40)}),
     StatesFound({NAME: LoadedState(2, 9, (2,), 1, 8, created=39)}),
@@ -88,11 +89,11 @@ NEWER: list[Fact[object]] = [
     SettingsFound({"x": "y"}, "", {}, read_at=500),
     RequestsFound(frozenset({"request_0000000001"}), read_at=500),
     MarksFound({TOPIC: DeletionMark(90, accepted=True)}, read_at=500),
-    AdminZnodesFound(True, CancelAll(3), None, True, read_at=500),
+    AdminZnodesFound(AdminZnodes(True, CancelAll(3), None), True, read_at=500),
     ConfigsFound("topics", {TOPIC: {"a": "0"}}, {TOPIC: (60, 4)}),
     ConfigsFound("topics", {TOPIC: {}}),
     ConfigsWritten("topics", TOPIC, {"a": "0"}, (60, 4)),
-    AdminZnodesFound(False, None, BatchZnode({}, version=3, changed=451), True),
+    AdminZnodesFound(AdminZnodes(False, None, BatchZnode({}, version=3, changed=451)), True),
     QueueRootFound(ROOT, QueuePart(ROOT, ROOT, {}, changed=461, created=41)),
     StatesFound({NAME: LoadedState(2, 9, (2,), 1, 8, created=40)}),
     TopicsFound(topic(5), {}, {}),

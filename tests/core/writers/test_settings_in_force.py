@@ -34,6 +34,7 @@ from kafka_reassign_rpc.core.writers.facts import (
 )
 from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
 from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges, replay
+from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from tests.core.build import learn
 from tests.effort import examples
 
@@ -77,7 +78,11 @@ facts: st.SearchStrategy[Fact[Any]] = st.one_of(
     st.builds(SettingsFound, values, problems, st.just({}), st.just(1), read_at),
     st.builds(found, kinds, names, values, versions),
     st.builds(ConfigsWritten, kinds, names, values, versions),
-    st.builds(partial(AdminZnodesFound, cancel_all=None, batch=None, batch_read=False), st.booleans(), read_at=read_at),
+    st.builds(
+        partial(AdminZnodesFound, batch_read=False),
+        st.builds(partial(AdminZnodes, cancel_all=None, batch=None), st.booleans()),
+        read_at=read_at,
+    ),
     st.builds(partial(BrokersStartedWith, KAFKA_DEFAULTS), st.sampled_from([frozenset[int](), frozenset({1})])),
     st.builds(TimeTold, times),
 )

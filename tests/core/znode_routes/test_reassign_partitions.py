@@ -17,6 +17,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import AdminZnodesFound
 from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges, replay
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
+from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from tests.core.build import TOPIC, learn, made, moving, not_moving, sets, view, write
 
 NAME = TopicPartition(TOPIC, 0)
@@ -309,7 +310,7 @@ def replayed(after: RoundView, batch: reassign_partitions.BatchWritten) -> None:
 
 
 def batch_found(batch: BatchZnode) -> AdminZnodesFound:
-    return AdminZnodesFound(disabled_by_znode=False, cancel_all=None, batch=batch, batch_read=True)
+    return AdminZnodesFound(AdminZnodes(disabled_by_znode=False, cancel_all=None, batch=batch), batch_read=True)
 
 
 def test_236_2_a_committed_round_puts_the_batch_into_the_cluster_as_written() -> None:
