@@ -50,6 +50,8 @@ class ComparedCluster(ABC):
 
     name: str
     controller_id: int
+    keeps_logs = False
+    """Whether a broker that comes back keeps the log of a replica that was taken from it meanwhile."""
 
     def __init__(self, zookeeper: str) -> None:
         self.zookeeper = zookeeper
@@ -276,6 +278,7 @@ class StockKafka(ComparedCluster):
 
     name = "stock"
     controller_id = 1
+    keeps_logs = True
 
     def __init__(self, zookeeper: str, directory: Path) -> None:
         super().__init__(zookeeper)

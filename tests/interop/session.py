@@ -27,6 +27,8 @@ from .clusters import THROTTLED_REPLICAS, TOPIC, ComparedCluster
 
 REST_SECONDS = 12
 """How long a cluster may take to come to rest; after that the session records the state as it is."""
+LOG_SECONDS = 4
+"""How long a log that nobody asks for any more may take to go, where the cluster keeps some of them for ever."""
 
 Target = Sequence[int] | None
 Key = tuple[str, int]
@@ -197,10 +199,16 @@ class Session:
 
     async def state(self, label: str) -> None:
         """Record what ZooKeeper, Metadata, List and the log dirs say of every topic, once they agree."""
-        deadline = asyncio.get_running_loop().time() + REST_SECONDS
+        clock = asyncio.get_running_loop().time
+        began = since = clock()
+        last: dict[str, dict[int, dict[str, Any]]] = {}
         while True:
             states = {alias: await self._topic_state(alias) for alias in self._topics}
-            if all(map(_at_rest, states.values())) or asyncio.get_running_loop().time() > deadline:
+            if states != last:
+                last, since = states, clock()
+            if all(map(_at_rest, states.values())) or clock() > began + REST_SECONDS:
+                break
+            if self.cluster.keeps_logs and clock() > since + LOG_SECONDS and all(map(_but_for_logs, states.values())):
                 break
             await asyncio.sleep(0.1)
         self.note(label, states)
@@ -301,6 +309,14 @@ def _by_partition(session: Session, listed: dict[str, Any]) -> dict[str, list[li
 def _at_rest(topic: dict[int, dict[str, Any]]) -> bool:
     """Whether ZooKeeper, Metadata, List and the log dirs agree about the topic."""
     return all(state.keys() <= _SHOWN for state in topic.values())
+
+
+def _but_for_logs(topic: dict[int, dict[str, Any]]) -> bool:
+    """Whether they agree, but for logs of brokers that have no replica any more."""
+    return all(
+        state.keys() <= _SHOWN | {"logs"} and {*state["replicas"]} <= {*state.get("logs", state["replicas"])}
+        for state in topic.values()
+    )
 
 
 _SHOWN = {"replicas", "adding", "removing", "leader", "isr"}
