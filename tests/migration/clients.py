@@ -4,17 +4,20 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Self
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+from kafka_reassign_rpc.protocol.messages import FindCoordinatorRequest
 from tests.campaign import record_checks
 from tests.campaign.batches import Sender, senders
 from tests.campaign.generator import IDEMPOTENT, TRANSACTIONAL
 from tests.campaign.journal import Record
 from tests.campaign.producers import LoadProducer
 from tests.campaign.readers import GROUP, Reader
+from tests.faults.cluster import address_of, ask
 from tests.mixed_clusters.load import read_to_end
 from tests.mixed_clusters.mixed_cluster import MixedCluster
 from tests.waiting import eventually
@@ -33,6 +36,8 @@ TOPICS = {"load": IDEMPOTENT, "paid": TRANSACTIONAL}
 PARTITIONS = (0, 1)
 NAMES: list[Name] = [(topic, index) for topic in TOPICS for index in PARTITIONS]
 _STANDING, _OFFSET = "standing", 3
+_GROUP, _TRANSACTION = 0, 1
+"""Kinds of keys that have a coordinator."""
 PATIENCE_S = 120
 EVERY_S = 0.1
 """Between records: a migration takes minutes, and there are enough of them at each of its steps."""
@@ -55,6 +60,8 @@ class Clients:
     async def __aenter__(self) -> Self:
         for topic in TOPICS:
             await self._mixed.create_empty(topic, {0: (1, 2, 3), 1: (2, 3, 1)})
+        for key_type in (_GROUP, _TRANSACTION):
+            await eventually(partial(self._has_coordinator, key_type), within=PATIENCE_S)
         try:
             for topic, kind in TOPICS.items():
                 of_topic = (self._configs, topic, 0, kind, len(PARTITIONS), self._folder)
@@ -116,6 +123,14 @@ class Clients:
 
         senders_of: list[Sender] = await eventually(lambda: asyncio.to_thread(known), within=PATIENCE_S)
         return senders_of
+
+    async def _has_coordinator(self, key_type: int) -> bool:
+        """A broker that is asked creates the topic for it. Our server does not, and a client that happens to know it
+        alone asks it for a minute.
+        """
+        broker = address_of(self._mixed.stock.brokers[1].address)
+        answer = await ask(broker, FindCoordinatorRequest(key="any", key_type=key_type), 3)
+        return bool(answer.error_code == 0)
 
     # Groups
 
