@@ -28,7 +28,7 @@ from .clusters import THROTTLED_REPLICAS, TOPIC, ComparedCluster
 REST_SECONDS = 12
 """How long a cluster may take to come to rest; after that the session records the state as it is."""
 LOG_SECONDS = 4
-"""How long a log that nobody asks for any more may take to go, where the cluster keeps some of them for ever."""
+"""How long other logs may take to go, where stock Kafka keeps one for ever."""
 
 Target = Sequence[int] | None
 Key = tuple[str, int]
@@ -197,8 +197,11 @@ class Session:
             while await self._znode(f"/brokers/topics/{self.real(alias)}"):
                 await asyncio.sleep(0.05)
 
-    async def state(self, label: str) -> None:
-        """Record what ZooKeeper, Metadata, List and the log dirs say of every topic, once they agree."""
+    async def state(self, label: str, *, log_stays: bool = False) -> None:
+        """Record what ZooKeeper, Metadata, List and the log dirs say of every topic, once they agree.
+
+        `log_stays`: stock Kafka keeps a log that nobody asks for any more.
+        """
         clock = asyncio.get_running_loop().time
         began = since = clock()
         last: dict[str, dict[int, dict[str, Any]]] = {}
@@ -208,7 +211,8 @@ class Session:
                 last, since = states, clock()
             if all(map(_at_rest, states.values())) or clock() > began + REST_SECONDS:
                 break
-            if self.cluster.keeps_logs and clock() > since + LOG_SECONDS and all(map(_but_for_logs, states.values())):
+            is_kept = log_stays and self.cluster.keeps_logs and all(map(_but_for_logs, states.values()))
+            if is_kept and clock() > since + LOG_SECONDS:
                 break
             await asyncio.sleep(0.1)
         self.note(label, states)

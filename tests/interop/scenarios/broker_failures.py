@@ -35,7 +35,7 @@ async def b10_a_current_replica_that_has_gone_may_stay(s: Session) -> None:
     await s.settled()
     await s.state("without it")
     await s.cluster.restart(5)
-    await s.state("it is back, with a log that nobody asks for any more")
+    await s.state("it is back, with a log that nobody asks for any more", log_stays=True)
 
 
 @alone
@@ -67,7 +67,7 @@ async def d05_e10_an_adding_broker_dies(s: Session) -> None:
     await s.cluster.restart(5)
     await s.release("t")
     await s.settled()
-    await s.state("moved")
+    await s.state("moved", log_stays=True)
 
 
 @alone
@@ -81,7 +81,7 @@ async def h06_the_leader_dies_in_flight(s: Session) -> None:
     await s.settled()
     await s.state("moved without the one that died")
     await s.cluster.restart(5)
-    await s.state("it is back, with a log that nobody asks for any more")
+    await s.state("it is back, with a log that nobody asks for any more", log_stays=True)
 
 
 @alone
@@ -188,7 +188,7 @@ async def h09_a_frozen_broker(s: Session) -> None:
     await s.alter("it can be moved to again", {("u", 0): [2, 5]})
     await s.release("u")
     await s.settled()
-    await s.state("moved to it")
+    await s.state("moved to it", log_stays=True)
 
 
 @alone
@@ -220,7 +220,7 @@ async def h11_two_brokers_go(s: Session) -> None:
     await s.cluster.restart(5)
     await s.in_sync("t", 0, 4, 5)
     await s.in_sync("t", 1, 1, 4)
-    await s.state("all is back")
+    await s.state("all is back", log_stays=True)
 
 
 @alone
