@@ -125,9 +125,11 @@ async def _write(zk: ZooKeeper, found: Facts, step: Step) -> None:
 
 
 async def _keep(path: Path, found: Facts, step: Step, choices: Choices) -> None:
-    """Before anything is destroyed. A wrong file is found before moves are held; what waits then may still start."""
+    """Before anything is destroyed. A wrong file is found before moves are held; what waits then may still start, and
+    would stay in the file.
+    """
     before = kept_file.load(path, found.state.cluster_id or "")
-    if step.subject == "hold":
+    if step.subject in {"unreadable", "hold"}:
         return
     kept = kept_file.with_facts(before.kept, found)
     owner = found.state.controller.owner
