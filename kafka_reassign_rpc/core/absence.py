@@ -1,6 +1,6 @@
-"""Holds what waits in the queue after somebody else has controlled the cluster for long.
+"""Holds what waits in the queue after others have controlled the cluster for long.
 
-The moves were decided for the cluster as it was then. After a migration to KRaft that was rolled back, or weeks under a
+The moves were decided for the cluster as it was. After a migration to KRaft that was rolled back, or weeks under a
 stock controller, an operator checks them first.
 """
 
@@ -16,9 +16,9 @@ UNREADABLE = "who has controlled this cluster before is not known: the mark of t
 class LastControl(msgspec.Struct, frozen=True):
     """The last time that a server of this product is known to have controlled the cluster.
 
-    epoch   its controller epoch
+    epoch   the controller epoch
     until   when it last was the controller, in ms since 1970
-    kraft   whether a server has seen a KRaft controller in control since
+    kraft   whether a KRaft controller has been seen in control since
     """
 
     epoch: int

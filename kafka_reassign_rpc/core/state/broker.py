@@ -16,8 +16,8 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 def endpoint_for(endpoints: Sequence[Endpoint], listener: str | None, security_protocol: str = "") -> Endpoint:
-    """The endpoint for clients of a listener: that of the same name, else of the same security protocol, else the
-    first. Servers and brokers may name their listeners differently.
+    """The endpoint of the same name, else of the same security protocol, else the first: servers and brokers may name
+    their listeners differently.
     """
     same = (one for one in endpoints if one.listener == listener)
     alike = (one for one in endpoints if one.security_protocol == security_protocol)
@@ -25,7 +25,7 @@ def endpoint_for(endpoints: Sequence[Endpoint], listener: str | None, security_p
 
 
 class Broker(msgspec.Struct, frozen=True):
-    """`epoch` is the czxid of `/brokers/ids/$id`: a bounce changes it."""
+    """`epoch`: the czxid of `/brokers/ids/$id`; a bounce changes it."""
 
     id: int
     epoch: int

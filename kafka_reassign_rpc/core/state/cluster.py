@@ -1,8 +1,5 @@
-"""The cluster as the controller sees it: immutable values in a few dictionaries.
-
-`core.writers.replay` puts a decided value in once ZooKeeper has stored it, `core.writers.facts` what others have
-written or reported, between two rounds. Nothing else writes here, so List and Metadata show only durable state, even
-during a large commit.
+"""The cluster as the controller sees it: immutable values in a few dictionaries. Only `core.writers` changes it, so
+List and Metadata show only durable state, even during a large commit.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +22,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 class Cluster(msgspec.Struct):
-    """All that ZooKeeper says about the cluster, as of the last commit. Only `core.writers` changes it."""
+    """All that ZooKeeper says, as of the last commit."""
 
     brokers: dict[int, Broker] = {}
     servers: frozenset[int] = frozenset()
@@ -108,7 +105,7 @@ class Cluster(msgspec.Struct):
 
     def get(self, topic: str, partition: int) -> Partition | None:
         """None if it does not exist, its topic is in deletion, or its state is unreadable; also if it has no state
-        while a mark of its topic waits, since a former controller may have deleted the state.
+        while a mark of its topic waits: a former controller may have deleted the state.
         """
         known = self.topics.get(topic)
         if known is None or known.deleting or partition in known.unreadable:
@@ -119,7 +116,7 @@ class Cluster(msgspec.Struct):
         return found
 
     def is_live(self, broker: int) -> bool:
-        """Kafka's liveBrokerIds: registered and not in controlled shutdown."""
+        """Kafka's liveBrokerIds."""
         return broker in self.brokers and broker not in self.soft.shutting_down
 
     def is_server(self, broker: int) -> bool:
@@ -127,11 +124,11 @@ class Cluster(msgspec.Struct):
         return broker in self.servers and broker not in self.brokers
 
     def is_online(self, replica: int, partition: Partition) -> bool:
-        """Kafka's isReplicaOnline: the broker is live, and the replica's log dir has not failed."""
+        """Kafka's isReplicaOnline."""
         return self.is_live(replica) and replica not in partition.offline
 
     def is_lost(self, replica: int, partition: Partition) -> bool:
-        """Nobody reads or writes it any more: its broker is not registered, or its log dir has failed."""
+        """Nobody reads or writes it any more."""
         return replica not in self.brokers or replica in partition.offline
 
     def all_partitions(self) -> Iterator[tuple[str, int, Partition]]:

@@ -27,12 +27,12 @@ class MoveRecord(msgspec.Struct, frozen=True, gc=False):
     started     the record's ctime, ms since the epoch; -1 until the record is durable
     route       how the current target came (`RPC`, `BATCH`, …)
     reason      the words of the sender of the current target
-    throttle    bytes/s of the move's throttle lease, -1 if it has none (`core.state.throttle_leases`)
-    retained    adding replicas of a former target that the leader or the ISR still needed
-                (`core.reassignment_algebra`): they leave with the original ones, a cancel removes them
+    throttle    bytes/s of the move's throttle lease, -1: none (`core.state.throttle_leases`)
+    retained    adding replicas of a former target that stay (`core.reassignment_algebra`): they leave with the original
+                ones, a cancel removes them
     legacy      a request znode with `"legacy":true` gave the current target: the move counts as an entry of
                 `/admin/reassign_partitions` although it has none
-    by          who asked for the current target; None is the controller itself, or a version that did not record it
+    by          who asked for the current target; None: the controller itself, or a version that did not record it
     lifts       its lease replaces a stricter standing rate
     """
 
@@ -50,18 +50,16 @@ class MoveRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class Partition(msgspec.Struct, frozen=True, gc=False):
-    """One partition: its assignment, leader, ISR, and its move if it has one.
-
-    replicas            during a move: the target, then the replicas to be removed
+    """replicas            during a move: the target, then the replicas to be removed
     pending_deletion    replicas that have left the assignment and may still have a log. The topic znode lists them as
                         removing until each broker has confirmed its StopReplica (or died), so that the next controller
-                        deletes them too. List and Metadata do not show them.
+                        deletes them too. List and Metadata do not show them
     partition_epoch     the zkVersion of the state znode, -1 before that exists. A decided ISR change has the next one
                         before it is durable
     created             the czxid of the state znode, -1 before that exists
     offline             replicas whose log dir has failed, by their brokers' answers to LeaderAndIsr (Kafka's
                         replicasOnOfflineDirs), or has the log of an earlier topic while other replicas are in sync.
-                        Soft state: no znode has it, and each controller asks again
+                        Soft state: each controller asks again
     """
 
     replicas: tuple[int, ...]
@@ -80,7 +78,7 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_described(self) -> bool:
-        """Whether leader and ISR are known: a controller knows them always."""
+        """Whether leader and ISR are known: to a controller always."""
         return self.leader != LEADER_UNKNOWN
 
     @property
@@ -89,7 +87,7 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def target(self) -> tuple[int, ...]:
-        """At rest these are the replicas."""
+        """At rest: the replicas."""
         removing = self.removing
         return tuple([r for r in self.replicas if r not in removing]) if removing else self.replicas
 
@@ -105,7 +103,7 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
     def original(self) -> tuple[int, ...]:
         """The replicas from before the move, in their original order; at rest the replicas.
 
-        Moves of stock controllers have no record, so only `origin` is known.
+        Moves of stock controllers have no record: only `origin` is known.
         """
         origin = self.origin
         recorded = origin if self.move is None else self.move.original

@@ -1,4 +1,4 @@
-"""What the document is made from: values, read when somebody looks."""
+"""What the documents are made from: values, read when somebody looks."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -17,7 +17,7 @@ def _nobody_is_asked() -> None:
 
 
 class BrokerDisk(NamedTuple):
-    """What a broker has reported of its log dirs, in bytes; -1 if unknown.
+    """What a broker has reported of its log dirs, in bytes; -1: unknown.
 
     at        when, ms since 1970
     replicas  of all its replicas
@@ -33,28 +33,22 @@ class BrokerDisk(NamedTuple):
 
 
 class TermView(NamedTuple):
-    """What only the controller knows.
+    """What only the controller knows. "Known" concerns `watch`, which may not see all.
 
-    cluster    as of the last durable round; it changes between two turns of the event loop
-    unhealthy  None until it was counted
-    healing    as last diagnosed; None until then
-    disks      of the brokers that have answered
-    look       is called when somebody looks at the brokers, so that they are asked for their disks
-    silent     brokers whose throttles are unknown
-    knows_configs
-               whether the configs of all topics are known: `watch` reads only those of moving ones
-    knows_waiting
-               whether moves that wait are known
-    hidden     topics that this principal may not describe
-    tells_routes
-               whether it is known how moves came: a stock controller does not report it
-    knows_leases
-               whether throttle leases are known; a stock controller gives none
-    throttles_at
-               when `watch` read each broker's throttles, ms since 1970
-    outdated   brokers whose throttles were read before the last move ended
-    closed     for `watch`: whether brokers take no new replica, if they report it. None for a controller, who knows
-               that, which brokers shut down, and what waits
+    cluster        as of the last durable round; it changes between two turns of the event loop
+    unhealthy      None until it was counted
+    healing        as last diagnosed; None until then
+    disks          of the brokers that have answered
+    viewed         is called when somebody looks at the brokers, so that they are asked for their disks
+    silent         brokers whose throttles are unknown
+    knows_configs  whether the configs of all topics are known: `watch` reads only those of moving ones
+    hidden         topics that this principal may not describe
+    tells_routes   whether it is known how moves came: a stock controller does not report it
+    knows_leases   whether throttle leases are known; a stock controller gives none
+    throttles_at   when `watch` read each broker's throttles, ms since 1970
+    outdated       brokers whose throttles were read before the last move ended
+    closed         for `watch`: whether brokers take no new replica, if they report it. None for a controller, who knows
+                   that, which brokers shut down, and what waits
     """
 
     cluster: Cluster
@@ -77,17 +71,16 @@ class TermView(NamedTuple):
 class ServerView(NamedTuple):
     """A server, or `watch`.
 
-    server      its broker id, -1 for `watch`
-    role        "controller", "standby", "watch", or "" while it is none of them: then `reason` says why
-    controller  the controller's id as far as this server knows, or -1
-    epoch       the controller's epoch if this server is the controller, else -1
-    since       when the controller was elected, ms; -1 if unknown
-    brokers     those that are registered
-    pages       the addresses of status pages, by server
-    term        None if it does not know the moves
-    unseen      what cannot be seen, and why: one line each
-    silent_since
-                since when the cluster has not reported the moves to `watch`, ms since 1970, or None
+    server        its broker id, -1 for `watch`
+    role          "controller", "standby", "watch", or "" while it is none of them: then `reason` says why
+    controller    the controller's id as far as this server knows, or -1
+    epoch         the controller's epoch if this server is the controller, else -1
+    since         when the controller was elected, ms; -1 if unknown
+    brokers       those that are registered
+    pages         the addresses of status pages, by server
+    term          None if it does not know the moves
+    unseen        what cannot be seen, and why: one line each
+    silent_since  since when the cluster has not reported the moves to `watch`, ms since 1970, or None
     """
 
     server: int

@@ -17,7 +17,7 @@ ITS_TURN = "its turn"
 
 
 class _Line(NamedTuple):
-    """Where a move waits: a broker or what stands in its place, and the move's own cap."""
+    """A broker or what stands in its place, and the move's own cap."""
 
     place: int
     cap: int
@@ -91,7 +91,6 @@ class WaitingReasons:
 
 
 def dead_broker(broker: int) -> str:
-    """What a move waits for that needs this broker."""
     return f"broker {broker}, which is dead"
 
 

@@ -1,4 +1,4 @@
-"""All the work, and when it is done: the moves in flight, those that wait, and those that have ended."""
+"""All the work, and when it is done."""
 
 from heapq import nlargest
 
@@ -30,7 +30,6 @@ def work_of(term: TermView, totals: Totals) -> Work:
 
 
 def groups_of(term: TermView, most: int) -> list[Group]:
-    """The largest groups."""
     groups = term.progress.sums.groups.items()
     largest = nlargest(most, groups, key=lambda item: (item[1].moves + item[1].waiting, item[0]))
     return [_group(term, key, sums) for key, sums in largest if sums.moves or sums.waiting]
@@ -50,8 +49,8 @@ def _bytes(sums: Sums) -> tuple[int, int]:
 
 
 def _done_ms(term: TermView, totals: Totals) -> int | None:
-    """The slowest move in flight has its own estimate; waiting moves follow at the pace of the brokers. So do those
-    that waited at the last sample, since they have no estimate yet.
+    """The slowest move in flight has its own estimate; waiting moves, and those that waited at the last sample, follow
+    at the pace of the brokers.
     """
     slowest = term.progress.remaining_ms
     if not totals.waiting and not term.progress.sums.all.waiting:
@@ -61,7 +60,6 @@ def _done_ms(term: TermView, totals: Totals) -> int | None:
 
 
 def _no_estimate(term: TermView, totals: Totals, unsized: int, left: int | None) -> str | None:
-    """Why nobody can say when all is done, or None."""
     by_route = totals.waiting or {}
     waiting = sum(by_route.values())
     rules = term.cluster.soft.in_force

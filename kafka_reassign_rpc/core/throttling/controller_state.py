@@ -1,5 +1,3 @@
-"""What the controller answers about itself and about brokers, beside moves."""
-
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -10,15 +8,15 @@ MOST_BROKERS = 5_000
 
 
 class BrokerState(NamedTuple):
-    """`leased_rate` is the bytes/s of throttle leases, None without one."""
+    """`leased_rate`: bytes/s of throttle leases, None without one."""
 
     leased_rate: int | None = None
     is_shutting_down: bool = False
 
 
 class ControllerState(NamedTuple):
-    """`version` is that of the controller, which was elected at `since`, ms since 1970. `brokers` are those with a
-    throttle lease or in controlled shutdown.
+    """The controller's version, and since when it is elected, ms since 1970. `brokers`: those with a throttle lease or
+    in controlled shutdown.
     """
 
     version: str

@@ -14,7 +14,7 @@ removes entries of ours           they are put back: the moves still need them
 sets another rate                 it stays until the leases on the broker change, and again after them
 removes the rate                  it is put back while leases exist, and not after them
 
-`ListMemory` and `RateMemory` store what this needs, in the transaction that writes the config.
+The transaction that writes the config stores `ListMemory` and `RateMemory`.
 """
 
 from collections.abc import Collection, Mapping
@@ -61,7 +61,7 @@ class TopicMemory(msgspec.Struct, frozen=True, omit_defaults=True):
         return self != TopicMemory()
 
     def with_all_of(self, other: "TopicMemory") -> "TopicMemory":
-        """Both memories, while nobody knows which of the two fits the config in ZooKeeper."""
+        """Both, while nobody knows which of the two fits the config in ZooKeeper."""
         return TopicMemory(_both(self.leader, other.leader), _both(self.follower, other.follower))
 
 
@@ -102,7 +102,7 @@ def topic_after(
 def _list_after(
     configs: dict[str, str], name: str, memory: ListMemory | None, wanted: Collection[str]
 ) -> ListMemory | None:
-    """Puts the list into `configs`; returns what to remember."""
+    """Changes `configs`; returns what to remember."""
     current = configs.get(name)
     if current is not None and names_all(current):
         return None
@@ -147,7 +147,7 @@ def broker_after(
     lifts: bool = False,
     needed: bool = False,
 ) -> BrokerAfter:
-    """`lease` is the lowest rate of the broker's leases, or NO_RATE; if it `lifts`, it replaces a stricter rate.
+    """`lease`: the lowest rate of the broker's leases, or NO_RATE; if it `lifts`, it replaces a stricter rate.
     `needed`: moves without a lease need the present rate.
     """
     after = dict(configs)
@@ -165,7 +165,7 @@ def _rate_after(
     lifts: bool,
     needed: bool,
 ) -> RateMemory | None:
-    """Puts the rate into `configs`; returns what to remember."""
+    """Changes `configs`; returns what to remember."""
     current = configs.get(name)
     before = current
     is_same_lease = memory is not None and (lease, lifts) == (memory.lease, memory.lifts)
@@ -213,7 +213,7 @@ def without_cancelled(configs: Configs, cancelled: Cancelled) -> dict[str, str]:
 
 
 def brokers_named(configs: Configs) -> set[str] | None:
-    """Ids (as text) of brokers whose replicas a topic's lists name, None for all."""
+    """Ids (as text) of brokers whose replicas a topic's lists name, None: all."""
     found: set[str] = set()
     for name in (LEADER_REPLICAS, FOLLOWER_REPLICAS):
         for entry in _entries(configs.get(name)):

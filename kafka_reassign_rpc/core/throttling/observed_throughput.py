@@ -1,8 +1,9 @@
-"""Observed replication throughput, of which a throttle of self-healing may be a share (`core.healing_throttle`).
+"""Observed replication throughput, of which a throttle of self-healing may be a share
+(`core.healing.healing_throttle`).
 
 It is how fast all moves together grow on a broker between two samples. A sample counts if it measures the network link:
 the broker copied during the whole interval (one of its moves was incomplete at the end), answered in time, and had no
-throttle. The highest such rate of any broker stands for all brokers, until another controller is elected.
+throttle. The highest such rate stands for all brokers, until another controller is elected.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,7 +16,7 @@ LATE = 2
 
 
 class ObservedThroughput:
-    """`fastest` is the highest observed rate in bytes/s, 0 before the first one."""
+    """`fastest`: in bytes/s, 0 before the first observation."""
 
     def __init__(self) -> None:
         self.fastest = 0
@@ -25,9 +26,7 @@ class ObservedThroughput:
         self._late: dict[int, int] = {}
 
     def grown(self, brokers: Sequence[int], before: Sequence[int], after: Sequence[int], total: int) -> None:
-        """Bytes of one move on its adding brokers at the last sample and now (-1 if unknown); `total` is the full
-        size.
-        """
+        """Bytes of one move on its adding brokers at the last sample and now (-1: unknown); `total`: the full size."""
         for broker, had, has in zip(brokers, before, after, strict=True):
             if 0 <= had <= has:
                 self._received[broker] = self._received.get(broker, 0) + has - had
@@ -35,7 +34,7 @@ class ObservedThroughput:
                     self._busy.add(broker)
 
     def sampled(self, now: float, cluster: Cluster, silent: Collection[int]) -> None:
-        """The sample at `now` (seconds) is complete. Brokers in `silent` did not answer in time."""
+        """The sample at `now` (seconds) is complete. `silent` brokers did not answer in time."""
         seconds = 0.0 if self._sampled_at is None else now - self._sampled_at
         default = cluster.default_configs
         for broker in self._busy if seconds > 0 else ():

@@ -1,5 +1,5 @@
 """Replication throttles, as topic and broker configs set them (KIP-73). A throttle applies if the topic's list names
-the replica (`0:101,1:102`, `*` for all) *and* its broker, or all brokers (`<default>`), have a rate. Sources:
+the replica (`0:101,1:102`, `*` for all) *and* its broker, or all brokers (`<default>`), have a rate.
 kafka.server.TopicConfigHandler.parseThrottledPartitions, BrokerConfigHandler, ReplicationQuotaManager.
 """
 
@@ -56,8 +56,8 @@ def rate_of(name: str, own: Configs, default: Configs) -> float | None:
 class RateInForce(NamedTuple):
     """The rate that holds on one side of a broker, bytes/s, and what has set it.
 
-    by   "lease": the controller, for moves, and it removes it after them; "config": somebody else, for the broker;
-         "default": somebody, for all brokers. Brokers before Kafka 3.9 do not heed that last one (KAFKA-10190)
+    by   "lease": the controller, for moves; "config": somebody else, for the broker; "default": somebody, for all
+         brokers, which those before Kafka 3.9 do not heed (KAFKA-10190)
     """
 
     rate: int
@@ -65,10 +65,9 @@ class RateInForce(NamedTuple):
 
 
 def rate_in_force(name: str, own: Configs, default: Configs, leased: int | None) -> RateInForce | None:
-    """The rate that holds, or None. A broker's server.properties has no effect: Kafka reads these rates from dynamic
-    configs alone (BrokerConfigHandler).
+    """The rate that holds, or None. Kafka reads these rates from dynamic configs alone (BrokerConfigHandler).
 
-    `leased` is the rate of the leases on the broker: while they last, the lower one of it and of the former one holds.
+    leased   the rate of the leases on the broker: while they last, the lower one of it and of the former one holds
     """
     for_broker, for_all = rate_of(name, own, {}), rate_of(name, {}, default)
     if for_broker is None:
@@ -84,7 +83,7 @@ _NO_CONFIGS: Configs = {}
 
 
 class TopicThrottles:
-    """The throttles of one topic's replicas. It parses each list at most once."""
+    """Of one topic's replicas. It parses each list at most once."""
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
         self._configs: Configs = cluster.topic_configs.get(topic, _NO_CONFIGS)
@@ -107,11 +106,11 @@ class TopicThrottles:
         )
 
     def leader(self, partition: int, broker: int) -> int:
-        """Bytes/s that `broker`, as the leader, sends to replicas out of sync, or NO_THROTTLE."""
+        """Bytes/s that the leader sends to replicas out of sync, or NO_THROTTLE."""
         return self._rate(LEADER_RATE, self._leaders, partition, broker)
 
     def follower(self, partition: int, broker: int) -> int:
-        """Bytes/s at which `broker` copies its replica, or NO_THROTTLE."""
+        """Bytes/s, or NO_THROTTLE."""
         return self._rate(FOLLOWER_RATE, self._followers, partition, broker)
 
     def _rate(self, name: str, named: Named, partition: int, broker: int) -> int:

@@ -1,5 +1,5 @@
-"""The rates that hold while moves have a throttle lease. Kafka's own `--throttle` replaces what stands; a lease relaxes
-no limit that somebody else has set: on each broker the lower one holds (`leased_configs`), unless the lease lifts it.
+"""The rates that hold while moves have a throttle lease. Kafka's own `--throttle` replaces what stands; under a lease
+the lower rate holds on each broker (`leased_configs`), unless the lease lifts it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -13,8 +13,8 @@ SIDES: Mapping[str, str] = {LEADER_RATE: "to send", FOLLOWER_RATE: "to receive"}
 
 
 class StandingRates(NamedTuple):
-    """The rates before a lease, by broker and side; `unknown` says why they are not known on a broker. `leased` are the
-    bytes/s of the leases of other moves, by broker.
+    """The rates before a lease, by broker and side; `unknown`: why they are not known on a broker. `leased`: bytes/s of
+    the leases of other moves, by broker.
     """
 
     rates: Mapping[int, Mapping[str, RateInForce | None]]
@@ -34,13 +34,13 @@ class StandingRates(NamedTuple):
         return {broker: sides for broker, sides in self.stricter(lease).items() if not lifts or broker in self.leased}
 
     def lowest(self, broker: int, name: str, lease: int, *, lifts: bool = False) -> int:
-        """Bytes/s that hold on one side of a broker under the lease, as far as known."""
+        """Bytes/s, as far as known."""
         found = self.held(lease, lifts=lifts).get(broker, {}).get(name)
         return lease if found is None else found.rate
 
 
 def lease_lines(lease: int, standing: StandingRates, brokers: Collection[int], *, lifts: bool = False) -> Iterator[str]:
-    """Which limit holds, for whom and why. `brokers` are those of the moves; for `lifts` see `LiftStricter`."""
+    """Which limit holds, for whom and why. `brokers`: those of the moves; `lifts`: see `LiftStricter`."""
     held = standing.held(lease, lifts=lifts)
     free = sorted(set(brokers) - held.keys() - standing.unknown.keys())
     if free or not held:
@@ -63,7 +63,7 @@ def lease_lines(lease: int, standing: StandingRates, brokers: Collection[int], *
 
 
 def stricter_document(lease: int, standing: StandingRates, *, lifts: bool = False) -> list[dict[str, object]]:
-    """The stricter rates that go on, for programs. `by` is as in `RateInForce`, and null is unknown."""
+    """The stricter rates that go on, for programs. `by`: as in `RateInForce`; null: unknown."""
     documents: list[dict[str, object]] = [
         {"broker": broker, "side": SIDES[name].removeprefix("to "), "rate": rate.rate, "by": rate.by}
         for broker, sides in sorted(standing.held(lease, lifts=lifts).items())
@@ -78,7 +78,7 @@ Sides = Mapping[str, RateInForce]
 
 
 def limit_texts(held: Mapping[int, Sides]) -> Iterator[str]:
-    """`5000000 B/s on brokers 1,2 (the dynamic config of all brokers)`, and so on."""
+    """Such as `5000000 B/s on brokers 1,2 (the dynamic config of all brokers)`."""
     for of, sides in _alike(held):
         yield f"{_limits(sides)} on broker{plural(len(of))} {_listed(of)} ({' and '.join(_reasons(sides))})"
 
@@ -111,7 +111,6 @@ _REASONS = {
 
 
 def _offer(sides: Sides) -> str:
-    """How to lift what somebody has set, for as long as the moves last."""
     return ". To lift it for them: --lift-stricter" if any(rate.by != "lease" for rate in sides.values()) else ""
 
 

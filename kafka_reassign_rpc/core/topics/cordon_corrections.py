@@ -1,8 +1,8 @@
 """Moves new replicas off cordoned brokers before they have a log.
 
-A stock broker that creates a topic (auto-creation, `__consumer_offsets`), and a tool that adds partitions in ZooKeeper
-(`kafka-topics.sh --zookeeper`), know no cordon. A partition that never had a state has no log anywhere, so the server
-changes its assignment before it writes the first state: nothing is copied, and the cordoned broker never hears of it.
+A stock broker that creates a topic, and a tool that adds partitions in ZooKeeper, know no cordon. A partition that
+never had a state has no log anywhere, so the server changes its assignment before it writes the first state: nothing is
+copied, and the cordoned broker never hears of it.
 
 This corrects only topics without any earlier state that were written after the cordon: a partition that merely lost its
 state may have a log. A replica for which no open broker is left stays.

@@ -1,7 +1,6 @@
 """Replicas on servers, which are no brokers, and replicas that are missing because no broker was free for them.
 
-A stock broker that creates a topic (auto-creation, `__consumer_offsets`) takes this server for a broker. It must know
-this server, since it looks for the controller among the live brokers of UpdateMetadata
+A stock broker that creates a topic takes this server for a broker, which it must know to find the controller
 (kafka.server.MetadataCacheControllerNodeProvider). So another broker replaces the id of this or a former server in the
 topic znode, unless the replica may be a real broker's (`own_replicas`).
 
@@ -55,10 +54,8 @@ def place_missing(view: RoundView, topic: str, index: int, partition: Partition,
 
 
 def without_own_id(cluster: Cluster, partition: Partition, own_id: int, index: int) -> Partition:
-    """Another broker replaces `own_id`, which holds no records; if none is free, the partition loses the replica.
-
-    A partition that had a leader keeps its other replicas and its ISR; the new replica must catch up. An only replica
-    stays if no broker is free.
+    """Another broker replaces `own_id`, which holds no records; if none is free, the partition loses the replica, but
+    for an only one. A partition that had a leader keeps its other replicas and its ISR; the new replica must catch up.
     """
     others = without(partition.target, (own_id,))
     broker = free_broker(cluster, partition, own_id, index, or_cordoned=not others)
@@ -82,7 +79,7 @@ def free_broker(
 ) -> int | None:
     """A live broker without a replica, preferably in a rack without one; or None.
 
-    `or_cordoned` allows a cordoned one if no other is free: else the partition would have no replica at all.
+    or_cordoned   also a cordoned one if no other is free: else the partition would have no replica at all
     """
     closed = cordoned(cluster)
     taken = {own_id, *partition.replicas, *partition.pending_deletion}

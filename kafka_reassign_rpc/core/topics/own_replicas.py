@@ -19,10 +19,9 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 def never_led(partition: Partition) -> bool:
-    """Whether the partition provably never had a leader, and so no records.
-
-    It has no state, or the one that this server writes if no replica is live. A stock controller creates no state
-    without a leader, and a restored state whose partition lost its leader has a higher leader epoch.
+    """Whether the partition provably never had a leader: it has no state, or the one that this server writes if no
+    replica is live. A stock controller creates no state without a leader, and a restored state whose partition lost its
+    leader has a higher leader epoch.
     """
     if partition.partition_epoch < 0:
         return True
@@ -40,9 +39,8 @@ def is_of_broker(cluster: Cluster, partition: Partition, own_id: int) -> bool:
 
 
 def refusal(cluster: Cluster, replicas: Iterable[int], partition: Partition | None = None) -> KafkaError | None:
-    """Refuses replicas on a server's id, for which no broker ever comes.
-
-    A replica that `partition` already has on a broker that is down stays possible.
+    """Refuses replicas on a server's id, for which no broker ever comes, but for what `partition` already has on a
+    broker that is down.
     """
     ids = sorted(
         {
@@ -65,8 +63,8 @@ def refusal(cluster: Cluster, replicas: Iterable[int], partition: Partition | No
 def held_by_brokers(topics: Iterable[Topic], own_id: int, *, is_ours: bool) -> Iterator[TopicPartition]:
     """The partitions of which a broker with this id holds a replica, or may hold one.
 
-    `is_ours`: a server took the id when no broker held replicas under it. Otherwise a replica out of sync may also
-    belong to a broker that is down.
+    is_ours   a server took the id when no broker held replicas under it; else a replica out of sync may also belong to
+              a broker that is down
     """
     for topic in topics:
         for index, partition in topic.partitions.items():

@@ -25,7 +25,7 @@ def placements(
     first_partition: int = 0,
     cordoned: int = 0,
 ) -> Iterator[Placed]:
-    """The replicas of `partitions` new partitions from `first_partition` on, one by one, since they may be many.
+    """The replicas of new partitions, one by one, since they may be many.
 
     start, shift    random numbers for a new topic, the same ones for all partitions of a growing topic
     cordoned        how many brokers are left out of `brokers`, for the error
@@ -67,7 +67,7 @@ def _placements(
 
 
 def alternated(racks: dict[int, str]) -> list[int]:
-    """Takes the racks of `racks` (broker -> rack) in turn: r1 with 0, 1 and r2 with 2, 3, 4 give 0, 2, 1, 3, 4."""
+    """Racks in turn: r1 with 0, 1 and r2 with 2, 3, 4 give 0, 2, 1, 3, 4."""
     by_rack: dict[str, list[int]] = {}
     for broker in sorted(racks):
         by_rack.setdefault(racks[broker], []).append(broker)

@@ -1,8 +1,5 @@
 """Creation, growth and deletion of topics, with the checks, their order and their texts of ZooKeeper mode
-(ZkAdminManager, AdminZkClient, Topic).
-
-The functions raise the `KafkaError` that answers the topic. Those that create partitions are generators that return the
-change.
+(ZkAdminManager, AdminZkClient, Topic). Raises the `KafkaError` that answers the topic.
 """
 
 import re
@@ -128,7 +125,7 @@ def _refuse_many(name: str, count: int, most: int) -> None:
 
 
 def _refuse_collision(view: RoundView, name: str) -> None:
-    """Metric names turn '.' into '_', so two topics that differ only there cannot both exist."""
+    """Metric names turn '.' into '_'."""
     if "." not in name and "_" not in name:
         return
     unified = name.replace(".", "_")
@@ -144,7 +141,7 @@ def _refuse_collision(view: RoundView, name: str) -> None:
 
 
 def _validate_assignment(cluster: Cluster, placed: Mapping[int, Sequence[int]]) -> Iterator[None]:
-    """Allows unknown brokers, as Kafka does: they may come. A server never becomes a broker."""
+    """Unknown brokers may come, as in Kafka. A server never becomes a broker."""
     if len({len(replicas) for replicas in placed.values()}) != 1:
         raise InvalidReplicaAssignment("All partitions should have the same number of replicas")
     if not next(iter(placed.values())):
@@ -174,7 +171,7 @@ def create_partitions(
     *,
     most: int = MOST_PARTITIONS,
 ) -> Generator[None, None, PartitionsAdded]:
-    """Grows a topic to `count` partitions. `assignments` are the replicas of each new one; `most` is as in
+    """Grows a topic to `count` partitions. `assignments`: the replicas of each new one; `most`: as in
     `create_topic`.
     """
     cluster = view.cluster
@@ -255,7 +252,6 @@ def _requested_replicas(
 
 
 def _first_states(cluster: Cluster, placed: Iterable[Placed]) -> Generator[None, None, dict[int, Partition]]:
-    """`placed` is in the order of partition numbers."""
     made = {}
     for index, replicas in placed:
         made[index] = first_state(cluster, Partition(replicas=replicas))
@@ -264,10 +260,7 @@ def _first_states(cluster: Cluster, placed: Iterable[Placed]) -> Generator[None,
 
 
 def delete_topic(view: RoundView, name: str) -> TopicDeletionStarted:
-    """Begins a deletion. A topic in deletion is not found.
-
-    Raises TopicDeletionDisabled if the brokers forbid it, RequestTimedOut if that is unknown.
-    """
+    """Raises TopicDeletionDisabled if the brokers forbid it, RequestTimedOut if that is unknown."""
     enabled = view.cluster.soft.broker_settings.delete_topic_enable
     if enabled is None:
         raise RequestTimedOut(DELETION_UNKNOWN)
@@ -287,11 +280,12 @@ DELETION_UNKNOWN = (
 def replicas_to_delete(
     cluster: Cluster, name: str, confirmed: Collection[tuple[int, int]], own_id: int = -1
 ) -> Iterator[tuple[int, int]]:
-    """(partition, broker) of the replicas of a topic in deletion whose brokers have not confirmed a StopReplica.
+    """(partition, broker) of the replicas of a topic in deletion whose brokers have not confirmed a StopReplica. When
+    none is left, its znodes go.
 
-    When none is left, its znodes go. As in Kafka, a replica on a dead broker is waited for: its log would return with
-    the broker, and a new topic of the name would find it. One pending deletion is waited for only while its broker is
-    registered. One on a server has no log, unless a broker has its id (`own_replicas`).
+    As in Kafka, a replica on a dead broker is waited for: its log would return with the broker, and a new topic of the
+    name would find it; but for one pending deletion. One on a server has no log, unless a broker has its id
+    (`own_replicas`).
     """
     topic = cluster.topics.get(name)
     if topic is None:

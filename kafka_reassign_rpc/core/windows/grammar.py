@@ -23,7 +23,7 @@ _TIMES = re.compile(r"([0-2]\d):([0-5]\d)-([0-2]\d):([0-5]\d)", re.ASCII)
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """What holds for moves that want to start, and the rate of throttle leases in bytes/s. None changes nothing."""
+    """For moves that want to start; `rate`: of throttle leases, bytes/s. None changes nothing."""
 
     starts: bool = True
     per_broker: int | None = None
@@ -32,8 +32,8 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 class Window(msgspec.Struct, frozen=True):
-    """`days` are those on which it begins, 0 for Monday. `begin` and `end` are minutes of the day by the clocks of the
-    zone; an `end` that is not later is on the next day.
+    """`days`: those on which it begins, 0: Monday. `begin`, `end`: minutes of the day by the clocks of the zone; an
+    `end` that is not later is on the next day.
     """
 
     text: str
@@ -51,7 +51,7 @@ class Windows(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=4)
 def parse_windows(text: str) -> Windows | None:
-    """None without windows. Raises ValueError with what to do about it."""
+    """None: no windows. Raises ValueError with what to do about it."""
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"use at most {MOST_CHARACTERS} characters")
     parts = [words for part in text.split(";") if (words := part.split())]

@@ -19,7 +19,7 @@ AHEAD_DAYS = 8
 
 
 class Found(NamedTuple):
-    """`window` is None outside of all; `until` is in ms since 1970, None if nothing changes within a week."""
+    """`window`: None outside of all; `until`: ms since 1970, None: nothing changes within a week."""
 
     window: Window | None
     until: int | None
@@ -53,7 +53,7 @@ def _spans(window: Window, now_ms: int) -> Iterator[tuple[int, int]]:
 
 
 def _moment(day: date, minute: int, zone: ZoneInfo) -> int:
-    """`minute` counts from midnight by the clock, and may be of the next day."""
+    """`minute`: from midnight by the clock, maybe of the next day."""
     wall = datetime.combine(day, datetime.min.time()) + timedelta(minutes=minute)
     first = wall.replace(tzinfo=zone).astimezone(UTC)
     if first.astimezone(zone).replace(tzinfo=None) != wall:  # the clocks leave it out

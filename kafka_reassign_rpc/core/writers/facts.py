@@ -1,13 +1,9 @@
-"""Facts: what others have written to ZooKeeper, or what brokers have reported.
-
-The controller's loop applies a fact once, before the decisions of the next round, even if that round decides twice. An
-older fact never replaces a newer one:
+"""Facts: what others have written to ZooKeeper, or what brokers have reported, applied before the decisions of a round.
+An older fact never replaces a newer one:
 
 what has a version in the cluster (topics, states, configs, the batch, parts of the queue)   the higher one stays
 all else that is read                 is left out if it was read before the cluster (`Cluster.since`)
 what brokers report                   is about one registration of the broker, or the latest answer counts
-
-A fact that changes what settings come from derives at once which hold (`Cluster.derive_settings`).
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
@@ -41,7 +37,7 @@ News_co = TypeVar("News_co", covariant=True)
 
 class Fact(Protocol[News_co]):
     def apply(self, cluster: Cluster) -> Generator[None, None, News_co]:
-        """Put it into the cluster. Returns what decisions must know of it."""
+        """Returns what decisions must know of it."""
         ...
 
 
@@ -58,10 +54,7 @@ class BrokersChanged(NamedTuple):
 
 
 class BrokersRegistered(msgspec.Struct, frozen=True):
-    """All registered brokers. One that left or bounced is no longer shutting down.
-
-    `read_at`, here and below, is the last transaction that this server had seen after the read.
-    """
+    """`read_at`, here and below: the last transaction that this server had seen after the read."""
 
     registered: Mapping[int, Broker]
     read_at: int = LAST_ZXID
@@ -97,7 +90,7 @@ class ServersRegistered(msgspec.Struct, frozen=True):
 
 
 class ShutdownAsked(msgspec.Struct, frozen=True):
-    """A broker asks for a controlled shutdown. `epoch` is -1 if it names none."""
+    """A broker asks for a controlled shutdown. `epoch` -1: it names none."""
 
     broker: int
     epoch: int
@@ -110,10 +103,7 @@ class ShutdownAsked(msgspec.Struct, frozen=True):
 
 
 class ConfigsFound(msgspec.Struct, frozen=True):
-    """Dynamic configs of topics or brokers (`kind`) by name, empty if none are left.
-
-    `versions` are czxid and zkVersion of the znodes.
-    """
+    """Dynamic configs of topics or brokers (`kind`) by name. `versions`: czxid and zkVersion of the znodes."""
 
     kind: str
     configs: Mapping[str, Mapping[str, str]]
@@ -144,7 +134,7 @@ class ConfigsFound(msgspec.Struct, frozen=True):
 class ConfigsWritten(msgspec.Struct, frozen=True):
     """This controller has written an entity's config for throttle leases, or has found nothing to write.
 
-    `version` is the znode's czxid and zkVersion since, None if there is no znode.
+    version   the znode's czxid and zkVersion since, None: there is no znode
     """
 
     kind: str
@@ -176,9 +166,8 @@ def _put_config(
 
 
 class SettingsFound(msgspec.Struct, frozen=True):
-    """What the settings znode holds, or why it cannot be read.
-
-    If it cannot, cordons and windows stay as last read, since nobody took them away; no move and no repair starts.
+    """What the settings znode holds, or why it cannot be read: then cordons and windows stay as last read, since nobody
+    took them away; no move and no repair starts.
     """
 
     settings: Mapping[str, str]
@@ -210,7 +199,7 @@ class BrokersStartedWith(msgspec.Struct, frozen=True):
 
 
 class TimeTold(msgspec.Struct, frozen=True):
-    """The time of day, for windows."""
+    """For windows."""
 
     now_ms: int
 
@@ -222,7 +211,7 @@ class TimeTold(msgspec.Struct, frozen=True):
 
 
 class SizesReported(msgspec.Struct, frozen=True):
-    """Sizes of partitions, None if no longer of interest. Unknown topics are skipped."""
+    """None: no longer of interest."""
 
     sizes: Mapping[TopicPartition, int | None]
 
@@ -250,7 +239,7 @@ class RequestsFound(msgspec.Struct, frozen=True):
 
 
 class AdminZnodesFound(msgspec.Struct, frozen=True):
-    """KIP-236's znodes. Unless `batch_read`, the known batch stays."""
+    """Unless `batch_read`, the known batch stays."""
 
     read: AdminZnodes
     batch_read: bool
@@ -293,10 +282,7 @@ def _stripped(cluster: Cluster, known: BatchZnode, read: BatchZnode) -> Iterator
 
 
 class QueueRootFound(msgspec.Struct, frozen=True):
-    """The root znode of a queue.
-
-    If there was none (`part` None), the known one stays: this controller may have created it since.
-    """
+    """If there was none (`part` None), the known one stays: this controller may have created it since."""
 
     root: str
     part: QueuePart | None

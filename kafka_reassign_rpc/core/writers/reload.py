@@ -1,18 +1,15 @@
-"""What a controller keeps when it reads the cluster again, since somebody else has written ZooKeeper.
-
-Everything durable is as read. Of the soft state this stays:
+"""What a controller keeps when it reads the cluster again, since somebody else has written ZooKeeper. Everything
+durable is as read. Of the soft state this stays:
 
 shutting down, unheard            of brokers with the same registration
 sizes                             of topics that are still the same
-settings of brokers and of this server, absent brokers, the cancel that was carried out, reports about the queue     all
 partitions that others removed    all, and those that turn out to be gone now
 offline replicas                  of brokers with the same registration, in topics with the same id: all others
                                   answer again
 completed moves                   if the topic znode still shows them (`durable_assignment`)
 since when a topic has its id     of topics that are still the same
 the batch                         unless its znode was written since
-
-What queued moves wait for is found again.
+all else                          but what queued moves wait for, which is found again
 """
 
 from collections.abc import Iterator
@@ -125,7 +122,7 @@ def _find_changed(known: Cluster, fresh: Cluster, lost: set[str], changed: set[T
 
 def mark_put_back(cluster: Cluster) -> Iterator[None]:
     """Marks partitions of a freshly read cluster whose states somebody has restored: each leader epoch was a write of
-    the state, but the znode has had fewer. Yields after each topic.
+    the state, but the znode has had fewer.
 
     Leader epochs that rose twice in one round look the same, and higher epochs do them no harm. A copy of another
     ZooKeeper stays undetected.

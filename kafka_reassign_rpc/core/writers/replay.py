@@ -1,10 +1,8 @@
-"""Puts a durable round into the `Cluster`: the only writer of the controller's decisions. (Besides, only `facts` and
-`reload` write: `tests/core/writers/test_one_writer.py`.)
+"""Puts a durable round into the `Cluster`.
 
-Reading ZooKeeper after a commit gives the same cluster, with two exceptions: pending deletions without a move record
-are read as removing replicas, and a completion whose topic znode is still to be written is read as a move. A controller
-failover completes such a move again; a controller that knew the cluster keeps what it knows
-(`durable_assignment.with_known_completion`).
+Reading ZooKeeper after a commit gives the same cluster, but pending deletions without a move record are read as
+removing replicas, and a completion whose topic znode is still to be written as a move. A controller failover completes
+that again; a controller that knew the cluster keeps what it knows (`durable_assignment.with_known_completion`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -59,7 +57,7 @@ class Durable(msgspec.Struct):
 
 
 class PartitionTransition(NamedTuple):
-    """`before` is None for a new partition."""
+    """`before`: None for a new partition."""
 
     topic: str
     partition: int
@@ -68,7 +66,7 @@ class PartitionTransition(NamedTuple):
 
 
 class ReplayedChanges:
-    """What the controller propagates to the brokers after a replay."""
+    """What the controller propagates to the brokers."""
 
     def __init__(self) -> None:
         self.partitions: list[PartitionTransition] = []
@@ -87,10 +85,7 @@ class ReplayedChanges:
 def replay(
     cluster: Cluster, view: RoundView, durable: Durable, controller_epoch: int, applied: ReplayedChanges
 ) -> Iterator[None]:
-    """Puts a committed round into `cluster`; `applied` collects the changes.
-
-    At each yield every partition is as before the round or as after it.
-    """
+    """At each yield every partition is as before the round or as after it."""
     if view.queue.lines is not None:
         cluster.queue.waiting = view.queue.lines
     yield from _put_topics(cluster, view, durable, controller_epoch, applied)

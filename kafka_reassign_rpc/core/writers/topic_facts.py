@@ -1,4 +1,4 @@
-"""Facts about topics: what others have written to their znodes, and marks of deletion."""
+"""Facts about topics."""
 
 from collections.abc import Generator, Mapping, Sequence
 from typing import NamedTuple
@@ -21,9 +21,8 @@ from kafka_reassign_rpc.core.writers.topic_writes import begin_deletion, put_sta
 
 
 class StatesFound(msgspec.Struct, frozen=True):
-    """States that brokers have written themselves.
-
-    Readers of topics handle states of another topic of the same name, or of a deleted and recreated partition.
+    """States that brokers have written themselves. Those of another topic of the same name, or of a recreated
+    partition, are for readers of topics.
     """
 
     states: Mapping[TopicPartition, LoadedState]
@@ -46,7 +45,7 @@ def _is_newer_state(known: Partition, read: LoadedState) -> bool:
 
 
 class TopicsChanged(NamedTuple):
-    """Names of newer topics; their partitions that others have changed; those of them with other replicas."""
+    """Newer topics; their partitions that others have changed; those of them with other replicas."""
 
     topics: list[str]
     partitions: set[TopicPartition]
@@ -54,11 +53,11 @@ class TopicsChanged(NamedTuple):
 
 
 class TopicsFound(msgspec.Struct, frozen=True):
-    """Topics that others have created or changed. An older topic of the same name is ignored.
+    """An older topic of the same name is ignored.
 
     unreadable  topics with unreadable znodes, and why. The earlier state holds until the controller must write it
-    configs     the configs of `found`. Only those of new topics count: every change is announced, but a first
-                config is not (AdminZkClient.createTopicWithAssignment)
+    configs     of `found`. Only those of new topics count: every change is announced, but a first config is not
+                (AdminZkClient.createTopicWithAssignment)
     """
 
     found: Mapping[str, Topic]
@@ -119,7 +118,7 @@ def _is_newer(cluster: Cluster, topic: Topic) -> bool:
 
 
 def _newer(ours: Partition | None, read: Partition) -> Partition:
-    """The partition as read, with what we know besides: offline replicas, a complete move, a later state of ours."""
+    """As read, with what we know besides: offline replicas, a complete move, a later state of ours."""
     if ours is None:
         return read
     if ours.offline:
@@ -138,14 +137,14 @@ def _newer(ours: Partition | None, read: Partition) -> Partition:
 
 
 class MarksChanged(NamedTuple):
-    """Topics whose deletion begins with the marks, and those whose marks wait no longer."""
+    """Topics whose deletion begins, and those whose marks wait no longer."""
 
     begun: Sequence[str] = ()
     unmarked: Sequence[str] = ()
 
 
 class MarksFound(msgspec.Struct, frozen=True):
-    """The marks in `/admin/delete_topics`, by name; those of topics in deletion may be left out."""
+    """By name; those of topics in deletion may be left out."""
 
     marks: Mapping[str, DeletionMark]
     read_at: int = LAST_ZXID

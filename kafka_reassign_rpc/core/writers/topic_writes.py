@@ -1,6 +1,4 @@
-"""How `replay`, `facts`, `reload` and `controller.loading` put topics and partitions, with their indexes, into a
-`Cluster`.
-"""
+"""Topics and partitions, with their indexes, into a `Cluster`."""
 
 from collections.abc import Mapping
 from uuid import UUID

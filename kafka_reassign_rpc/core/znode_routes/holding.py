@@ -28,9 +28,8 @@ LONGEST_WHO = 500
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Which moves: those that all of these name; None is any.
+    """Which moves: those that all of these name; None: any.
 
-    topics    their topics
     brokers   one of these is among the replicas, old or new
     reasons   the reasons that they were asked for with: moves of one request or plan have one
     """
@@ -49,9 +48,7 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 class HoldOutcome(NamedTuple):
-    """How many selected moves were `changed`, were so already (`unchanged`), or are `in_flight`, where a hold does not
-    stop them.
-    """
+    """How many selected moves were `changed`, were so already, or are `in_flight`, where a hold does not stop them."""
 
     changed: int
     unchanged: int
@@ -59,7 +56,7 @@ class HoldOutcome(NamedTuple):
 
 
 def hold_all(view: RoundView, held: Held) -> Iterator[None]:
-    """Holds all moves of the queue after an absence: each starts only from the replicas that it was queued at."""
+    """After an absence: each move starts only from the replicas that it was queued at."""
     for stored in list(view.cluster.queue.names.values()):
         yield
         name = TopicPartition(*stored)
@@ -71,9 +68,8 @@ def hold_all(view: RoundView, held: Held) -> Iterator[None]:
 def hold(
     view: RoundView, name: TopicPartition, place: QueuePlace, held: Held, expected: tuple[int, ...] | None = None
 ) -> bool:
-    """Holds one move. False if it is held already: since when and by whom stays.
-
-    `expected` are the only replicas from which it starts, None for those from which it leads now.
+    """False if it is held already: since when and by whom stays. `expected`: the only replicas from which it starts,
+    None: those from which it leads now.
     """
     move, partition = view.queue.now(name, place), view.get(*name)
     if move.held is not None:
@@ -93,9 +89,8 @@ def join_held(
     held: Held,
     expected: tuple[int, ...] | None = None,
 ) -> KafkaError | None:
-    """Queues a target that has not waited in the queue, as held. Returns why it cannot be queued.
-
-    `expected` is as in `hold`.
+    """Queues a target that has not waited in the queue, as held. Returns why it cannot be queued. `expected`: as in
+    `hold`.
     """
     partition = view.get(*name)
     if expected is None and partition is not None:
@@ -118,6 +113,6 @@ def release(view: RoundView, name: TopicPartition, place: QueuePlace) -> bool:
 
 
 def approve(view: RoundView, name: TopicPartition, place: QueuePlace) -> None:
-    """Lets a move of a repair start that needed approval. A hold on it goes on."""
+    """A hold on it goes on."""
     move = replace(view.queue.now(name, place), unapproved=None)
     view.queue.changed.setdefault(place.path, {})[name] = move

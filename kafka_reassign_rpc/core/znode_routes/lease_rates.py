@@ -1,5 +1,5 @@
-"""Another rate for throttle leases of moves in flight and of moves that wait. A move keeps all else: its target, id,
-requester and place in the queue. The configs follow the leases (`core.throttling.leased_configs`).
+"""Another rate for throttle leases of moves in flight and waiting, which keep all else. The configs follow the leases
+(`core.throttling.leased_configs`).
 """
 
 from collections.abc import Collection, Generator, Iterator, Mapping
@@ -18,7 +18,7 @@ Wanted = Mapping[str, Collection[int] | None] | None
 
 
 class ThrottledMoves(NamedTuple):
-    """How many moves have the rate now, in flight and waiting; how many of repairs were passed over."""
+    """How many have the rate now, in flight and waiting; how many of repairs were passed over."""
 
     moving: int
     waiting: int
@@ -62,7 +62,7 @@ def _named(known: Mapping[str, Collection[int]], wanted: Wanted) -> Iterator[Top
 
 
 def change_moving(view: RoundView, name: TopicPartition, rate: int) -> bool:
-    """Returns whether the move in flight had another rate."""
+    """Returns whether it had another rate."""
     partition = view.get(*name)
     lease = rate if rate > 0 else NO_RATE
     if partition is None or partition.move is None or partition.move.throttle == lease:
@@ -74,7 +74,7 @@ def change_moving(view: RoundView, name: TopicPartition, rate: int) -> bool:
 
 
 def change_waiting(view: RoundView, name: TopicPartition, rate: int) -> bool:
-    """Returns whether the waiting move had another rate."""
+    """Returns whether it had another rate."""
     move = queue_admission.find(view, name)
     if move is None or max(move.throttle, 0) == max(rate, 0):
         return False

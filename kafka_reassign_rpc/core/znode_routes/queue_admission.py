@@ -1,5 +1,5 @@
-"""The queue of KIP-236: what happens to each waiting move. The controller decides a move when it joins the queue, and
-again whenever it may start; that is safe, since only the present state of the cluster counts.
+"""The queue of KIP-236: what happens to each waiting move. It is decided when it joins the queue, and again whenever it
+may start; that is safe, since only the present state of the cluster counts.
 
 partition                          the waiting move
 does not exist                     leaves, with a report
@@ -15,7 +15,7 @@ other, adds a server's id          leaves, with a report: there will be no such 
 other, adds a dead broker          waits, with one report per broker
 other, outside of windows          waits, if it copies anything and is no repair (`core.window_now`)
 other, caps reached                waits
-other, repair, brake holds         waits (KIP-46: see `core.healing.brake`)
+other, repair, brake holds         waits (`core.healing.brake`)
 moving elsewhere, by the queue     the controller first cancels the move in flight, then starts the new one, with an
                                    id of its own (KIP-236); if it cannot cancel, the new one waits until the old
                                    one ends
@@ -70,7 +70,7 @@ FRESH = (-4, NO_CAP)
 
 
 class QueueOutcome(NamedTuple):
-    """`report` is text for the sender; `waits_for` is a place of `MovesInFlight.waits_for`, `REPAIRS` or `LATER`."""
+    """`report`: for the sender; `waits_for`: a place of `MovesInFlight.waits_for`, `REPAIRS` or `LATER`."""
 
     leaves: bool
     changes: Sequence[PartitionChange] = ()
@@ -81,7 +81,7 @@ class QueueOutcome(NamedTuple):
 def decide_waiting_move(
     view: RoundView, name: TopicPartition, move: WaitingMove, in_flight: MovesInFlight
 ) -> QueueOutcome:
-    """Decides one waiting move while reassignments are enabled."""
+    """While reassignments are enabled."""
     partition = view.get(*name)
     if partition is None:
         return QueueOutcome(leaves=True, report=NO_PARTITION)
@@ -166,7 +166,8 @@ def change_rate(view: RoundView, name: TopicPartition, move: WaitingMove) -> Non
 
 def append(view: RoundView, name: TopicPartition, move: WaitingMove) -> KafkaError | None:
     """In place of a waiting move of the same partition. Returns why it cannot be queued. An equal waiting move keeps
-    its requester and place, even if its lease changes."""
+    its requester and place, even if its lease changes.
+    """
     if len(name[0]) + len(move.reason) + 12 * len(move.target) > MAX_MOVE_CHARACTERS:
         return PolicyViolation("The target is too long to wait in the queue.")
     known = find(view, name)
@@ -200,7 +201,8 @@ def withdraw(view: RoundView, name: TopicPartition) -> bool:
 
 def withdraw_for_client(view: RoundView, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
     """A client has set or cancelled the target, which `error` would answer. Cancelling a waiting move succeeds although
-    nothing was in flight."""
+    nothing was in flight.
+    """
     if error is not None and not isinstance(error, NoReassignmentInProgress):
         return error
     return None if withdraw(view, name) else error
@@ -320,7 +322,6 @@ class _Line:
         self._taken: list[int] = []
 
     def open(self) -> Iterator[None]:
-        """Finds the first move of each line."""
         self._show(FRESH)
         for source in self._lines.lines():
             self._show(source)

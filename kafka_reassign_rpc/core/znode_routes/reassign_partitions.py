@@ -1,6 +1,6 @@
-"""`/admin/reassign_partitions` and its cancel (KIP-236): what happens to each entry. The controller decides an entry
-whenever its situation may have changed (the znode, reassignments enabled or disabled, a controller failover); that is
-safe, since only the present state of the cluster counts.
+"""`/admin/reassign_partitions` and its cancel (KIP-236): what happens to each entry. It is decided whenever its
+situation may have changed (the znode, reassignments enabled or disabled, a controller failover); that is safe, since
+only the present state of the cluster counts.
 
 partition                          the entry
 does not exist                     leaves, with a report
@@ -12,19 +12,8 @@ other, undecided request znodes    waits: they were there before the batch
 other                              gets the original replicas and starts, like a client's target; but it waits for
                                    dead brokers, as in Kafka. If the target is refused, it leaves, with a report
 
-With a cancel of the whole batch:
-
-partition                          the entry
-at rest, or moving elsewhere       leaves: the batch moves nothing here (a completed move stays completed)
-moving by a request znode          leaves: the move is not the batch's
-moving to the target               is rolled back and leaves; or stays, with the reason, if
-
-    its original replicas are missing in the znode;
-    no original replica is in the ISR while an adding one is alive;
-    the cancel needs an unclean election; but if all these replicas are offline, it is rolled back, since the
-    partition is lost either way.
-
-A move that a request znode with `"legacy":true` has started is rolled back too, with the original replicas of its
+With a cancel of the whole batch (`roll_back`) an entry whose move is not the batch's leaves; a completed move stays
+completed. Moves of a request znode with `"legacy":true` are rolled back too, with the original replicas of their
 record. A move whose entry somebody has removed goes on.
 """
 
@@ -45,9 +34,7 @@ from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, liste
 
 
 class BatchEntryOutcome(NamedTuple):
-    """`entry` is the entry afterwards, None if it leaves. `report` is text for its author. `waits`: reassignments are
-    disabled.
-    """
+    """`entry`: afterwards, None: it leaves. `report`: for its author. `waits`: reassignments are disabled."""
 
     entry: BatchEntry | None
     changes: Sequence[PartitionChange] = ()
@@ -88,7 +75,10 @@ def decide_entry(
 
 
 def roll_back(view: RoundView, name: TopicPartition, entry: BatchEntry) -> BatchEntryOutcome:
-    """Decides an entry of a cancelled batch."""
+    """Decides an entry of a cancelled batch. It stays, with the reason, if its original replicas are missing in the
+    znode, none of them is in the ISR while an adding one is alive, or the cancel needs an unclean election; but if all
+    these replicas are offline, it is rolled back, since the partition is lost either way.
+    """
     partition = view.get(*name)
     if partition is None or not partition.is_moving or partition.target != entry.target:
         return BatchEntryOutcome(None)
@@ -158,7 +148,7 @@ def contents(cluster: Cluster, view: RoundView) -> Contents | None:
 
 
 class BatchWritten(NamedTuple):
-    """What the last write of a round has made of the znode; the defaults say that there was none."""
+    """What the last write of a round has made of the znode; the defaults: there was none."""
 
     version: int = -1
     changed: int = -1
@@ -182,7 +172,8 @@ def _completed_entries(batch: BatchZnode, view: RoundView) -> dict[TopicPartitio
 
 def withdraw_for_client(view: RoundView, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
     """A client has set or cancelled the target, which `error` would answer. Cancelling an entry that has not started
-    succeeds although nothing was in flight."""
+    succeeds although nothing was in flight.
+    """
     batch = view.cluster.batch
     if batch is None or name not in batch.entries or not (error is None or isinstance(error, NoReassignmentInProgress)):
         return error

@@ -7,8 +7,7 @@ at rest there, or moving to it       nothing to do
 other                                starts, or a report if it is refused. If the request stands for the batch, the
                                      target replaces the batch's own entry
 
-Once each target is decided, the znode goes in the same round. If the controller dies in between, the next one finds
-nothing to do. Requests wait while reassignments are disabled.
+Once each target is decided, the znode goes in the same round. Requests wait while reassignments are disabled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,14 +34,14 @@ class ReassignmentRequest(msgspec.Struct, frozen=True):
 
 
 class RequestOutcome(NamedTuple):
-    """`report` is text for its author."""
+    """`report`: for its author."""
 
     changes: Sequence[PartitionChange] = ()
     report: str | None = None
 
 
 def decide_target(view: RoundView, name: TopicPartition, target: tuple[int, ...], route: str) -> RequestOutcome:
-    """Decides one target while reassignments are enabled."""
+    """While reassignments are enabled."""
     partition = view.get(*name)
     if partition is None:
         return RequestOutcome(report=NO_PARTITION)

@@ -1,7 +1,7 @@
 """Targets that come through ZooKeeper (KIP-236): how one starts, and which routes exclude each other.
 
-A partition that moves by the batch gets no other target from a request znode, and the other way round: the users of the
-two do not see each other's targets. A client's request replaces both, and both replace a client's, as in Kafka.
+The users of the batch and of request znodes do not see each other's targets, so neither replaces the other's. A
+client's request replaces both, and both replace a client's, as in Kafka.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ def waiting_route_conflict(route: str, target: Iterable[int]) -> str | None:
 
 
 class Started(NamedTuple):
-    """`error` says why nothing starts, `report` what the move waits for."""
+    """`error`: why nothing starts, `report`: what the move waits for."""
 
     error: KafkaError | None
     changes: Sequence[PartitionChange] = ()
@@ -59,9 +59,7 @@ def start(
     lifts: bool = False,
     legacy: bool = False,
 ) -> Started:
-    """Gives a partition a target as for a client, except that the move waits for dead brokers. For `legacy` see
-    `MoveRecord`.
-    """
+    """As for a client, except that the move waits for dead brokers. `legacy`: see `MoveRecord`."""
     may_change = view.cluster.soft.in_force.replication_factor_change_allowed
     error, changes = alter(
         view,

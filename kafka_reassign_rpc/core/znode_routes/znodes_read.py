@@ -1,4 +1,4 @@
-"""What was read of KIP-236's znodes, for the decisions about them."""
+"""What was read of KIP-236's znodes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ class ZnodeProblem(NamedTuple):
     """A problem of the batch or of a part of a queue, for operators.
 
     root     path of the batch or of the queue's root
-    changed  mzxid of the znode, -1 if others have put children under it
+    changed  mzxid of the znode, -1: others have put children under it
     """
 
     root: str
@@ -21,9 +21,7 @@ class ZnodeProblem(NamedTuple):
 
 
 class QueueRootRead(NamedTuple):
-    """`part` is None if the znode does not exist. `children` are paths of its parts; `has_children`: other children
-    too.
-    """
+    """`part` None: the znode does not exist. `children`: paths of its parts; `has_children`: other children too."""
 
     root: str
     part: QueuePart | None = None
@@ -33,7 +31,7 @@ class QueueRootRead(NamedTuple):
 
 
 class AdminZnodes(NamedTuple):
-    """`problems` are those of the batch."""
+    """`problems`: those of the batch."""
 
     disabled_by_znode: bool
     cancel_all: CancelAll | None
