@@ -85,9 +85,7 @@ def refusals_of_names(users: Sequence[str]) -> dict[str, KafkaError]:
         if not user:
             refused[user] = ResourceNotFound("Username must not be empty")
         elif not can_be_a_name(user):
-            refused[user] = ResourceNotFound(
-                f"A username has at most {LONGEST_NAME} characters, and is neither '.' nor '..'"
-            )
+            refused[user] = ResourceNotFound(IMPOSSIBLE_NAME)
         elif count > 1:
             refused[user] = DuplicateResource(
                 f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"

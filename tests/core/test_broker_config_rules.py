@@ -5,7 +5,6 @@ import pytest
 from kafka_reassign_rpc.core.configs.broker_config_rules import (
     MAX_LAG,
     MIN_LAG,
-    in_force,
     judge_reconfiguration,
     later_trouble,
 )
@@ -86,7 +85,3 @@ def test_hm_1_threads_are_compared_with_those_that_run_now() -> None:
 def test_hm_1_what_a_broker_accepts_and_cannot_live_with_is_known(new: dict[str, str], says: str | None) -> None:
     found = later_trouble({"metric.reporters": "mine.Reporter"}, new)
     assert (found is None) if says is None else says in str(found)
-
-
-def test_hm_1_a_later_layer_hides_what_the_ones_before_have_under_another_unit() -> None:
-    assert in_force({"log.retention.ms": "1"}, {"log.retention.hours": "2"}, {}) == {"log.retention.hours": "2"}

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.core.configs.broker_config_rules import in_force, judge_reconfiguration, later_trouble
+from kafka_reassign_rpc.core.configs.broker_config_rules import judge_reconfiguration, later_trouble
 from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS, ConfigValueError, ignored_default
+from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest
 from kafka_reassign_rpc.transport.broker_configs import broker_configs
@@ -230,7 +231,8 @@ async def test_hm_1_random_cluster_wide_configs_are_accepted_if_and_only_if_a_st
         later = code == 0 and got[0] != 0 and "would accept this, but" in got[1]
         assert got[0] == code or later, (number, now, changes, got, text)
         if later:
-            assert later_trouble(in_force(broker.properties, now, {}), in_force(broker.properties, wanted, {})), changes
+            before, after = (ConfigLayers({}, one, broker.properties).effective() for one in (now, wanted))
+            assert later_trouble(before, after), changes
         counts["refused" if code else "accepted"] += 1
         shuts_us_out = any("connection" in name for name in changes)
         if got[0] == 0 and not shuts_us_out and rng.random() < WRITTEN:

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.core.configs.config_definitions import (
     parse,
     validate_broker_configs,
 )
+from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 
 Props = Mapping[str, str]
 
@@ -59,18 +60,6 @@ _HOST = re.compile(r"[0-9a-zA-Z\-%._:]*")
 _INT = re.compile(r"[+-]?[0-9]{1,20}")
 
 
-def in_force(static: Props, defaults: Props, own: Props) -> dict[str, str]:
-    """DynamicBrokerConfig.overrideProps: each layer hides what weaker ones have under any synonym."""
-    found = dict(static)
-    for layer in (defaults, own):
-        for name, value in layer.items():
-            synonyms = broker_synonyms(name) if name in BROKER_CONFIGS else (name,)
-            for synonym in synonyms:
-                found.pop(synonym, None)
-            found[name] = value
-    return found
-
-
 def applied(defaults: Props) -> dict[str, str]:
     return {name: value for name, value in defaults.items() if ignored_default(name, value) is None}
 
@@ -87,21 +76,21 @@ def judge_reconfiguration(
     if may_shrink:
         standing = {name: value for name, value in standing.items() if name not in (*_THREADS, NETWORK_THREADS)}
     validate_broker_configs(wanted, per_broker=False)
-    new = in_force(static, wanted, own)
+    new = ConfigLayers(own, wanted, static).effective()
     _require_kafka_config(new)
-    current = in_force(static, standing, own)
+    current = ConfigLayers(own, standing, static).effective()
     try:
         judge_standing(static, standing, own, listener)
     except ConfigValueError:  # the broker has not been able to apply what stands
-        current = in_force(static, {}, own)
+        current = ConfigLayers(own, {}, static).effective()
     _judge_parts(current, new, listener, may_shrink=may_shrink)
 
 
 def judge_standing(static: Props, standing: Props, own: Props, listener: str) -> None:
     """Raises ConfigValueError if a broker cannot apply the present cluster-wide configs."""
-    current = in_force(static, standing, own)
+    current = ConfigLayers(own, standing, static).effective()
     _require_kafka_config(current)
-    _judge_parts(in_force(static, {}, own), current, listener, keeps_threads=False)
+    _judge_parts(ConfigLayers(own, {}, static).effective(), current, listener, keeps_threads=False)
 
 
 def _require_kafka_config(props: Props) -> None:

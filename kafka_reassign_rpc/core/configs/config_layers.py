@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.configs.config_definitions import broker_synonyms
+from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS, broker_synonyms
 
 Configs = Mapping[str, str]
 
@@ -21,13 +21,16 @@ class ConfigLayers(NamedTuple):
     static: Configs = _NONE
 
     def effective(self) -> dict[str, str]:
-        """DynamicBrokerConfig.overrideProps: a value hides all its synonyms in weaker layers."""
+        """DynamicBrokerConfig.overrideProps: a value hides all its synonyms in weaker layers.
+
+        One for a single listener hides no value for all: other listeners may use that.
+        """
         found = dict(self.static)
         for layer in (self.defaults, self.own):
-            for name in layer:
-                for synonym in broker_synonyms(name):
+            for name, value in layer.items():
+                for synonym in broker_synonyms(name) if name in BROKER_CONFIGS else (name,):
                     found.pop(synonym, None)
-            found.update(layer)
+                found[name] = value
         return found
 
 

@@ -6,7 +6,6 @@ from kafka_reassign_rpc.core.configs.broker_config_rules import (
     NOT_APPLIED,
     REPORTERS,
     applied,
-    in_force,
     judge_standing,
     later_trouble,
 )
@@ -57,7 +56,7 @@ def _least_harmful(defaults: Configs, layers: ConfigLayers) -> Iterator[tuple[tu
 
 
 def _harm(defaults: Configs, layers: ConfigLayers) -> str | None:
-    configs = in_force(layers.static, defaults, layers.own)
+    configs = layers._replace(defaults=defaults).effective()
     try:
         for listener in _listeners(configs):
             judge_standing(layers.static, defaults, layers.own, listener)

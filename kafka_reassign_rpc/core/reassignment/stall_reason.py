@@ -19,6 +19,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import NO_THROTTLE, TopicThrottles
+from kafka_reassign_rpc.support.counted import agreeing
 
 Throttles = Callable[[], TopicThrottles]
 """Returns the topic's throttles; called only if they are needed."""
@@ -152,7 +153,8 @@ class StallReason:
         states = " and ".join(self._states([broker for broker in sick if broker not in self._cluster.brokers]))
         is_lost = f" ({states})" if states else ""
         stays = f"{_brokers(sick, 'stays and is', 'stay and are')} out of sync{is_lost}"
-        return f"{stays}: mend {_it(sick)}, or change the target to one without {_it(sick)}"
+        them = agreeing(len(sick), "them")
+        return f"{stays}: mend {them}, or change the target to one without {them}"
 
     def _fetches_nothing(self) -> str | None:
         still = [broker for broker, (before, now) in self._lacking() if before == now]
@@ -201,7 +203,3 @@ def _error(code: int) -> str:
     if code == KafkaStorageError.code:
         return "KAFKA_STORAGE_ERROR: offline, or out of disk"
     return f"error {code}"
-
-
-def _it(ids: Collection[int]) -> str:
-    return "them" if len(ids) > 1 else "it"

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.cordon import cordoned
+from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.partition_health import is_under_replicated
 from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -16,8 +17,6 @@ from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.core.status.views import BrokerDisk
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, rate_in_force
 
-STORAGE_ERROR = 56
-"""What a broker says of a log dir that has failed."""
 MOST_LOG_DIRS = 100
 """Failed ones of one broker."""
 NO_DISKS: Mapping[int, BrokerDisk] = {}
@@ -132,7 +131,7 @@ def _disk(found: BrokerDisk | None) -> Disk | None:
 
 
 def _error(code: int) -> str:
-    return "KAFKA_STORAGE_ERROR" if code == STORAGE_ERROR else f"error {code}"
+    return "KAFKA_STORAGE_ERROR" if code == KafkaStorageError.code else f"error {code}"
 
 
 def throttle_of(cluster: Cluster, broker: int, name: str, *, knows_leases: bool = True) -> Throttle | None:

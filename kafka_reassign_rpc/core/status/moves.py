@@ -26,6 +26,7 @@ from kafka_reassign_rpc.core.status.documents import Move, Moves, MoveSums, know
 from kafka_reassign_rpc.core.status.views import TermView
 from kafka_reassign_rpc.core.status.waiting import WaitingReasons, dead_broker
 from kafka_reassign_rpc.support.sliced_sort import sorted_in_slices
+from kafka_reassign_rpc.support.slices import emptied
 
 MOST_REPLICAS = 100
 """Of one list of replicas."""
@@ -116,9 +117,7 @@ def select_moves(term: TermView, wanted: MoveFilter) -> Generator[None, None, Se
             keys.append((0 if wanted.sort == "topic" else _LAST, topic, index, True))
     size = len(keys)
     ordered = yield from sorted_in_slices(keys)
-    while keys:  # freeing all of them at once would take too long
-        del keys[-1000:]
-        yield
+    yield from emptied(keys)
     return Selection(ordered, size, _sums_document(sums, knows_waiting=term.knows_waiting))
 
 

@@ -178,3 +178,9 @@ def test_hm_1_a_topics_values_come_from_what_most_brokers_have() -> None:
 def test_hm_1_a_dynamic_value_takes_the_place_of_its_synonyms() -> None:
     layers = ConfigLayers({}, {"log.retention.hours": "2"}, {"log.retention.ms": "5"})
     assert layers.effective() == {"log.retention.hours": "2"}
+
+
+def test_hm_1_a_value_for_one_listener_leaves_what_other_listeners_use() -> None:
+    of_one = {"listener.name.external.max.connections": "10"}
+    layers = ConfigLayers(of_one, {}, {"max.connections": "100"})
+    assert layers.effective() == {"max.connections": "100", **of_one}

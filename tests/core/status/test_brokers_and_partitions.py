@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.departure import MOST_NAMED
+from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.core.state.partition import NO_LEADER
@@ -68,7 +69,7 @@ def test_kr_1_who_only_looks_knows_of_cordoned_brokers_what_they_tell_and_of_shu
 
 
 def test_sv_11_disks_that_nobody_has_told_are_unknown_and_failed_log_dirs_have_their_path() -> None:
-    failed = [("/data/2", brokers.STORAGE_ERROR), ("/data/3", 7)]
+    failed = [("/data/2", KafkaStorageError.code), ("/data/3", 7)]
     disks = {1: BrokerDisk(8, 500, 1000, 400, []), 2: BrokerDisk(7, 300, -1, -1, failed), 9: BrokerDisk(6, 1, 1, 1, [])}
     told = {one.id: one.disk for one in of_brokers(world()._replace(disks=disks)).values()}
     assert told[1] == Disk(8, 500, 1000, 400, [])
