@@ -6,21 +6,18 @@ in the topic znode               elsewhere                  the new controller
 no move                          a move record              removes the record: nothing had moved (an orphan)
 no move, pending deletion        ISR or leader among them   takes them out of the ISR and elects another leader; if
                                                             nobody else is in sync, they stay until somebody is
-a move                           no record                  writes a record with the present origin (a stock
-                                                            controller has started the move)
+a move                           no record                  writes one with the present origin (a stock move)
 a move                           record of another target   corrects the record: the topic znode is the truth
 a move                           the target is in sync      completes the move (again)
 a move                           otherwise                  continues it, with a higher leader epoch, since it
                                                             cannot know which replicas the former one has reached
 a partition                      no state                   writes the first leader and ISR, unless a deletion mark
                                                             of its topic waits (`topics.deletion_marks`)
-other replicas, none in sync     -                          keeps those in sync until the others have caught up
-                                                            (`round.changed_by_others`)
-its own broker id as a replica   -                          replaces that replica, or removes it and remembers
-                                                            that one is missing (`topics.missing_replicas`),
-                                                            unless a broker has the id (`topics.own_replicas`)
-a cordoned broker as a replica   never a state, newer       gives another broker the replica
-                                 than the cordon            (`topics.cordon_corrections`)
+other replicas, none in sync     -                          `round.changed_by_others`
+its own broker id as a replica   -                          `topics.missing_replicas`, unless a broker has the id
+                                                            (`topics.own_replicas`)
+a cordoned broker as a replica   never a state, newer       `topics.cordon_corrections`
+                                 than the cordon
 
 Replicas that are pending deletion get their StopReplica again. A log that a dead stock controller had not yet stopped
 stays on its broker: it ends a move in the topic znode without waiting for StopReplica's answer

@@ -1,6 +1,5 @@
-"""Files and directories that appear as a whole: written under a hidden name beside their place, then renamed.
-
-A killed process leaves the hidden name. It holds the process's id, so that no two share one.
+"""Files and directories that appear as a whole: written under a hidden name, which holds the process's id, so that no
+two processes share one, then renamed. A killed process leaves it.
 """
 
 import os
@@ -42,9 +41,8 @@ def _remove(hidden: Path, process: int) -> None:
 
 
 class AtomicDirectory:
-    """A directory that is filled under the name `hidden`, then `publish`ed or `discard`ed.
-
-    Else it goes with this object or the process, as when a full disk ends its writer's constructor.
+    """A directory that is filled under the name `hidden`, then `publish`ed or `discard`ed; else it goes with this
+    object or the process, as when a full disk ends its writer's constructor.
     """
 
     def __init__(self, path: Path) -> None:

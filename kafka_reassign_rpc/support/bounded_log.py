@@ -1,5 +1,3 @@
-"""Log lines of bounded length, and of bounded number."""
-
 import json
 import logging
 from copy import copy
@@ -35,7 +33,6 @@ class JsonFormatter(BoundedFormatter):
     """One JSON object per line, in ASCII, within the same limits.
 
     ts          the time in UTC, as 2026-11-22T21:30:00.123Z
-    level       DEBUG, INFO, WARNING, ERROR or CRITICAL
     logger      the part that logs
     message     as in a line of text
     exception   the traceback, if any

@@ -7,8 +7,8 @@ _NUMBERS = re.compile(r"\[Errno ([0-9]{1,4})\]")
 def error_text(error: BaseException) -> str:
     """What the error says, without Python's names; of an OSError its path and fault.
 
-    asyncio replaces the words by the address, and joins the errors of all addresses of a name: the words then come from
-    the system's error numbers.
+    asyncio hides the words behind the address, and joins the errors of all addresses of a name: the words then come
+    from the system's error numbers.
     """
     if isinstance(error, ConnectionError) and error.errno:
         return _begun_small(os.strerror(error.errno))

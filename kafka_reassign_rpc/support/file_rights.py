@@ -1,6 +1,6 @@
 """Who else may read a file, and what closes it.
 
-Only the file's own rights count, as with ssh: copies and backups keep them, whatever folder they are in.
+As with ssh, only its own rights count: copies and backups keep them, whatever folder they are in.
 """
 
 import grp

@@ -20,7 +20,7 @@ class Part(NamedTuple):
 
 
 class Parts:
-    """A part that cannot stop does not keep others from stopping."""
+    """One that cannot stop does not keep others from stopping."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = parts

@@ -1,4 +1,4 @@
-"""Sorts long lists in slices: `list.sort` of a hundred thousand keys would hold the event loop too long."""
+"""`list.sort` of a hundred thousand keys would hold the event loop too long."""
 
 from bisect import bisect_right
 from collections.abc import Generator, Sequence
@@ -12,10 +12,7 @@ BUCKETS = 256
 
 
 def sorted_in_slices(keys: Sequence[T]) -> Generator[None, None, list[list[T]]]:
-    """The keys in order, as lists that follow one another, none empty. Keys must be distinct.
-
-    Keys between two of a sample share a bucket.
-    """
+    """The keys, which are distinct, in order, as lists that follow one another, none empty."""
     if len(keys) <= SLICE:
         return [sorted(keys)] if keys else []
     bounds = sorted(keys[:: max(1, len(keys) // BUCKETS)])[1:]

@@ -27,10 +27,8 @@ def write_out(stream: TextIO, text: str) -> None:
 
 
 def written_out(name: str, run: Callable[[], int]) -> int:
-    """Runs a command, writes out what it has printed, and returns its exit code.
-
-    If that cannot be written the code is 1, and standard error says why, unless the command has failed and said so, or
-    the reader has gone, as `head` does.
+    """Runs a command, writes out what it has printed, and returns its exit code: 1 if that cannot be written. Standard
+    error says why, unless the command has failed and said so, or the reader has gone, as `head` does.
     """
     try:
         code = run()

@@ -4,9 +4,9 @@ from typing import Any
 
 
 async def end(*tasks: asyncio.Task[Any]) -> None:
-    """Cancels tasks and waits until they are over. Raises the exception with which one of them failed before.
+    """Cancels tasks and waits until they are over. Raises the exception with which one failed before.
 
-    A caller that suppressed a task's CancelledError would suppress its own cancellation too.
+    A caller that suppressed a task's CancelledError would suppress its own too.
     """
     for task in tasks:
         task.cancel()
@@ -18,7 +18,7 @@ async def end(*tasks: asyncio.Task[Any]) -> None:
 
 
 class Background:
-    """Runs tasks from `start` to `close`: the name of each, and what makes it."""
+    """From `start` to `close`: the name of each task, and what makes it."""
 
     def __init__(self, works: Sequence[tuple[str, Callable[[], Coroutine[Any, Any, None]]]]) -> None:
         self._works = works

@@ -1,7 +1,5 @@
-"""Long work gives others their turn: it may pause at each `yield`; the clock decides here whether it does.
-
-Work yields after each item and need not know the time, so `core` may contain it. Work that has to wait yields what it
-waits for (`waited`).
+"""Long work gives others their turn: it yields after each item, and the clock decides here whether it pauses. So `core`
+may contain it. Work that has to wait yields what it waits for (`waited`).
 """
 
 import asyncio
@@ -41,9 +39,8 @@ class Pace:
                 self._until = _clock() + TURN_S
 
     async def through(self, steps: Iterator[None]) -> None:
-        """Runs a generator to its end; others run between its steps when it is time to.
-
-        The clock goes on from one call to the next: a round of many short commands is long work too.
+        """Others run between the steps when it is time to. The clock goes on from one call to the next: a round of many
+        short commands is long work too.
         """
         for _ in steps:
             if _clock() > self._until:
@@ -56,7 +53,7 @@ def waited(awaitable: Awaitable[T]) -> Work[T]:
 
 
 def begun(work: Work[T]) -> T | Coroutine[Any, Any, T]:
-    """Runs short work to its end and returns its result; of longer work, or work that waits, it returns the rest."""
+    """Returns the result of short work; of longer work, or work that waits, the rest."""
     try:
         waits = next(work)  # most work ends here, without a look at the clock
         if waits is None:
@@ -68,8 +65,8 @@ def begun(work: Work[T]) -> T | Coroutine[Any, Any, T]:
 
 
 class Turn(asyncio.Lock):
-    """Who has it works alone. Many short pieces of work are long work too: it also measures what they took in this
-    iteration of the event loop.
+    """Who has it works alone. It also measures what work took in this iteration of the event loop: many short pieces
+    are long work too.
     """
 
     def __init__(self) -> None:
@@ -98,12 +95,11 @@ _TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, Turn] = WeakKeyDictionary()
 async def in_turns(work: Work[T], waits: Awaitable[Any] | None = None, turn: Turn | None = None) -> T:
     """Runs work to its end, and returns its result. One at a time has the turn, for `TURN_S`; then other tasks run,
     then the next work of the same loop. So a hundred hold up the loop no longer than one: clients choose how many
-    requests there are. With a `turn` of their own, other kinds of work do not queue among requests.
+    requests there are. With a `turn` of their own, other kinds of work do not queue among requests. `waits`: what the
+    work waits for now.
 
     Work that has waited goes on for `SHORT_S` before it queues: most has only its answer to make. But hundreds may have
     waited for the same round, so they too queue when the turn is over.
-
-    waits   what the work waits for now
     """
     if turn is None:
         loop = asyncio.get_running_loop()

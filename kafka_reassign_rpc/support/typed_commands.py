@@ -1,7 +1,7 @@
 """Commands that our texts tell somebody to type. They run as they are printed.
 
-A text is often made where nobody knows how its reader reaches the cluster: in a server, or in a plan. It says HOST:PORT
-there, and the command of ours that prints it puts its own connection instead.
+Who makes a text often does not know how its reader reaches the cluster: it says HOST:PORT, and the command of ours that
+prints it puts its own connection instead.
 """
 
 import re
@@ -13,8 +13,7 @@ class Connection(NamedTuple):
     """How a command reaches a cluster.
 
     bootstrap_server   HOST:PORT of one or more nodes; the default: its reader knows them
-    command_config     the file with properties of the client
-    config_flag        what the command calls this file
+    config_flag        what the command calls the file with properties of the client
     """
 
     bootstrap_server: str = "HOST:PORT"
@@ -35,14 +34,11 @@ _LAST = re.compile(rf"(?: `)?(kafka-reassign(?:-rpc)?(?: [a-z-]+){{0,2}} {ANY}[^
 
 
 def without_command(line: str) -> tuple[str, str]:
-    """The line before the command that ends it, and the command; empty if there is none.
-
-    A command that is broken into lines cannot be copied.
-    """
+    """The line before the command that ends it, and the command, or "": broken into lines it cannot be copied."""
     found = _LAST.search(line)
     return (line, "") if found is None else (line[: found.start()].rstrip(), found[1])
 
 
 def command(program: str, *words: object) -> str:
-    """A command without its connection. `program` has the action too, such as `kafka-reassign heal`."""
+    """Without its connection. `program` has the action too, such as `kafka-reassign heal`."""
     return " ".join((program, str(ANY), *(shlex.quote(str(word)) for word in words)))

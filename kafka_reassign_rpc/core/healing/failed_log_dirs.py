@@ -2,8 +2,8 @@
 
 KAFKA_STORAGE_ERROR to LeaderAndIsr says which replicas are offline, and decides. DescribeLogDirs names the failed log
 dirs, and can contradict: a broker whose log dirs all work has lost none, and its replica is offline for another reason.
-No answer says nothing. A broker's clock runs from its first failed log dir, and begins again if all that it now names
-are others than the recorded ones, or if one more fails after the repair of the recorded ones is queued.
+No answer says nothing. A broker's clock runs from its first failed log dir, and begins again if another has failed
+(`is_another`).
 
 A new replica never goes to another log dir of the same broker, which does not start with two logs of one partition once
 its disk is back. Nor does a repair give other replicas to a broker with a failed log dir.

@@ -99,8 +99,8 @@ def higher_epochs(view: RoundView, change: IsrChange) -> list[Change]:
     """Raises the epochs above the sender's if ZooKeeper has lower ones, since somebody has put an older state back.
 
     Brokers act on LeaderAndIsr only with a higher leader epoch and no lower partition epoch than they know. A stock
-    broker repeats the whole request until no partition of it is answered NOT_CONTROLLER, and asks for no other ISR
-    meanwhile. So any sender counts, even if another broker leads. A newer controller fences the write.
+    broker repeats the whole request until no partition is answered NOT_CONTROLLER, and asks for no other ISR meanwhile.
+    So any sender counts, even if another broker leads. A newer controller fences the write.
     """
     topic = change.topic if change.topic_id is None else view.cluster.topic_names.get(change.topic_id)
     partition = None if topic is None else view.get(topic, change.partition)

@@ -4,10 +4,8 @@ A move counts for each broker that it adds and for its leader, which sends. It n
 replica, or if all brokers that it waits for are dead: it copies nothing, and must not delay others.
 
 An unknown size counts as 0; but if brokers are asked for sizes, a move waits for its leader's answer. A move that is
-larger than the whole cap, or of unknown size, starts when nothing else is in flight.
-
-A queued move may have its own cap on the moves that each of its brokers receives, and on those that its leader sends,
-whichever route these took.
+larger than the whole cap, or of unknown size, starts when nothing else is in flight. A queued move may have its own cap
+on the moves that each of its brokers receives, and on those that its leader sends, whichever route these took.
 """
 
 from collections import Counter

@@ -107,11 +107,12 @@ def put_back(read: Partition) -> Partition:
 
 
 def with_live_in_sync(cluster: Cluster, partition: Partition, former: Partition | None) -> Partition:
-    """Adds the in-sync replicas that others have taken out, if no live one is left without them.
+    """Adds the in-sync replicas that others have taken out, if no live one is left without them; they stay as removing
+    replicas until the target has caught up.
 
-    They stay as removing replicas until the target has caught up. Without `former`, the value before the change, only
-    the state shows whether they are good: if it names a leader, nobody has stopped them. A stock controller names none
-    once it has dropped all that was in sync and deleted the logs (at a cancel).
+    Without `former`, the value before the change, only the state shows whether they are good: if it names a leader,
+    nobody has stopped them. A stock controller names none once it has dropped all that was in sync and deleted the logs
+    (at a cancel).
     """
     isr, replicas = partition.isr, (*partition.replicas, *partition.pending_deletion)
     inside = among(isr, replicas)
