@@ -164,8 +164,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
     record      newly failed brokers, with the time, to be made durable. A live one has failed in part
     forget      failures that are over: the broker is back, or has no replicas any more
     mended      partial failures that are over: the replicas are online, or others have them now
-    alerts      brokers that have been gone for longer than the alert interval
-    heal        brokers to repair now
+    alerts      brokers past the alert interval
     prepare     brokers that are due soon: their repair may be planned
     heal_at     when each failed broker is (or was) due, ms; None: never
     held_back   why due brokers are not repaired and waiting repairs do not start, or None

@@ -70,13 +70,13 @@ class ProgressTracker:
 
     stall_s              seconds without an advance after which a move is stalled
     at_once              also stalls a move whose reason needs no time to show, such as a dead target
-    samples              number of samples; figures change only with it
+    samples              their number; figures change only with it
     sums                 at the last sample; ended moves count at once
     remaining_ms         until the slowest timed move in flight ends; -1 if none is timed
     untimed              moves in flight without a known remaining time
     receivers            moves in flight and waiting, by each broker that lacks its replica in the ISR
     only_removing        moves in flight that copy nothing
-    all_done_s           seconds until waiting moves are done too, at present rates; None: unknown
+    all_done_s           until waiting moves are done too, at present rates; None: unknown
     """
 
     def __init__(self, stall_s: float, *, at_once: bool = False) -> None:

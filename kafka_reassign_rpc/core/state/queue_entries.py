@@ -80,8 +80,7 @@ class QueuePart(msgspec.Struct, frozen=True):
 
     root            the znode of the queue itself: this one, or its parent
     entries         in order; if several parts name a partition, the part that was put in last counts
-    version         its zkVersion
-    changed         its mzxid
+    changed         its mzxid; `version`: its zkVersion
     created         its czxid: the order of the parts
     size            bytes of its data
     unreadable      it stays as it is: only its author knows what it should be

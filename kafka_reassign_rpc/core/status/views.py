@@ -69,14 +69,11 @@ class TermView(NamedTuple):
 
 
 class ServerView(NamedTuple):
-    """A server, or `watch`.
-
-    server        its broker id, -1 for `watch`
+    """server        its broker id, -1 for `watch`
     role          "controller", "standby", "watch", or "" while it is none of them: then `reason` says why
     controller    the controller's id as far as this server knows, or -1
-    epoch         the controller's epoch if this server is the controller, else -1
+    epoch         if this server is the controller, else -1
     since         when the controller was elected, ms; -1 if unknown
-    brokers       those that are registered
     pages         the addresses of status pages, by server
     term          None if it does not know the moves
     unseen        what cannot be seen, and why: one line each

@@ -3,7 +3,7 @@
 topic lists     the present list without entries of ours, then one entry for each leased replica that it does not
                 name; `*` names every replica and stays `*`
 broker rates    the lowest of the leases on the broker and of the former rate (the broker's own, else the
-                cluster's, as it is now): a lease relaxes no limit, unless all leases on the broker lift it
+                cluster's, as it is now), unless all leases on the broker lift it
 no lease left   exactly the former value; but a rate without a former value stays while moves without a lease are
                 throttled on the broker, since their operator relies on it
 
@@ -13,8 +13,6 @@ adds entries                      they stay
 removes entries of ours           they are put back: the moves still need them
 sets another rate                 it stays until the leases on the broker change, and again after them
 removes the rate                  it is put back while leases exist, and not after them
-
-The transaction that writes the config stores `ListMemory` and `RateMemory`.
 """
 
 from collections.abc import Collection, Mapping
