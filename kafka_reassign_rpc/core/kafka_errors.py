@@ -57,7 +57,7 @@ class KafkaError(Exception):
 
     @property
     def name(self) -> str:
-        """Kafka's spelling."""
+        """Kafka's spelling, such as INVALID_REPLICA_ASSIGNMENT."""
         return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).upper()
 
 

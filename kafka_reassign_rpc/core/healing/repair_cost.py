@@ -21,7 +21,7 @@ class Copy(NamedTuple):
 
 
 class RepairCost(NamedTuple):
-    """All bytes that are copied, and the time of the busiest broker; None: unknown."""
+    """All bytes that are copied, and the time of the busiest broker in ms; None: unknown."""
 
     bytes: int | None
     copy_ms: int | None

@@ -15,8 +15,11 @@ class BrokerState(NamedTuple):
 
 
 class ControllerState(NamedTuple):
-    """The controller's version, and since when it is elected, ms since 1970. `brokers`: those with a throttle lease or
-    in controlled shutdown.
+    """What the controller answers about itself and about brokers, beside moves.
+
+    version   that of the controller's software
+    since     when it was elected, ms since 1970
+    brokers   those with a throttle lease or in controlled shutdown
     """
 
     version: str
