@@ -33,6 +33,7 @@ announced_versions.py     which API versions a server announces
 partition_health.py       how many partitions lack in-sync replicas or a leader
 scram_credentials.py      SCRAM credentials of users
 config_values.py          parsing of dynamic config values
+java_values.py            values of configs as Java reads and prints them
 topic_ids.py              the text of topic ids
 rack_evenness.py          how evenly replicas are spread over racks
 """

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from kafka_reassign_rpc.core.config_values import INT32, number
 from kafka_reassign_rpc.core.configs.config_definitions import is_password
-from kafka_reassign_rpc.core.configs.java_values import double
+from kafka_reassign_rpc.core.java_values import double
 from kafka_reassign_rpc.core.scram_credentials import MECHANISMS, fields_of
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS

@@ -1,6 +1,5 @@
 """Configs of topics and brokers.
 
-java_values.py          values as Java reads and prints them
 config_definitions.py   which configs there are, their types and checks
 broker_config_rules.py  which cluster-wide configs a broker accepts, and which break it later
 standing_defaults.py    which existing cluster-wide configs break brokers

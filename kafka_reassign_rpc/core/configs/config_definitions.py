@@ -12,9 +12,8 @@ from typing import Literal
 
 import msgspec
 
-from kafka_reassign_rpc.core import cordon
+from kafka_reassign_rpc.core import cordon, java_values
 from kafka_reassign_rpc.core.broker_settings import PROTOCOL_VERSION
-from kafka_reassign_rpc.core.configs import java_values
 from kafka_reassign_rpc.core.healing_throttle import EXPECTED, HealingThrottle
 from kafka_reassign_rpc.core.windows.grammar import parse_windows
 from kafka_reassign_rpc.support.bounded_text import whole_number

@@ -6,6 +6,7 @@ from ipaddress import IPv4Address
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.config_values import INT32, INT64
+from kafka_reassign_rpc.core.java_values import double, trim
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, UnsupportedVersion
 from kafka_reassign_rpc.support.bounded_text import shortened
 
@@ -119,17 +120,9 @@ def quota_entity(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:
 
 
 def quotas_of(entity: QuotaEntity, configs: Mapping[str, str]) -> dict[str, float]:
-    """Without values that are no numbers."""
-    found: dict[str, float] = {}
-    for name in _quotas(entity):
-        if name in configs:
-            try:
-                value = float(configs[name])
-            except ValueError:
-                continue
-            if math.isfinite(value):
-                found[name] = value
-    return found
+    """Without values that are no numbers to Java."""
+    read = {name: double(trim(configs[name])) for name in _quotas(entity) if name in configs}
+    return {name: value for name, value in read.items() if value is not None and math.isfinite(value)}
 
 
 class QuotaChange(NamedTuple):

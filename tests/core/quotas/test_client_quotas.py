@@ -167,3 +167,11 @@ def test_sv_5_a_quota_that_cannot_be_is_refused(entity: QuotaEntity, name: str, 
 def test_sv_6_quotas_in_zookeeper_that_are_no_numbers_are_left_out() -> None:
     configs = {"producer_byte_rate": "1.0E7", "consumer_byte_rate": "x", "request_percentage": "9" * 5000}
     assert quotas_of(ANYONE, configs) == {"producer_byte_rate": 1e7}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("5d", 5.0), (" 7 ", 7.0), ("0x1p3", 8.0), ("1_000", None), ("\u0665", None), ("Infinity", None)],
+)
+def test_sv_6_quotas_in_zookeeper_are_numbers_where_java_reads_one(text: str, value: float | None) -> None:
+    assert quotas_of(ANYONE, {"producer_byte_rate": text}).get("producer_byte_rate") == value
