@@ -2,7 +2,7 @@
 the leader knows what to do next.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID, error_alone
@@ -45,15 +45,11 @@ def handle(node: Node, request: AlterPartitionRequest, ctx: RequestContext) -> W
         )
     )
     topics = yield from _by_topic(version, changes, outcomes)
-    elements = (
-        InParts(_Topic(version=version, topic_name=name, topic_id=topic_id), "partitions", len(partitions), partitions)
-        for (name, topic_id), partitions in topics.items()
-    )
+    elements = yield from _elements(version, topics)
     answer = AlterPartitionResponse(version=version, throttle_time_ms=0, error_code=0)
-    answered = answer_with(answer, "topics", elements, len(topics), len(changes))
-    done = yield from answered
-    yield from emptied(changes, *topics.values())
-    return done
+    answered = yield from answer_with(answer, "topics", elements, len(topics), len(changes))
+    yield from emptied(changes, elements, *topics.values())
+    return answered
 
 
 def _changes(request: AlterPartitionRequest, version: int) -> Steps[list[IsrChange]]:
@@ -75,6 +71,15 @@ def _by_topic(
         topics.setdefault(name, []).append(_partition(version, change.partition, outcome))
         yield
     return topics
+
+
+def _elements(version: int, topics: Mapping[tuple[str, UUID | None], list[tuple[object, ...]]]) -> Steps[list[InParts]]:
+    elements = []
+    for (name, topic_id), partitions in topics.items():
+        topic = _Topic(version=version, topic_name=name, topic_id=topic_id)
+        elements.append(InParts(topic, "partitions", len(partitions), partitions))
+        yield
+    return elements
 
 
 def _change(topic: _Changed, partition: _Changed.PartitionData, version: int) -> IsrChange:

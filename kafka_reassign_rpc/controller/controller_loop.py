@@ -175,7 +175,8 @@ class ControllerLoop:
             commands = [command for command in commands if command in known]
             begun = time.perf_counter()
             try:
-                await self.throttle_configs.before(work.view)
+                if work.view.leased or work.view.unthrottled:
+                    await self.throttle_configs.before(work.view)
                 applied = await self._store.commit(self.cluster, work.view)
             except TopicTooLarge as error:
                 self.throttle_configs.given_up()

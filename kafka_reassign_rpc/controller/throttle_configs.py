@@ -75,7 +75,9 @@ class ConfigChange(NamedTuple):
 
 
 class ThrottleConfigs:
-    """The loop calls `before`, then `after` or `given_up`, around each commit; `run` is a task beside the loop."""
+    """Around each commit the loop calls `before`, if throttles change with the round, then `after` or `given_up`; `run`
+    is a task beside the loop.
+    """
 
     def __init__(
         self, cluster: Cluster, configs: LeasedConfigStore, record: Record, learn: Callable[[ConfigsWritten], None]
@@ -112,12 +114,13 @@ class ThrottleConfigs:
         return len(self._refused)
 
     async def before(self, view: RoundView) -> None:
-        """Raises ControllerMoved, ReloadNeeded, TopicTooLarge."""
+        """For a round with leases, or with moves that lose throttles. Raises ControllerMoved, ReloadNeeded,
+        TopicTooLarge.
+        """
         pace = Pace()
         self._coming = coming = Leases()
-        for (topic, index), change in view.partitions.items():
-            lease = change.value.lease
-            if lease is not None and lease != self._cluster.leases.get(topic, index):
+        for (topic, index), lease in view.leased.items():
+            if lease != self._cluster.leases.get(topic, index):
                 coming.put(topic, index, lease)
             await pace.rest()
         cancelled = {
@@ -133,7 +136,8 @@ class ThrottleConfigs:
                 await self._write_configs(entities, cancelled, freed, limited=True)
 
     def after(self, applied: replay.ReplayedChanges) -> None:
-        self._coming = Leases()
+        if self._coming.topics:
+            self._coming = Leases()
         topics, brokers = applied.ended_leases
         self._waiting.update((Entity(TOPICS, topic), None) for topic in topics)
         self._waiting.update((Entity(BROKERS, str(broker)), None) for broker in brokers)
@@ -146,7 +150,7 @@ class ThrottleConfigs:
             )
         ):
             self._waiting.update(dict.fromkeys(self._kept))
-        if self._waiting or self._ahead.topics or self._cluster.queue:
+        if self._waiting or self._ahead.topics or self._cluster.queue.topics:
             self._wake.set()
         if self._cluster.leases.topics:
             self._all_ended.clear()

@@ -26,10 +26,6 @@ class InFlightCaps(msgspec.Struct, frozen=True):
     repairs: int = -1
     closed: bool = False
 
-    @property
-    def unlimited(self) -> bool:
-        return not self.closed and self.per_broker < 0 and self.per_cluster < 0 and self.bytes_in_flight < 0
-
 
 class ReassignmentSettings(msgspec.Struct, frozen=True):
     """The server's own settings. `sizes_sampled`: it asks brokers for sizes of partitions that move or wait."""

@@ -5,7 +5,7 @@ A request here is a packet without its length: xid, opcode, body. An answer is a
 bytes), then the body, where the decoders begin.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct, pack
 
 from kafka_reassign_rpc.zookeeper.operations import AclEntry, Check, Create, Delete, Op, Result, SetData, Stat
@@ -71,11 +71,9 @@ ACL_ROOM = 48
 """The bytes that the ACL of a create counts: as many as the longest that this package sends, and more than most."""
 
 
-def encode_multi(
-    xid: int, ops: Sequence[Op], chroot: str = "", acl_of: Callable[[str], bytes] = lambda _: OPEN_ACL
-) -> bytes:
-    """Creates are `create2`, whose answer has the Stat."""
-    parts = [_REQUEST.pack(xid, MULTI)]
+def encode_multi(xid: int, ops: Sequence[Op], chroot: str = "", acls: Iterable[bytes] = ()) -> bytes:
+    """Creates are `create2`, whose answer has the Stat. `acls`: one for each, in their order."""
+    parts, following = [_REQUEST.pack(xid, MULTI)], iter(acls)
     add = parts.append
     head, integer = _OP_PATH.pack, _INT.pack
     for op in ops:
@@ -92,7 +90,7 @@ def encode_multi(
             add(path)
             add(integer(len(op.data)))  # type: ignore[union-attr]
             add(op.data)  # type: ignore[union-attr]
-            add(acl_of(op.path))
+            add(next(following))
             add(integer((_EPHEMERAL if op.ephemeral else 0) | (_SEQUENCE if op.sequence else 0)))  # type: ignore[union-attr]
         elif kind is Check or kind is Delete:
             add(head(CHECK if kind is Check else DELETE, 0, -1, len(path)))

@@ -21,6 +21,7 @@ from kafka_reassign_rpc.zookeeper.operations import (
     ANY_VERSION,
     AclEntry,
     Check,
+    Create,
     Op,
     Result,
     Stat,
@@ -266,7 +267,8 @@ class ZooKeeper:
         """Sends before it returns: transactions go out in the order of these calls."""
         connection = self._session.connection(session)
         xid = self._session.next_xid()
-        packet = jute.encode_multi(xid, ops, self.chroot, self._acl_of)
+        acls = [self._acl_of(op.path) for op in ops if isinstance(op, Create)]
+        packet = jute.encode_multi(xid, ops, self.chroot, acls)
         return connection.submit(xid, packet, lambda answer: jute.decode_multi(answer, ops, self.chroot))
 
     async def transact_many(

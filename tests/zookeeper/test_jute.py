@@ -57,7 +57,8 @@ def test_236_14_a_transaction_has_the_bytes_that_aiozk_makes(batch: list[Op], xi
     request = protocol.TransactionRequest()
     for op in batch:
         request.add(as_aiozk(op, chroot))
-    packet = jute.encode_multi(xid, batch, chroot)
+    acls = [jute.OPEN_ACL for op in batch if isinstance(op, Create)]
+    packet = jute.encode_multi(xid, batch, chroot, acls)
     assert packet == request.serialize(xid)
     unused = (jute.ACL_ROOM - len(jute.OPEN_ACL)) * sum(isinstance(op, Create) for op in batch)
     assert len(packet) == jute.MULTI_OVERHEAD + sum(jute.size_of(op, chroot) for op in batch) - unused

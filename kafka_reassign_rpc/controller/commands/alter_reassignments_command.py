@@ -98,7 +98,7 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         return self._withdraw_others(work, name, restrictions.with_reason(error, forbidden=not may_change))
 
     def _has_to_wait(self, work: Round, name: TopicPartition, target: tuple[int, ...], after: Partition) -> bool:
-        if work.in_flight.caps.unlimited and not self._request.queue:
+        if work.in_flight.unlimited and not self._request.queue:
             return False
         before = work.view.get(*name)
         if before is None or (before.is_moving and before.target == target):

@@ -89,7 +89,7 @@ class Round:
 
     def has_to_wait(self, name: TopicPartition, before: Partition, after: Partition) -> bool:
         """In the queue: other moves wait already, or the caps do not allow it."""
-        if self.in_flight.caps.unlimited or not after.adding:
+        if self.in_flight.unlimited or not after.adding:
             return False
         return queue_admission.is_room_claimed(self.view) or not self.starts(name, before, after)
 

@@ -100,7 +100,7 @@ class MovesInFlight:
         self._sizes_sampled = cluster.soft.started_with.sizes_sampled and caps.bytes_in_flight >= 0
         self._silent: set[int] = set()
         """Leaders that have not reported the size of a partition whose move waits for it."""
-        self._counts = not caps.unlimited or cluster.queue.routes[HEAL] > 0 or cluster.queue.capped > 0
+        self._counts = not self.unlimited or cluster.queue.routes[HEAL] > 0 or cluster.queue.capped > 0
         self._brokers: Counter[int] = Counter()
         self._sent: Counter[int] = Counter()
         self._moves = 0
@@ -125,6 +125,12 @@ class MovesInFlight:
         if self._counts:
             self._add(weight(self._cluster, name, before), -1)
             self._add(weight(self._cluster, name, after), 1)
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether no cap delays a client's move."""
+        caps = self.caps
+        return not caps.closed and caps.per_broker < 0 and caps.per_cluster < 0 and caps.bytes_in_flight < 0
 
     @property
     def is_full(self) -> bool:

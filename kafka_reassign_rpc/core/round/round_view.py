@@ -15,6 +15,7 @@ from kafka_reassign_rpc.core.state.partition import HEAL, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchChanges
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
+from kafka_reassign_rpc.core.state.throttle_leases import Lease
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.counted import counted
@@ -111,6 +112,7 @@ class RoundView:
     """Each decision of a round sees those before it. For partitions it reads like `Cluster`.
 
     partitions    the changes to commit: the latest of each partition, in the order of first mention
+    leased        throttle leases of moves among these
     unthrottled   cancelled moves whose replicas lose the throttles that others have set: by topic and partition
     failed        broker failures to record, with their time, or to forget (None)
     log_dirs      failed log dirs of brokers to record, or to forget (None)
@@ -131,6 +133,7 @@ class RoundView:
         self.topics: dict[str, TopicCreated | PartitionsAdded | TopicDeletionStarted | TopicDeleted] = {}
         self._missing: dict[str, dict[int, int]] = {}
         self.batch = BatchChanges()
+        self.leased: dict[TopicPartition, Lease] = {}
         self.unthrottled: dict[str, dict[int, tuple[int, ...]]] = {}
         self.queue = QueueChanges()
         self.failed: dict[int, int | None] = {}
@@ -208,6 +211,11 @@ class RoundView:
             if change.missing is not None:
                 self._missing.setdefault(change.topic, {})[change.partition] = change.missing
             self.partitions[name] = change
+            lease = change.value.lease
+            if lease is not None:
+                self.leased[name] = lease
+            elif earlier is not None:
+                self.leased.pop(name, None)
         else:
             self._report_topic(change)
             self.topics[change.name] = change
