@@ -48,7 +48,7 @@ def handle(node: Node, request: InitProducerIdRequest, ctx: RequestContext) -> W
 
 
 def _check_producer(request: InitProducerIdRequest, version: int) -> None:
-    """Refuses a request with only one of the two."""
+    """Refuses a request with only one of a producer's id and epoch."""
     if version >= _FIRST_WITH_PRODUCER and (request.producer_id == _NONE) != (request.producer_epoch == _NONE):
         raise InvalidRequest
 

@@ -6,8 +6,8 @@ are those of topic and broker configs for the leader and for each replica of the
 Progress is that of the last sample (see core.reassignment.progress). Topic and partition are tagged fields: the
 proposal leaves both to the client's memory.
 
-Clients can watch ten thousand moves once a second, since descriptions are cached: a topic's, unless another move of one
-of its partitions waits, and each by itself.
+Clients can watch ten thousand moves once a second, since descriptions are cached: each by itself, and those of a topic
+together unless another move of one of its partitions waits.
 """
 
 import struct

@@ -45,7 +45,7 @@ class ConfigPort(Protocol):
         """
 
     async def read(self, entity_type: str, name: str) -> Mapping[str, str]:
-        """To judge a change of them. Raises InvalidConfig if they cannot be read."""
+        """The same, to judge a change of them. Raises InvalidConfig if they cannot be read."""
 
     async def alter(self, entity_type: str, name: str, change: ConfigChange, by: Requester) -> None:
         """Writes with compare-and-set, and announces the change. Passes on what `change` raises. Raises InvalidConfig

@@ -16,7 +16,7 @@ from kafka_reassign_rpc.protocol.messages import ApiMessage
 
 
 def refuse_tokens(_node: Node, _request: ApiMessage, ctx: RequestContext) -> NoReturn:
-    """DelegationTokenRequestNotAllowed if the client has not said who it is (KafkaApis.allowTokenRequests)."""
+    """Raises DelegationTokenRequestNotAllowed if the client has not said who it is (KafkaApis.allowTokenRequests)."""
     if not ctx.mechanism and ctx.principal == ANONYMOUS:
         raise DelegationTokenRequestNotAllowed
     raise DelegationTokenAuthDisabled

@@ -115,7 +115,8 @@ class AlterPartition(msgspec.Struct, frozen=True):
 class ControllerPort(Protocol):
     """While it is not active every async method raises NotController."""
 
-    def is_active(self) -> bool: ...
+    def is_active(self) -> bool:
+        """Whether this process is the controller and may answer as one: its lease has not run out."""
 
     async def alter_reassignments(self, request: AlterReassignments, ctx: RequestContext) -> Sequence[ItemResult]:
         """One result per partition, once all changes are durable."""
@@ -161,7 +162,7 @@ class ControllerPort(Protocol):
     async def hold_moves(
         self, selection: Selection, ctx: RequestContext, *, hold: bool, reason: str = ""
     ) -> HoldOutcome:
-        """Of the queue, or releases them; durable when it returns."""
+        """Holds selected moves of the queue, or releases them; durable when it returns."""
 
     def throttles(self, topic: str) -> TopicThrottles: ...
 

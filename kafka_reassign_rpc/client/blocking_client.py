@@ -274,7 +274,7 @@ class ReassignmentClient(BlockingConnection):
         return found
 
     def brokers(self) -> Brokers:
-        """What moves copy to and from them, and their throttles. Raises UnsupportedHere."""
+        """The brokers: what moves copy to and from them, and their throttles. Raises UnsupportedHere."""
         found: Brokers = self._run(status_calls.document, "brokers", Brokers)
         return found
 
@@ -313,7 +313,7 @@ class ReassignmentClient(BlockingConnection):
         return self._run(cordon_calls.cordoned)
 
     def cordon(self, brokers: Iterable[int], *, uncordon: bool = False) -> frozenset[int]:
-        """With `uncordon` open them again; returns the cordoned brokers. Raises UnsupportedHere."""
+        """Cordon brokers, or with `uncordon` open them again; returns the cordoned ones. Raises UnsupportedHere."""
         return self._run(cordon_calls.cordon, brokers, uncordon)
 
     def hold(
@@ -338,7 +338,7 @@ class ReassignmentClient(BlockingConnection):
         brokers: Iterable[int] | None = None,
         requests: Iterable[str] | None = None,
     ) -> HoldOutcome:
-        """Each move starts when it is its turn, from the replicas that it had when it was held."""
+        """Release held moves: each starts when it is its turn, from the replicas that it had when it was held."""
         return self._run(hold_calls.hold_moves, False, topics, brokers, requests, "")
 
     def can_cordon(self) -> bool:
@@ -346,7 +346,7 @@ class ReassignmentClient(BlockingConnection):
         return self._run(cordon_calls.can_cordon)
 
     def settings(self) -> list[ServerSetting]:
-        """Those that all servers share, in the order of names: values in force, and where they stand. Raises
+        """The settings that all servers share, in the order of names: values in force, and where they stand. Raises
         UnsupportedHere.
         """
         return self._run(settings_calls.settings)
@@ -432,8 +432,8 @@ class ReassignmentClient(BlockingConnection):
     def describe_brokers(
         self, partitions_by_broker: Mapping[int, Mapping[str, Sequence[int]]], *, timeout_ms: int | None = None
     ) -> dict[int, BrokerLogDirs | KafkaError]:
-        """Their replicas of these partitions (topic -> indexes), and the sizes of their volumes. A broker that does not
-        answer, or refuses, has its error as the result. The time is as in `describe_log_dirs`.
+        """The brokers' replicas of these partitions (topic -> indexes), and the sizes of their volumes. A broker that
+        does not answer, or refuses, has its error as the result. The time is as in `describe_log_dirs`.
         """
         return self._run(log_dir_calls.describe_brokers, partitions_by_broker, timeout_ms)
 

@@ -101,7 +101,7 @@ async def describe_everything(router: RequestRouter) -> UndecodedAnswer:
 
 
 async def describe_some(router: RequestRouter, topics: Iterable[str]) -> Everything:
-    """Of any node: brokers learn of changes a little later than the controller."""
+    """Asks any node: brokers learn of changes a little later than the controller."""
     asked = list(topics)
 
     def build(_version: int) -> MetadataRequest:

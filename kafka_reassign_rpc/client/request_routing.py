@@ -100,7 +100,7 @@ class RequestRouter:
         return answer
 
     async def ask_given(self, build: BuildRequest, cls: type[RequestFor[Response]], otherwise: str) -> Response:
-        """The first node at the given addresses that serves the API, even if Metadata does not name it. Raises
+        """Asks the first node at the given addresses that serves the API, even if Metadata does not name it. Raises
         UnsupportedHere with the text `otherwise`.
         """
         for node in self._nodes.given:

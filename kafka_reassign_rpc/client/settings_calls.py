@@ -103,7 +103,7 @@ async def _change(router: RequestRouter, node: int, changes: Mapping[str, str | 
 
 
 async def _stands_in_defaults(router: RequestRouter, name: str) -> bool:
-    """Of the controller: a stock broker may not know the last change yet."""
+    """Asks the controller: a stock broker may not know the last change yet."""
     node = await router.controller()
     one = DescribeConfigsRequest.DescribeConfigsResource
     request = DescribeConfigsRequest(

@@ -1,7 +1,7 @@
 """An `Authenticator` finds out who is at the other end of one connection before any handler sees a request. A listener
-makes one for each connection, when TLS is done. No I/O: the connection asks `admission` before each frame what to do
-with it, in the order in which frames came, and passes what it says to `receive`. CLOSE is without an answer: the
-session is over.
+makes one for each connection, when TLS is done. No I/O: the connection asks `admission` about each frame, in the order
+in which frames came. SERVE: it is a request of `principal`. TAKE: `receive` gets it. CLOSE: the session is over, and
+there is no answer.
 
 Source: Authenticator, KafkaChannel and Selector of org.apache.kafka.common.network, SocketServer (Kafka 3.9).
 """
@@ -71,7 +71,7 @@ class Step(NamedTuple):
 
 
 class Authenticator(Protocol):
-    """authenticated      may turn False again while a client re-authenticates
+    """authenticated      False: no request is served; so again while a client re-authenticates
     guards             frames need `admission`: False if the principal never changes
     principal          Kafka's principal, such as `User:alice`; ANONYMOUS before authentication
     mechanism          the SASL mechanism that found it, else ""

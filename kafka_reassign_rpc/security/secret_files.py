@@ -99,7 +99,7 @@ def _has_password(entry: jaas.JaasEntry) -> bool:
 
 
 def _entries_of(text: str) -> list[jaas.JaasEntry] | None:
-    """None if nobody knows what it holds."""
+    """None if the text is no login configuration: nobody knows what it holds."""
     try:
         return [jaas.parse_entry(text, _JAAS)]
     except BadSetting:

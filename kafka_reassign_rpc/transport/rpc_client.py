@@ -111,7 +111,7 @@ class RpcClient(asyncio.Protocol):
         self._end(EOFError("the connection was closed"))
 
     def repeat_login(self, due: float, login: Callable[[], Awaitable[None]]) -> None:
-        """Before the first request from `due` on (the event loop's time); others wait for it."""
+        """`login` goes before the first request from `due` on (the event loop's time); others wait for it."""
         self._login_due, self._login = due, login
 
     async def versions(self) -> Mapping[int, tuple[int, int]]:

@@ -20,6 +20,8 @@ class TooBusy(Exception): ...
 
 
 class ChecksInTurns:
+    """All checks are for one event loop."""
+
     def __init__(self, name: str) -> None:
         self._thread = ThreadPoolExecutor(1, name)
         self._busy = False

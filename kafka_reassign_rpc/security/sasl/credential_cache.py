@@ -1,4 +1,7 @@
-"""SCRAM credentials of all users in memory, as brokers keep them: no authentication waits for ZooKeeper."""
+"""SCRAM credentials of all users in memory, as brokers keep them: no authentication waits for ZooKeeper.
+
+Whoever reads ZooKeeper keeps them up to date.
+"""
 
 from collections.abc import Iterable, Mapping
 

@@ -4,7 +4,7 @@ A token with `aud` is refused if no audience is expected. Unsigned tokens, and t
 always refused: Kafka's default handler takes unsigned ones, and its validator takes shared secrets of the JWKS. An RSA
 key has at least 2,048 bits, as in jose4j.
 
-A bad token is answered without an error; the client sends one byte 1, and gets that text again with
+A bad token is answered with a text and no error; the client sends one byte 1, and gets that text again with
 SASL_AUTHENTICATION_FAILED. Source: OAuthBearerSaslServer, OAuthBearerClientInitialResponse,
 ValidatorAccessTokenValidator, OAuthBearerValidatorCallbackHandler (Kafka 3.9), AudValidator (jose4j).
 """
