@@ -306,7 +306,7 @@ class BrokerChannel:
         self._reports.leader_and_isr_refused(self.broker, partitions)
 
     def _lacks_rights(self) -> None:
-        """Somebody may grant the right."""
+        """Raises BrokerRefuses: the channel asks again, since somebody may grant the right."""
         text = f"broker {self.broker.id} {NO_RIGHTS}"
         self._links.warn(self.broker.id, RIGHTS, text)
         raise BrokerRefuses(text, NO_RIGHTS)

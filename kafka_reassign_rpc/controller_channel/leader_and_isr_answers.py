@@ -103,8 +103,9 @@ def in_sync_elsewhere(replica: HostedReplica, broker: int, cluster: Cluster) -> 
 
 
 def cannot_be_in_sync(replica: HostedReplica, broker: int, cluster: Cluster) -> bool:
-    """Whether the replica counts as in sync though its broker has refused it and was registered before the partition
-    was created. (After somebody has restored ZooKeeper, every registration is newer than the restored partitions.)
+    """Whether the replica counts as in sync though its broker has refused it and never had a record of this topic: it
+    was registered before the partition was created. (After somebody has restored ZooKeeper, every registration is newer
+    than the restored partitions.)
     """
     value = _hosted(replica, cluster)
     registered = cluster.brokers.get(broker)

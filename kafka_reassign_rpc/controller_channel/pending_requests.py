@@ -82,7 +82,7 @@ BrokerRequest = LiveBrokers | AllMetadata | LeaderAndIsr | UpdateMetadata | Stop
 
 
 class PendingRequests:
-    """It begins for a broker that has just registered."""
+    """At first the broker has just registered and has to learn everything."""
 
     def __init__(self) -> None:
         self._all_metadata = True

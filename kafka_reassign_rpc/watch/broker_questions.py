@@ -80,7 +80,7 @@ class BrokerQuestions:
         self._asked[broker] = _Asked(task, _now())
 
     async def wait(self) -> list[Answer]:
-        """At most `WAIT_S` for brokers that use to answer in time; gives all answers that have come."""
+        """Waits, at most `WAIT_S`, for brokers that mostly answer in time; gives all answers that have come."""
         answers = []
         prompt = [one.task for broker, one in self._asked.items() if broker not in self._late]
         if prompt:

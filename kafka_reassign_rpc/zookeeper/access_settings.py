@@ -1,4 +1,4 @@
-"""By Kafka's settings (KafkaConfig, ZkConfigs, JaasUtils.isZkSaslEnabled)."""
+"""How a client connects to ZooKeeper, by Kafka's settings (KafkaConfig, ZkConfigs, JaasUtils.isZkSaslEnabled)."""
 
 from collections.abc import Mapping
 

@@ -65,7 +65,7 @@ class QuotaStore:
         return await self._configs.get(*_split(entity))
 
     async def alter(self, entity: QuotaEntity, change: Change) -> None:
-        """An entity without configs keeps no znode, as in Kafka: there may be very many."""
+        """As ConfigStore.alter. An entity without configs keeps no znode, as in Kafka: there may be very many."""
         await self._configs.alter(*_split(entity), change, partial(self._removal, entity))
 
     async def _removal(self, entity: QuotaEntity, stat: Stat | None) -> list[Op] | None:

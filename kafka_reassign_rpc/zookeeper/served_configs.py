@@ -111,7 +111,7 @@ def _record(record: Record, by: Requester, event: Event | None) -> None:
 
 
 class _RecordedChange:
-    """What it has made of what, in its last call."""
+    """What it has made of what, in its last call: it is called again after a lost race."""
 
     def __init__(self, change: Change) -> None:
         self._change = change

@@ -190,7 +190,7 @@ _migration = msgspec.json.Decoder(_Migration)
 
 def has_migrated(data: bytes, path: str = znode_paths.MIGRATION) -> bool:
     """A KRaft controller has copied the metadata (ZkMigrationLeadershipState.initialZkMigrationComplete). A quorum that
-    only waits for brokers writes an offset of -1.
+    only waits for brokers writes an offset of -1. Raises BadZnode.
     """
     found = decode_json(_migration, data, path)
     if found.version != MIGRATION_VERSION:
