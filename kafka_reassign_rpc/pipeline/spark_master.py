@@ -11,7 +11,7 @@ def is_local(master: str) -> bool:
 
 def with_attempts(master: str) -> str:
     """A local master tries a task once, unless its address says otherwise: one Python worker killed for its memory
-    would end a job.
+    would end a job. Others try it four times.
     """
     if master == "local":
         return f"local[1,{ATTEMPTS}]"

@@ -17,5 +17,5 @@ disks/                   moves to another log dir of the broker
 placement/               which proposals are accepted, and where to
 columns/                 many partitions at once
 
-Each room may use those above it and the plain values at the top. What carries out a plan uses scheduling alone.
+Each folder may use those above it and the plain values at the top. What carries out a plan uses scheduling alone.
 """

@@ -12,7 +12,7 @@ def partition_key(topic: str, index: int) -> int:
 
 
 def random_bits(key: int, salt: int) -> int:
-    """splitmix64"""
+    """64 bits, by splitmix64."""
     mixed = (key * 0xD1342543DE82EF95 + salt * 0x9E3779B97F4A7C15) & _MASK
     mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK

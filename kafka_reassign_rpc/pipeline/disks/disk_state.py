@@ -41,7 +41,7 @@ class MoveState(StrEnum):
 
 
 def state_of(move: DirMove, seen: SeenReplica) -> tuple[MoveState, str]:
-    """And why the move does not fit."""
+    """The state, and why the move does not fit."""
     if seen.current is None:
         return MoveState.DOES_NOT_FIT, "the broker has it in no live log dir"
     if seen.current == move.target:

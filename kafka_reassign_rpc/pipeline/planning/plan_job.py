@@ -286,7 +286,7 @@ def _write(
 def _write_left_out(
     writer: PlanWriter, left_out: Iterable[LeftOut], leaving: frozenset[int]
 ) -> tuple[list[LeftOutFigures], int]:
-    """And how many miss the goal."""
+    """Also returns how many miss the goal."""
     figures: dict[str, LeftOutFigures] = {}
     all_missed = 0
     for one in left_out:

@@ -28,7 +28,7 @@ _OF_MOVE = ("from_replicas", "to_replicas", "leader", "bytes", "batch", "priorit
 _OF_ENTRY = ("number", "replicas", "expected", "first_leader", "topic_id", "place")
 _OF_LEFT_OUT = ("replicas", "reason", "bytes")
 OBJECTS = 20_000
-"""At a time, each of some 4 kB."""
+"""Partitions that are objects at a time, each of some 4 kB."""
 _COLUMNS = {"moves": _OF_MOVE, "forward": _OF_ENTRY, "back": _OF_ENTRY, "left_out": _OF_LEFT_OUT}
 _NOTHING: dict[str, Any] = dict.fromkeys(PlannedPartition._fields)
 """What is said of a partition that neither the plan nor the snapshot names."""

@@ -35,10 +35,10 @@ class TablesToVerify(Protocol):
     def sums(self) -> SnapshotSums: ...
 
     def check(self, facts: PlanFacts, listed: Sequence[ListedBroker]) -> CheckedRows:
-        """What the plan names or should name."""
+        """Checks what the plan names or should name."""
 
     def check_room(self, facts: PlanFacts, rooms: Mapping[int, int | None]) -> CheckedRows:
-        """What it leaves out. `rooms`: see `finds_room`."""
+        """Checks what it leaves out. `rooms`: see `finds_room`."""
 
     def odd_files(self) -> Iterator[RuleViolation]:
         """Files that no tool would take, or with ids of topics of which they have no partition."""

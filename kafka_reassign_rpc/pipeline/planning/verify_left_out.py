@@ -149,7 +149,7 @@ def finds_room(one: LeftOut, facts: PlanFacts, rooms: Mapping[int, int | None]) 
 
 
 def _without_too_many(replicas: Sequence[int], facts: PlanFacts) -> list[int]:
-    """As few as it takes for the rest to become even."""
+    """Drops as few as it takes for the rest to become even."""
     for gone in range(1, len(replicas)):
         kept = list(replicas)
         for _ in range(gone):

@@ -41,7 +41,7 @@ def lines_of(places: Mapping[str, Left], again: Callable[[], Iterable[str]]) -> 
 
 
 def plan_again(path: StorePath, kind: str, words: Iterable[str]) -> Iterator[str]:
-    """Plans what is left, with these words after `plan KIND`, and carries that out. `path`: the plan."""
+    """Commands that plan what is left, with these words after `plan KIND`, and carry it out. `path`: the plan."""
     snapshot, plan = f"{path}-snapshot", f"{path}-again"
     yield command("kafka-reassign-rpc export", "--out", snapshot)
     yield f"kafka-reassign-rpc plan {kind} {shlex.join([*words, '--snapshot', snapshot, '--out', plan])}"

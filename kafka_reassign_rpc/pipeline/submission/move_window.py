@@ -19,14 +19,14 @@ from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 
 
 class WindowCaps(NamedTuple):
-    """Moves in flight at most: as many that one broker sends as it receives; in all."""
+    """Moves in flight at most: that one broker sends, and as many that it receives; in all."""
 
     per_broker: int
     in_all: int
 
 
 QUEUED_FOR_EACH = 2
-"""Wait in the controller's queue for each move in flight: one starts as soon as another ends."""
+"""Moves in the controller's queue for each in flight: one starts as soon as another ends."""
 
 Link = tuple[int, bool]
 """A broker, and whether it sends."""

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.support.counted import counted
 
 
 class UndoCancels:
-    """Does nothing unless `plan` is the way back of one."""
+    """Does nothing unless `plan` is the way back of a plan."""
 
     def __init__(self, cluster: PatientCluster, plan: SubmittablePlan) -> None:
         self._cluster = cluster

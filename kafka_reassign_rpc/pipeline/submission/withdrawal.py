@@ -25,7 +25,9 @@ NO_ANSWER = "the cluster does not answer"
 def taking_back(
     changes: BatchChanges, name: str, under_way: UnderWay, reordered: Callable[[], Entries]
 ) -> Iterator[None]:
-    """If the block ends early. `reordered`: moves that have not begun, and may have their first leader in front."""
+    """Withdraws if the block ends early. `reordered`: moves that have not begun, and may have their first leader in
+    front.
+    """
     try:
         yield
     except (SubmitStopped, PlanDoesNotFit, JobFailed):

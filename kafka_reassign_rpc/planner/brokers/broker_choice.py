@@ -13,7 +13,7 @@ _DRAWS = 6
 
 
 class WeightedBrokers(msgspec.Struct, frozen=True):
-    """Or other numbers to draw from; `sums`: cumulative weights."""
+    """Brokers, or other numbers, to draw from; `sums`: cumulative weights."""
 
     brokers: tuple[int, ...]
     sums: tuple[float, ...]

@@ -43,7 +43,7 @@ def scaled(demand: Demand, to: Load) -> Demand:
 
 
 def arrivals_by_rack(demand: Demand, weights: Weights) -> dict[str, Load]:
-    """If one of the racks with the fewest replicas is drawn by weight."""
+    """What each rack gets if one of those with the fewest replicas is drawn by weight."""
     found = dict.fromkeys(weights, Load())
     for (kept, copies), load in demand.items():
         for rack, part in _parts(weights, dict(kept), copies).items():

@@ -26,7 +26,7 @@ class SearchLimits(msgspec.Struct, frozen=True):
     scale          what a unit outside of the band costs; 0.0 if the measure does not count
     rooms          of the brokers that may get replicas
     byte_cost      of a copied byte
-    copied         the most that the plan has copied so far, None if the search sees all of it
+    copied         bytes that the plan has copied so far, None if the search sees all of it
     arrived        the same by broker
     keeps_mended   a partition that has become more even over racks stays so
     """

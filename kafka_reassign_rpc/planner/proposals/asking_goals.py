@@ -6,7 +6,7 @@ from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameter
 
 def with_goals(reason: str, original: Sequence[int], copies: int, params: RoundParameters) -> str:
     """Names the parts of a combined goal that ask for a move, or for a partition that is left out: `drain: broker 3 is
-    to be drained`. `copies` of replicas that leave no lost or drained broker are for new brokers.
+    to be drained`. Of `copies` added replicas, those that replace none of a lost or drained broker are for new ones.
     """
     goal = params.goal
     if goal.kind is not GoalKind.COMBINE:

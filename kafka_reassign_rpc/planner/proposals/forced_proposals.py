@@ -151,7 +151,7 @@ def _changed_factor(old: tuple[int, ...], target: tuple[int, ...], params: Round
 
 def _replicas_to_keep(partition: PlannerPartition, params: RoundParameters, key: int) -> tuple[int, ...] | str:
     """When the factor falls; a text says why there is no such choice. The leader stays, and as many racks as the rack
-    rule asks for. Then replicas in sync go first, the preferred leader, and those on the emptiest brokers.
+    rule asks for; then those in sync before others, then the preferred leader, then those on the emptiest brokers.
     """
     rack_rule, free_bytes = params.choice.rack_rule, params.choice.free_bytes
     left = [broker for broker in partition.replicas if broker in params.live]

@@ -5,7 +5,7 @@ Ints = npt.NDArray[np.intp]
 Floats = npt.NDArray[np.float64]
 
 _PASSES = 40
-"""Thereafter the remaining copies get what is certainly feasible."""
+"""Passes after which the remaining copies get what is certainly feasible."""
 
 
 def fair_rates(outgoing: Ints, incoming: Ints, limits: Floats) -> Floats:

@@ -74,7 +74,7 @@ class StartKeys:
 
 
 def start_chance(move: PlannedMove) -> int:
-    """Non-negative and signed: it decides among equal moves."""
+    """It decides among equal moves, and fits into a signed column of 64 bits."""
     return random_bits(partition_key(move.topic, move.partition), 1) >> 1
 
 

@@ -20,7 +20,7 @@ class Timeline:
         self.received: Floats = np.zeros((POINTS, len(brokers) + 1))
 
     def add(self, now: float, seconds: float, senders: Ints, receivers: Ints, copied: Floats) -> None:
-        """Indexes into `brokers`; `copied`: bytes."""
+        """`senders`, `receivers`: indexes into `brokers`; `copied`: bytes."""
         if not seconds:
             return
         end = now + seconds
