@@ -82,7 +82,7 @@ def replicas(brokers: Sequence[int]) -> tuple[int, ...]:
 
 
 def existing(node: Node, asked: Iterable[tuple[str, Sequence[int]]]) -> Steps[dict[str, set[int]]]:
-    """Those among the partitions asked for. The node must know its topics."""
+    """Those that exist among the partitions asked for. The node must know its topics."""
     known = node.topics_now() or {}
     found: dict[str, set[int]] = {}
     for name, indexes in asked:

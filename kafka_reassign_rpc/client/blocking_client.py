@@ -420,7 +420,7 @@ class ReassignmentClient(BlockingConnection):
         return metadata_calls.read_everything(self._run(metadata_calls.describe_everything))
 
     def describe_quorum(self, named: int) -> Quorum:
-        """Of the controllers, where brokers name `named`: in KRaft mode they name any of themselves."""
+        """The quorum of the controllers, where brokers name `named`: in KRaft mode they name any of themselves."""
         return self._run(kraft_calls.describe_quorum, named)
 
     def kraft_facts(self, cluster: Cluster, quiet_s: Mapping[int, float]) -> tuple[KRaftFacts, str]:

@@ -80,7 +80,7 @@ def _number(name: str, value: str) -> int:
 
 
 def load_properties(path: str, warn: Warn = lambda _: None) -> dict[str, str]:
-    r"""With what `config.providers` adds. Raises BadSetting.
+    r"""Returns also what `config.providers` adds. Raises BadSetting.
 
     `warn` gets a line for each file with secrets that others may read. The file is UTF-8, but Java reads ISO 8859-1:
     for non-ASCII text that both understand use \\uXXXX.

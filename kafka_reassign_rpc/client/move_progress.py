@@ -198,7 +198,7 @@ def _with_document(client: ProgressSource, snapshot: ProgressSnapshot) -> Progre
 
 
 def together(status: Status) -> Progress:
-    """With moves that have ended and moves that wait."""
+    """Counts also moves that have ended and moves that wait."""
     work, totals = status.work, status.totals
     if work is None or totals is None:
         return Progress(None, None)

@@ -72,6 +72,7 @@ def rates_after(
 
 
 def _follow_still(stricter: Mapping[int, Mapping[str, RateInForce]], former: Mapping[int, int]) -> bool:
+    """A stricter rate is the one that a lease asked for before."""
     return any(
         rate.by != "lease" and rate.rate == former.get(broker)
         for broker, sides in stricter.items()

@@ -37,7 +37,7 @@ class PendingLeaderAndIsr:
         indexes[index] = is_new or indexes.get(index, False)
 
     def hold(self, topic: str, index: int, *, is_new: bool) -> bool:
-        """Until `put`. Returns False if it must not wait."""
+        """Holds it back until `put`. Returns False if it must not wait."""
         if self._at_once and index in self._at_once.get(topic, ()):
             return False
         if self.drop(topic, index) or is_new:

@@ -202,8 +202,8 @@ class PendingRequests:
         return (index for index in indexes if (topic, index) not in self._leader_and_isr)
 
     def hold_leader_and_isr(self, topic: str, index: int, *, is_new: bool) -> bool:
-        """Until `leader_and_isr` marks it again; a complete request includes it all the same. Returns False if it must
-        go at once: the broker has yet to learn of an earlier epoch.
+        """Holds it back until `leader_and_isr` marks it again; a complete request includes it all the same. Returns
+        False if it must go at once: the broker has yet to learn of an earlier epoch.
         """
         return self._leader_and_isr.hold(topic, index, is_new=is_new)
 

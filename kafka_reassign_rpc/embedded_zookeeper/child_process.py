@@ -24,5 +24,5 @@ os.execv(program, sys.argv[3:])
 
 
 def tied_to_us(command: Sequence[str], number: signal.Signals = signal.SIGKILL) -> list[str]:
-    """To start in place of `command`."""
+    """The command to start in place of `command`."""
     return [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(os.getpid()), str(int(number)), *command]

@@ -125,8 +125,8 @@ async def _write(zk: ZooKeeper, found: Facts, step: Step) -> None:
 
 
 async def _keep(path: Path, found: Facts, step: Step, choices: Choices) -> None:
-    """Before anything is destroyed. A wrong file is found before moves are held; what waits then may still start, and
-    would stay in the file.
+    """Comes before anything is destroyed. A wrong file is found before moves are held; what waits then may still start,
+    and would stay in the file.
     """
     before = kept_file.load(path, found.state.cluster_id or "")
     if step.subject in {"unreadable", "hold"}:

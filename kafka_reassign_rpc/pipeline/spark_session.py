@@ -192,7 +192,7 @@ def _python_of_executors(master: str, given: str | None) -> Iterator[None]:
 
 @contextmanager
 def spark_errors_as_job_failed() -> Iterator[None]:
-    """With one line."""
+    """JobFailed has one line."""
     try:
         yield
     except (PySparkException, Py4JError) as error:

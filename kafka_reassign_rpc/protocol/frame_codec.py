@@ -136,7 +136,7 @@ def decode_request_in_slices(
 
 
 def _request_header(data: bytes, served: Mapping[int, tuple[int, int]]) -> tuple[RequestHeader, int, _Reader]:
-    """Also the offset of the body, and what reads it."""
+    """Returns also the offset of the body, and what reads it."""
     try:
         key, version, correlation_id, size = _REQUEST_HEAD.unpack_from(data)
     except struct.error:

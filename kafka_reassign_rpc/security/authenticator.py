@@ -29,7 +29,7 @@ class Requests(Protocol):
         """The answer's error code says whether the request was in order."""
 
     def illegal_sasl_state(self, request: DecodedRequest, text: str) -> ApiMessage | None:
-        """To any served request; None if its API has no place for an error."""
+        """Answers any served request; None if its API has no place for an error."""
 
 
 class AuthenticationContext(NamedTuple):

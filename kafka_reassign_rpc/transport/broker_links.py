@@ -90,7 +90,7 @@ class BrokerLinks:
         return client
 
     async def reach(self, node: Broker, client_id: str, timeout_s: float) -> RpcClient:
-        """To a server of this product; a failure does not count among `troubles`. Raises as `open`, without
+        """Connects to a server of this product; a failure does not count among `troubles`. Raises as `open`, without
         BrokerRefuses.
         """
         at = self.endpoint(node)

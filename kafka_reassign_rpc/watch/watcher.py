@@ -167,7 +167,7 @@ class Watcher:
     # ---------------------------------------------------------------------------------------------------- the loop
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Looks until it is cancelled."""
         backoff = Backoff(0.5, LONGEST_WAIT_S)
         self._told_at, self._old_at = now_ms(), self._now() + SILENT_S
         try:

@@ -143,14 +143,14 @@ class ZooKeeper:
         self._session.over_hooks.append(hook)
 
     def on_connected(self, hook: Callable[[], None]) -> None:
-        """On every connection, with a new session or the same: compare `session_id`."""
+        """Calls `hook` on every connection, with a new session or the same: compare `session_id`."""
         self._session.connected_hooks.append(hook)
 
     def on_disconnected(self, hook: Callable[[], None]) -> None:
         self._session.disconnected_hooks.append(hook)
 
     def on_watch(self, hook: Callable[[WatchKind, str], None]) -> None:
-        """For every watch that fires, before any call returns an answer that shows the change."""
+        """Calls `hook` for every watch that fires, before any call returns an answer that shows the change."""
         self._watchers.append(hook)
 
     def _watch_fired(self, kind: int, path: str) -> None:

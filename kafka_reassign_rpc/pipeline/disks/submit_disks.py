@@ -76,7 +76,7 @@ class DiskSubmission:
 
     @property
     def is_throttled(self) -> bool:
-        """Also where a broker only may have the plan's throttle."""
+        """True also where a broker only may have the plan's throttle."""
         return self._throttle.stands
 
     @cached_property

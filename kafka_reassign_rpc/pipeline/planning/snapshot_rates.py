@@ -34,7 +34,7 @@ def standing_rates(path: StorePath, brokers: Collection[int]) -> StandingRates:
 
 
 def stricter_rate_notes(path: StorePath, throttle: int, brokers: Collection[int]) -> list[str]:
-    """On rates that a lease of `throttle` bytes/s (-1: none) does not relax."""
+    """Notes on rates that a lease of `throttle` bytes/s (-1: none) does not relax."""
     if throttle < 0:
         return []
     return [

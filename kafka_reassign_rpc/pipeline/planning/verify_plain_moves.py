@@ -140,7 +140,7 @@ def _allowed_receivers(moves: MoveColumns, added: Ints, facts: PlanFacts) -> Mas
 
 
 def _keeps_others(moves: MoveColumns, facts: PlanFacts) -> Mask:
-    """Of heal and drain."""
+    """heal and drain change nothing else."""
     if facts.kind not in (HEAL, DRAIN):
         return np.ones(len(moves.batch), bool)
     width = min(moves.original.shape[1], moves.target.shape[1])  # their lengths are the same

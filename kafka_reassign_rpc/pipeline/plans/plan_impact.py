@@ -104,7 +104,7 @@ def _fullest(summary: PlanSummary) -> Iterator[str]:
 
 
 def _fullness(loads: Sequence[tuple[BrokerFigures, LoadFigures]]) -> str:
-    """Beside the mean of the holding brokers; or the target, where brokers are to hold unlike bytes."""
+    """Compares with the mean of the holding brokers; or with the target, where brokers are to hold unlike bytes."""
     holding = [(load.bytes, one.broker, one.target.bytes) for one, load in loads if load.replicas]
     total = sum(held for held, _, _ in holding)
     if not total:

@@ -106,7 +106,7 @@ def mismatch_lines(found: BatchState) -> list[str]:
 
 
 def misfit_lines(batch: Mapping[TopicPartition, PlanEntry], found: BatchState, live: Set[int]) -> list[str]:
-    """Also moves that lack a broker."""
+    """Names also moves that lack a live broker."""
     gone = {name: missing_broker(batch[name], live) for name in sorted(found.not_begun)}
     return mismatch_lines(found) + [f"{name}: {why}" for name, why in gone.items() if why]
 

@@ -94,7 +94,7 @@ class PatientCluster:
         return found
 
     def stable_state(self, batch: Mapping[TopicPartition, PlanEntry]) -> BatchState:
-        """After time for nodes to learn of moves that have ended."""
+        """Gives nodes time to learn of moves that have ended."""
         return self.state_when(batch, lambda found: not found.mismatched, self.intervals.mismatch)
 
     def progress(

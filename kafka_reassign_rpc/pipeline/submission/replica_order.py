@@ -15,7 +15,7 @@ def first_led(entries: Entries) -> dict[TopicPartition, PlanEntry]:
 
 
 def order_before(entries: Entries) -> PlanBatch:
-    """For kafka-reassign --execute after a cancel: it expects the reordered replicas."""
+    """A file for kafka-reassign --execute after a cancel: it expects the reordered replicas."""
     return PlanBatch(
         [
             msgspec.structs.replace(

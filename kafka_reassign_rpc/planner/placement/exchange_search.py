@@ -106,7 +106,7 @@ class ExchangeSearch(SearchedPlacement):
             self._carry(before, after, load)
 
     def _exchange_leaders(self, place: int, at: int, start: int) -> None:
-        """Of two partitions that both brokers hold."""
+        """Two brokers exchange leaderships of partitions that both hold."""
         replicas, now = self._now[place], self._now
         former, leader = replicas[0], replicas[at]
         if not at or not self._may_lead(place, leader):

@@ -30,7 +30,7 @@ _GOOD_ENOUGH = 1.02
 def propose_leaders(
     chunk: list[PlannerTopic], params: RoundParameters, seconds: float
 ) -> Iterator[ChangeProposal | None]:
-    """If the coordinator collects none, it measures. `seconds`: how long the copies take, as far as known."""
+    """If the coordinator collects none, the round measures. `seconds`: how long the copies take, as far as known."""
     for at, topic in enumerate(chunk):
         yield None
         for place, partition in enumerate(topic.partitions):

@@ -19,8 +19,8 @@ def broker_cost(shares: Iterable[float], weights: Iterable[float], low: float, h
 
 
 def cost_change(broker: int, sign: int, load: Load, balance: BalanceParameters, weights: tuple[float, ...]) -> float:
-    """When a broker loses (-1) or gets (1) a load. A rebalance spends most of its time here, so `distance` is written
-    out.
+    """What changes when a broker loses (-1) or gets (1) a load. A rebalance spends most of its time here, so `distance`
+    is written out.
     """
     shares, inverse_targets = balance.shares[broker], balance.inverse_targets[broker]
     low, high, added = balance.low, balance.high, 0.0

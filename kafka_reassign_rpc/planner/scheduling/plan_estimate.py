@@ -58,7 +58,7 @@ def estimate(table: CopyTable, network: NetworkLimits, caps: Caps, *, chooses_ca
 
 
 def soonest_caps(copies: CopyArrays, network: NetworkLimits, caps: Caps) -> Caps:
-    """Of those that `estimate` may choose."""
+    """The best of those that `estimate` may choose."""
     tries = _Tries(copies, network, caps)
     caps_per_broker = tries.multiples(caps.per_broker, _CHOSEN_AMONG)
     return caps._replace(per_broker=min(caps_per_broker, key=lambda cap: tries.with_cap(cap).seconds))
@@ -109,7 +109,7 @@ class _Tries:
         return Gain("moves_per_broker", cap, self.with_cap(cap).seconds)
 
     def _gain_in_all(self, caps: Caps) -> Iterator[Gain]:
-        """If the limit keeps brokers waiting that have room."""
+        """There is one if the limit keeps brokers waiting that have room."""
         seconds, brokers = self._with(caps).seconds, len(self._copies.brokers)
         if caps.in_all <= 0 or 0 < caps.per_broker * brokers <= caps.in_all or WORTH * seconds <= self.bound.seconds:
             return

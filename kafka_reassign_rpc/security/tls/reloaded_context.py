@@ -28,7 +28,7 @@ class ReloadedContext:
         self.context = make()
 
     async def keep(self, every: float = CHECK_S) -> None:
-        """Until cancelled."""
+        """Checks until cancelled."""
         while self._files:
             await asyncio.sleep(every)
             await self.check()
