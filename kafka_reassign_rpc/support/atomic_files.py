@@ -1,5 +1,5 @@
 """Files and directories that appear as a whole: written under a hidden name, which holds the process's id, so that no
-two processes share one, then renamed. A killed process leaves it.
+two processes share one, then renamed. Only a killed process leaves it.
 """
 
 import os

@@ -33,6 +33,7 @@ class JsonFormatter(BoundedFormatter):
     """One JSON object per line, in ASCII, within the same limits.
 
     ts          the time in UTC, as 2026-11-22T21:30:00.123Z
+    level       DEBUG, INFO, WARNING, ERROR or CRITICAL
     logger      the part that logs
     message     as in a line of text
     exception   the traceback, if any

@@ -12,7 +12,7 @@ def counted(count: int, noun: str, verb: str = "") -> str:
 
 
 def plural(count: int, noun: str = "") -> str:
-    """The ending."""
+    """The noun's ending."""
     if count == 1:
         return ""
     return "es" if noun.endswith("ch") else "s"

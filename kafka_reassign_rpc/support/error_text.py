@@ -21,5 +21,5 @@ def error_text(error: BaseException) -> str:
 
 
 def _begun_small(text: str) -> str:
-    """`Address already in use` amid a sentence; `SSL failed` stays."""
+    """`Address already in use` within a sentence; `SSL failed` stays."""
     return text[0].lower() + text[1:] if text[1:2].islower() else text

@@ -58,7 +58,7 @@ def readers(rights: Rights, by: Identity) -> str | None:
 
 
 def cure(path: Path, rights: Rights, by: Identity) -> str:
-    """What stops other readers, and no reader that must go on."""
+    """What to do so that nobody else reads the file, and all that must go on reading it."""
     if rights.is_fixed:
         return f"give {path} mode 0400 where it is mounted from (Kubernetes: defaultMode: 0400, and an fsGroup)"
     file = shlex.quote(str(path))
@@ -85,7 +85,7 @@ def readers_of(path: Path) -> tuple[str, str] | None:
 
 
 def restrict(path: Path, mode: int) -> None:
-    """Whatever the umask was. Bits such as setgid stay; links are left alone. Raises OSError."""
+    """Whatever the umask was, the mode holds; bits such as setgid stay, links are left alone. Raises OSError."""
     found = path.lstat()
     wanted = stat.S_IMODE(found.st_mode) & ~0o777 | mode
     if not stat.S_ISLNK(found.st_mode) and stat.S_IMODE(found.st_mode) != wanted:

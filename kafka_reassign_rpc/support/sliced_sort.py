@@ -12,7 +12,7 @@ BUCKETS = 256
 
 
 def sorted_in_slices(keys: Sequence[T]) -> Generator[None, None, list[list[T]]]:
-    """The keys, which are distinct, in order, as lists that follow one another, none empty."""
+    """The keys, which must be distinct, in order, as lists that follow one another, none empty."""
     if len(keys) <= SLICE:
         return [sorted(keys)] if keys else []
     bounds = sorted(keys[:: max(1, len(keys) // BUCKETS)])[1:]

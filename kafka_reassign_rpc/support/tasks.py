@@ -18,7 +18,7 @@ async def end(*tasks: asyncio.Task[Any]) -> None:
 
 
 class Background:
-    """From `start` to `close`: the name of each task, and what makes it."""
+    """Runs tasks from `start` to `close`. `works`: the name of each, and what makes it."""
 
     def __init__(self, works: Sequence[tuple[str, Callable[[], Coroutine[Any, Any, None]]]]) -> None:
         self._works = works

@@ -65,8 +65,8 @@ def begun(work: Work[T]) -> T | Coroutine[Any, Any, T]:
 
 
 class Turn(asyncio.Lock):
-    """Who has it works alone. It also measures what work took in this iteration of the event loop: many short pieces
-    are long work too.
+    """The work that has it runs alone. It also measures what work took in this iteration of the event loop: many short
+    pieces are long work too.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """Commands that our texts tell somebody to type. They run as they are printed.
 
-Who makes a text often does not know how its reader reaches the cluster: it says HOST:PORT, and the command of ours that
-prints it puts its own connection instead.
+Whoever makes a text often does not know how its reader reaches the cluster: it says HOST:PORT, and the command of ours
+that prints it puts its own connection instead.
 """
 
 import re
@@ -34,7 +34,7 @@ _LAST = re.compile(rf"(?: `)?(kafka-reassign(?:-rpc)?(?: [a-z-]+){{0,2}} {ANY}[^
 
 
 def without_command(line: str) -> tuple[str, str]:
-    """The line before the command that ends it, and the command, or "": broken into lines it cannot be copied."""
+    """What comes before the command that ends a line, and it, or "": broken into lines it cannot be copied."""
     found = _LAST.search(line)
     return (line, "") if found is None else (line[: found.start()].rstrip(), found[1])
 
