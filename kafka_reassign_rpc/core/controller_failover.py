@@ -20,7 +20,7 @@ a cordoned broker as a replica   never a state, newer       `topics.cordon_corre
                                  than the cordon
 
 Replicas that are pending deletion get their StopReplica again. A log that a dead stock controller had not yet stopped
-stays on its broker: it ends a move in the topic znode without waiting for StopReplica's answer
+stays on its broker: such a controller ends a move in the topic znode without waiting for StopReplica's answer
 (`KafkaController.onPartitionReassignment`), and nothing names that replica afterwards. Kafka's failover leaves it too:
 `ReplicaStateMachine.startup` goes by the assignment.
 """

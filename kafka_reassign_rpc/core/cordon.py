@@ -65,7 +65,7 @@ def cordoned_by_themselves(cluster: Cluster) -> frozenset[int]:
 
 
 class Destinations(NamedTuple):
-    """`brokers` are registered and may get new replicas; `closed` counts the others."""
+    """`brokers` are registered and may get new replicas; `closed` counts the other registered ones."""
 
     brokers: list[Broker]
     closed: int

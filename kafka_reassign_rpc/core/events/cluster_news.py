@@ -48,7 +48,7 @@ class ClusterNews:
             yield event if by is None else event.asked_by(by)
 
     def _enabled_by(self, cluster: Cluster) -> Requester | None:
-        """Who deletes a znode leaves no name."""
+        """Whoever deletes a znode leaves no name."""
         return None if self._disabled_by_znode else restrictions.switched_by(cluster)
 
 

@@ -137,6 +137,7 @@ class Outbox:
     """What waits for one receiver.
 
     next_seq   all events before it were reported or dropped
+    sent       notifications that the receiver took; `failed`: attempts
     dropped    events: too many waited, they were too old, or the receiver refused them
     """
 

@@ -133,7 +133,7 @@ class LostReplicas:
 class FailureWatch(msgspec.Struct, frozen=True):
     """What the controller knows at one moment. Times are ms since the epoch.
 
-    failed      failed brokers, in_part: brokers that have lost log dirs: when a controller first noticed it
+    failed      failed brokers, with the time when a controller first noticed it; `in_part`: those with lost log dirs
     lost        brokers with lost replicas: how many a repair would have to replace
     untold      registered brokers of whose log dirs nothing is known now
     missed      since when this controller itself has missed a broker

@@ -31,8 +31,9 @@ def described_now(
 
 
 def is_another(failure: FailedLogDirs, failed: tuple[str, ...] | None, *, is_repaired: bool = False) -> bool:
-    """Whether none of the recorded log dirs has failed now, or a failed one is not recorded where the repair of the
-    recorded ones `is_repaired`: it is queued, and replicas are lost that it does not take away.
+    """Whether none of the recorded log dirs has failed now, or, where `is_repaired`, a failed one is not recorded.
+
+    is_repaired   the repair of the recorded ones is queued, and replicas are lost that it does not take away
     """
     if not failure.paths or not failed:
         return False

@@ -79,7 +79,7 @@ def log_dir_answered(view: RoundView, topic: str, index: int, broker: int, *, is
 
 
 def with_higher_leader_epoch(view: RoundView, topic: str, index: int, broker: int) -> list[Change]:
-    """Alone it makes a broker take up a replica in whatever state it is (ReplicaManager)."""
+    """A higher epoch alone makes a broker take up a replica in whatever state it is (ReplicaManager)."""
     partition = view.get(topic, index)
     if partition is None or broker not in partition.replicas or partition.leader == NO_LEADER:
         return []

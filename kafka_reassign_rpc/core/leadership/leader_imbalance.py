@@ -27,7 +27,7 @@ class LeaderImbalance:
                 self._elsewhere.setdefault(preferred, []).append(name)
 
     def to_elect(self, percentage: int) -> Iterator[TopicPartition]:
-        """Where a live broker's imbalance is above `percentage`, and it is in the ISR."""
+        """Where the preferred leader is live, in the ISR, and has an imbalance above `percentage`."""
         for broker, names in self._elsewhere.items():
             if not self._cluster.is_live(broker) or 100 * len(names) <= percentage * self._preferred[broker]:
                 continue

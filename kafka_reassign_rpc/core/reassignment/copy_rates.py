@@ -30,8 +30,8 @@ class CopyRates:
         *,
         is_dark: bool = False,
     ) -> None:
-        """`into`, `out_of`: all that moves have copied so far. `silent`: brokers that receive, and have not said how
-        much. `is_dark`: no other broker receives.
+        """`into`, `out_of`: all bytes that moves have copied so far. `silent`: brokers that receive, and have not said
+        how much. `is_dark`: no other broker receives.
         """
         self._silent, self._is_dark = silent, is_dark
         self._seen.append(_Copied(now, dict(into), dict(out_of)))

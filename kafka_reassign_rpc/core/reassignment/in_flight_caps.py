@@ -72,7 +72,7 @@ def weight(cluster: Cluster, name: TopicPartition, value: Partition) -> Weight:
 
 
 def makes_room(before: Partition, after: Partition) -> bool:
-    """Whether waiting moves may start now."""
+    """Whether a change may let waiting moves start."""
     return bool(before.adding) and (before.adding, before.leader, before.offline) != (
         after.adding,
         after.leader,
@@ -160,8 +160,8 @@ class MovesInFlight:
         return 0 <= self.caps.per_broker <= moves or 0 <= own <= (moves - sent if place == broker else sent)
 
     def waits_for(self, name: TopicPartition, before: Partition, after: Partition, own: int = NO_CAP) -> int | None:
-        """The place that must have room before a partition may become `after`: a broker (of the leader of a move with
-        its `own` cap, `sending`), `CLUSTER`, `WINDOW`, or None.
+        """The place that must have room before a partition may become `after`: a broker, `CLUSTER`, `WINDOW`, or
+        None; for the leader of a move with its `own` cap, what `sending` gives.
         """
         if self.caps.closed and _copies_more(before, after):
             return WINDOW

@@ -86,7 +86,7 @@ class Sums:
         self.ended = self.ended_bytes = self.unmeasured = 0
 
     def keep_ended(self, before: "Sums") -> None:
-        """Of moves before these were counted, so that no displayed share falls."""
+        """What ended before these were counted stays, so that no displayed share falls."""
         if self.moves or self.waiting:
             self.ended += before.ended
             self.ended_bytes += before.ended_bytes
@@ -126,7 +126,7 @@ class GroupedSums:
                 group.keep_ended(before.groups[key])
 
     def finished(self, now: "GroupedSums") -> Iterator[tuple[GroupKey, int]]:
-        """The groups without a move in `now`, and how many have ended."""
+        """The groups without a move in `now`, and how many of their moves have ended."""
         for key, group in self.groups.items():
             after = now.groups.get(key)
             if group.ended and (after is None or not (after.moves or after.waiting)):

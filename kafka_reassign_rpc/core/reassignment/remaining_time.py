@@ -55,7 +55,7 @@ class Samples:
         return bool(self._times)
 
     def add(self, sample: Sample) -> None:
-        """Always of as many adding replicas."""
+        """Every sample has as many adding replicas."""
         self._times.append(sample.at)
         self._bytes.append(sample.total)
         self._bytes.extend(sample.copied)

@@ -1,6 +1,6 @@
 """Why a move is stalled. `StallReason.found` reports the first reason that holds:
 
-cordoned             all log dirs of its broker are cordoned, and it has no replica yet (Kafka 4.3)
+cordoned             all log dirs of an adding broker are cordoned, and it has no replica yet (Kafka 4.3)
 log dir              that of the replica failed or has less room than is to come; before it has one: any of the broker
 throttle             the copying is throttled, and the partition grows faster than its copies
 never in sync        all is copied, and the replica still does not join the ISR

@@ -19,6 +19,7 @@ class BatchZnode(msgspec.Struct, frozen=True):
     """`/admin/reassign_partitions`, as last read or written.
 
     changed         its mzxid: the higher one is the newer reading, even if the znode was deleted and created in between
+    version         its zkVersion
     unreadable      it stays as it is: only its author knows what it should be
     needs_rewrite   some of its content is invalid, so the controller rewrites it
     has_children    ZooKeeper does not delete it, since it has children of somebody else

@@ -54,8 +54,9 @@ def place_missing(view: RoundView, topic: str, index: int, partition: Partition,
 
 
 def without_own_id(cluster: Cluster, partition: Partition, own_id: int, index: int) -> Partition:
-    """Another broker replaces `own_id`, which holds no records; if none is free, the partition loses the replica, but
-    for an only one. A partition that had a leader keeps its other replicas and its ISR; the new replica must catch up.
+    """Another broker replaces `own_id`, which holds no records; if none is free, the partition loses the replica,
+    unless it is the only one. A partition that had a leader keeps its other replicas and its ISR; the new replica must
+    catch up.
     """
     others = without(partition.target, (own_id,))
     broker = free_broker(cluster, partition, own_id, index, or_cordoned=not others)

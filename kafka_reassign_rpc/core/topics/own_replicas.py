@@ -19,9 +19,10 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 def never_led(partition: Partition) -> bool:
-    """Whether the partition provably never had a leader: it has no state, or the one that this server writes if no
-    replica is live. A stock controller creates no state without a leader, and a restored state whose partition lost its
-    leader has a higher leader epoch.
+    """Whether the partition provably never had a leader, and so no records.
+
+    It has no state, or the one that this server writes if no replica is live. A stock controller creates no state
+    without a leader, and a restored state whose partition lost its leader has a higher leader epoch.
     """
     if partition.partition_epoch < 0:
         return True
@@ -39,7 +40,7 @@ def is_of_broker(cluster: Cluster, partition: Partition, own_id: int) -> bool:
 
 
 def refusal(cluster: Cluster, replicas: Iterable[int], partition: Partition | None = None) -> KafkaError | None:
-    """Refuses replicas on a server's id, for which no broker ever comes, but for what `partition` already has on a
+    """Refuses replicas on a server's id, for which no broker ever comes, except what `partition` already has on a
     broker that is down.
     """
     ids = sorted(

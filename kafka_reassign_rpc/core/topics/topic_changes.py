@@ -252,6 +252,7 @@ def _requested_replicas(
 
 
 def _first_states(cluster: Cluster, placed: Iterable[Placed]) -> Generator[None, None, dict[int, Partition]]:
+    """`placed`: in the order of partition numbers."""
     made = {}
     for index, replicas in placed:
         made[index] = first_state(cluster, Partition(replicas=replicas))
@@ -284,7 +285,7 @@ def replicas_to_delete(
     none is left, its znodes go.
 
     As in Kafka, a replica on a dead broker is waited for: its log would return with the broker, and a new topic of the
-    name would find it; but for one pending deletion. One on a server has no log, unless a broker has its id
+    name would find it; one pending deletion is not. One on a server has no log, unless a broker has its id
     (`own_replicas`).
     """
     topic = cluster.topics.get(name)

@@ -1,4 +1,4 @@
-"""Topics and partitions, with their indexes, into a `Cluster`."""
+"""Puts topics and partitions, with their indexes, into a `Cluster`."""
 
 from collections.abc import Mapping
 from uuid import UUID

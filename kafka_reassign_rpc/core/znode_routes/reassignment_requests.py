@@ -7,7 +7,8 @@ at rest there, or moving to it       nothing to do
 other                                starts, or a report if it is refused. If the request stands for the batch, the
                                      target replaces the batch's own entry
 
-Once each target is decided, the znode goes in the same round. Requests wait while reassignments are disabled.
+Once each target is decided, the znode goes in the same round. If the controller dies in between, the next one
+finds nothing to do. Requests wait while reassignments are disabled.
 """
 
 from collections.abc import Mapping, Sequence
