@@ -2,7 +2,8 @@
 
 The operator's value wins, else the value with which more than half of the registered brokers were started; without a
 majority the former one, at first Kafka's default, so that neither a minority nor a silent broker switches anything. A
-dynamic config takes precedence where Kafka has one. While brokers may forbid deletions, nothing is deleted.
+dynamic config takes precedence where Kafka has one. `delete.topic.enable` is unknown at first: while brokers may forbid
+deletions, nothing is deleted.
 """
 
 from collections import Counter

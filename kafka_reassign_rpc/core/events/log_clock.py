@@ -10,7 +10,7 @@ class LogClock:
 
     def recorded_at(self, at: int, now: int) -> int | None:
         """The earliest time, ms since 1970, at which the log's next event can have been recorded, None if unknown.
-        `at`, its own time, does not count far after `now`, the reader's.
+        `at`, its own time, does not count if it is far after `now`, the reader's.
         """
         if at <= now + SKEW_MS:
             self._latest = at if self._latest is None else max(self._latest, at)
