@@ -31,7 +31,7 @@ from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.state.partition import RPC, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
-from kafka_reassign_rpc.core.throttling.controller_state import BrokerState
+from kafka_reassign_rpc.core.status.controller_state import BrokerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, DescribeReassignmentsResponse

@@ -26,7 +26,7 @@ from kafka_reassign_rpc.core.state.partition import RPC, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
+from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome, Selection
 from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves

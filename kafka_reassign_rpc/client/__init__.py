@@ -73,7 +73,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures, Point
 from kafka_reassign_rpc.core.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.throttling.controller_state import BrokerState, ControllerState
+from kafka_reassign_rpc.core.status.controller_state import BrokerState, ControllerState
 
 __all__ = [
     "MOVING",

@@ -48,8 +48,8 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.broker_documents import Brokers
+from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.status.documents import Moves, Status
-from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome
 from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves
 

@@ -52,8 +52,8 @@ from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.status.controller_state import ControllerState, broker_states
 from kafka_reassign_rpc.core.status.views import TermView
-from kafka_reassign_rpc.core.throttling.controller_state import ControllerState, broker_states
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.core.znode_routes.holding import LONGEST_REASON, LONGEST_WHO, HoldOutcome, Selection
 from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves

@@ -11,6 +11,7 @@ moves             each move
 waiting           why a waiting move waits
 brokers           each broker
 departures        whether brokers may go
+controller_state  beside the document: when the controller was elected, brokers with a lease or in controlled shutdown
 partitions        any partition, whether it moves or not
 
 Every number is decided here, None if unknown. The page, its API, the metrics, the vendor API and the commands show it

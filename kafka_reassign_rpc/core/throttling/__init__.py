@@ -2,7 +2,6 @@
 
 replication_throttles.py  the throttles that topic and broker configs set
 leased_configs.py         the configs that throttle leases need, and the way back to the former ones
-controller_state.py       the leased rates and controlled shutdowns of brokers, for clients
 standing_rates.py         the rates that hold while moves have a lease, and the stricter ones that it does not lift
 observed_throughput.py    observed replication throughput
 """

@@ -3,7 +3,7 @@
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.throttle_leases import Lease
-from kafka_reassign_rpc.core.throttling.controller_state import MOST_BROKERS, BrokerState, broker_states
+from kafka_reassign_rpc.core.status.controller_state import MOST_BROKERS, BrokerState, broker_states
 from kafka_reassign_rpc.core.writers.facts import ShutdownAsked
 from tests.core.build import learn
 
