@@ -32,7 +32,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.state.requesters import LONGEST_PART, LONGEST_PRINCIPAL
-from kafka_reassign_rpc.protocol import connection_state
+from kafka_reassign_rpc.protocol import served_connection
 from kafka_reassign_rpc.server import connection_states
 from kafka_reassign_rpc.support.bounded_log import LONGEST_FIELD, LONGEST_LINE
 
@@ -231,7 +231,7 @@ def connections_page() -> str:
         )
 
     parts = [
-        NOTE.format(source="kafka_reassign_rpc/server/connection_states.py and protocol/connection_state.py"),
+        NOTE.format(source="kafka_reassign_rpc/server/connection_states.py and protocol/served_connection.py"),
         "# Connections of the server",
         "A connection has three states, each in a table of its own. The code follows the first two tables: an event"
         " that a state lacks is a defect. `tests/server/test_connection_states.py` walks all rows over real objects.",
@@ -244,8 +244,8 @@ def connections_page() -> str:
         rows(connection_states.WORK),
         "## Stream",
         "Whether bytes are taken in, and whether a frame is in work (`Stream`).",
-        meanings(connection_state.MEANINGS),
-        rows(connection_state.STREAM),
+        meanings(served_connection.MEANINGS),
+        rows(served_connection.STREAM),
         "## Reading",
         "A connection is read while there is no reason against it (`Pause`). It is paused when bytes arrive while there"
         " is one, not before: most clients wait for their answers.",

@@ -21,7 +21,7 @@ a config: there is no session
 another ZkError or a defect, at a   UNKNOWN_SERVER_ERROR, to that resource    api/config_changes.py
 config
 any other in a handler              UNKNOWN_SERVER_ERROR                      api/dispatch.py
-RemoteProtocolError                 none: the connection closes, as in        protocol/connection_state.py
+RemoteProtocolError                 none: the connection closes, as in        protocol/served_connection.py
                                     Kafka; UNSUPPORTED_VERSION where the
                                     version of ApiVersions is not served
 """

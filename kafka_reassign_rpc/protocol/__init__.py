@@ -1,6 +1,6 @@
 """The Kafka protocol without I/O: bytes become requests, answers become bytes.
 
-connection_state.py    the server's side of a connection
+served_connection.py   the server's side of a connection
 client_connection.py   the client's side
 frame_buffer.py        a byte stream to frames
 frame_codec.py         one frame to one message and back

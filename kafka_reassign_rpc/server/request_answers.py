@@ -9,9 +9,9 @@ from inspect import isawaitable
 from typing import Any
 
 from kafka_reassign_rpc.api.api_definition import Peer
-from kafka_reassign_rpc.protocol.connection_state import Connection, Refusal
 from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, NoAnswer, Reply
 from kafka_reassign_rpc.protocol.messages import ApiMessage
+from kafka_reassign_rpc.protocol.served_connection import Connection, Refusal
 from kafka_reassign_rpc.protocol.sliced_messages import take_apart
 from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.request_throttle import RequestThrottle

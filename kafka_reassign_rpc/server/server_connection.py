@@ -17,7 +17,7 @@ from inspect import isawaitable
 from typing import Any, cast
 
 from kafka_reassign_rpc.api.api_definition import Peer
-from kafka_reassign_rpc.protocol.connection_state import Connection
+from kafka_reassign_rpc.protocol.served_connection import Connection
 from kafka_reassign_rpc.security.authenticator import AuthenticationFailed, End, Step
 from kafka_reassign_rpc.server.answer_writer import PIECE_BYTES, AnswerWriter
 from kafka_reassign_rpc.server.connection_guard import ConnectionGuard, recognize

@@ -1,7 +1,7 @@
 """The limits of a server on frames, requests and connections, by Kafka's names, and their bookkeeping. Pure: the caller
 passes the time in.
 
-`protocol.connection_state` enforces the size of a frame, `protocol.frame_codec` the number of array elements,
+`protocol.served_connection` enforces the size of a frame, `protocol.frame_codec` the number of array elements,
 `open_connections` the rest.
 """
 
@@ -13,7 +13,7 @@ import msgspec
 
 from kafka_reassign_rpc.core.quotas.connection_quotas import UNLIMITED
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
-from kafka_reassign_rpc.protocol.connection_state import MAX_REQUEST_BYTES
+from kafka_reassign_rpc.protocol.served_connection import MAX_REQUEST_BYTES
 from kafka_reassign_rpc.support.counted import counted
 
 LEAST_PER_IP = 100

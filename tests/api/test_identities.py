@@ -19,7 +19,7 @@ from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
-from kafka_reassign_rpc.core.throttling.controller_state import BrokerState, ControllerState
+from kafka_reassign_rpc.core.status.controller_state import BrokerState, ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.core.writers.topic_writes import put_partition
 from kafka_reassign_rpc.protocol.frame_codec import encode_body

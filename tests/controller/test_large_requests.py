@@ -5,9 +5,9 @@ from contextlib import suppress
 from functools import partial
 
 from kafka_reassign_rpc.api.registry import SERVER_APIS
-from kafka_reassign_rpc.protocol.connection_state import MAX_REQUEST_BYTES
 from kafka_reassign_rpc.protocol.frame_codec import request_prefix
 from kafka_reassign_rpc.protocol.messages import REQUESTS, ApiVersionsRequest
+from kafka_reassign_rpc.protocol.served_connection import MAX_REQUEST_BYTES
 from tests.controller.cluster import Cluster, cluster
 from tests.http_client import get
 from tests.largest_frames import arrays, largest_frame, most_accepted

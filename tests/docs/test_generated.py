@@ -21,7 +21,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.topics import topic_changes
 from kafka_reassign_rpc.pipeline.reports import plan_report
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import COLUMNS
-from kafka_reassign_rpc.protocol.connection_state import Stream
+from kafka_reassign_rpc.protocol.served_connection import Stream
 from kafka_reassign_rpc.server.connection_states import Pause, Work
 from kafka_reassign_rpc.status_page import status_stream
 from kafka_reassign_rpc.status_page.requests import PARAMETERS

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafka_reassign_rpc.api.registry import SERVER_APIS
-from kafka_reassign_rpc.protocol.connection_state import MAX_REQUEST_BYTES
 from kafka_reassign_rpc.protocol.messages import REQUESTS
+from kafka_reassign_rpc.protocol.served_connection import MAX_REQUEST_BYTES
 from tests.fuzz.connections import HOSTS, connected
 from tests.fuzz.site import Honest, Site, honest_client, site
 from tests.fuzz.verdict import Finding, in_log, in_memory

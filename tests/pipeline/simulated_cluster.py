@@ -25,8 +25,8 @@ from kafka_reassign_rpc.core.kafka_errors import (
     PolicyViolation,
     PreferredLeaderNotAvailable,
 )
+from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.status.documents import StartWindow
-from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
 from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PollIntervals, ProgressOutput

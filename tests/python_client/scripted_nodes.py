@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from kafka_reassign_rpc.protocol.connection_state import Connection
 from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsResponse,
@@ -13,6 +12,7 @@ from kafka_reassign_rpc.protocol.messages import (
     ListPartitionReassignmentsResponse,
     MetadataResponse,
 )
+from kafka_reassign_rpc.protocol.served_connection import Connection
 from kafka_reassign_rpc.protocol.versions import SUPPORTED
 
 METADATA, API_VERSIONS, ALTER, LIST = 3, 18, 45, 46

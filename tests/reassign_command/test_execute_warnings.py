@@ -20,8 +20,8 @@ from kafka_reassign_rpc.client import (
 )
 from kafka_reassign_rpc.client.config_calls import BROKER, Config
 from kafka_reassign_rpc.client.status_calls import NO_STATUS
+from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.status.documents import Status
-from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
 from kafka_reassign_rpc.reassign_command import action_context, execute_warnings
 from kafka_reassign_rpc.reassign_command.execute_warnings import too_slow

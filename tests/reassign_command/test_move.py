@@ -19,8 +19,8 @@ from kafka_reassign_rpc.client import (
 )
 from kafka_reassign_rpc.client.status_calls import NO_STATUS
 from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition
+from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.status.documents import Status
-from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 from kafka_reassign_rpc.reassign_command import action_context, execute_warnings
 from kafka_reassign_rpc.reassign_command.main import main
 from kafka_reassign_rpc.reassign_command.options import parse

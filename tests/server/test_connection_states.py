@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
-from kafka_reassign_rpc.protocol.connection_state import STREAM, Connection, Stream
 from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, NoAnswer, encode_request
 from kafka_reassign_rpc.protocol.messages import ListPartitionReassignmentsRequest
+from kafka_reassign_rpc.protocol.served_connection import STREAM, Connection, Stream
 from kafka_reassign_rpc.security.authenticator import (
     Admission,
     AuthenticationContext,

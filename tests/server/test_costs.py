@@ -26,7 +26,6 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     PatternType,
     ResourcePattern,
 )
-from kafka_reassign_rpc.protocol.connection_state import MAX_REQUEST_BYTES
 from kafka_reassign_rpc.protocol.frame_codec import decode_response
 from kafka_reassign_rpc.protocol.messages import (
     REQUESTS,
@@ -35,6 +34,7 @@ from kafka_reassign_rpc.protocol.messages import (
     MetadataRequest,
     MetadataResponse,
 )
+from kafka_reassign_rpc.protocol.served_connection import MAX_REQUEST_BYTES
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.server import Server
 from kafka_reassign_rpc.server.server_limits import ServerLimits

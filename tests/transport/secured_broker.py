@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
-from kafka_reassign_rpc.protocol.connection_state import Connection
 from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest
 from kafka_reassign_rpc.protocol.messages import (
     ApiVersionsResponse,
@@ -18,6 +17,7 @@ from kafka_reassign_rpc.protocol.messages import (
     SaslHandshakeResponse,
     StopReplicaResponse,
 )
+from kafka_reassign_rpc.protocol.served_connection import Connection
 from kafka_reassign_rpc.protocol.versions import SUPPORTED
 
 APIS = [(5, 3, 3), (17, 0, 1), (18, 0, 3), (36, 0, 2)]

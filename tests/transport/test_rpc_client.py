@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.protocol.client_connection import MAX_ANSWER_BYTES
-from kafka_reassign_rpc.protocol.connection_state import Connection
 from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, encode_body
 from kafka_reassign_rpc.protocol.frame_errors import BadFrameSize, ProtocolError, UnexpectedAnswer
 from kafka_reassign_rpc.protocol.messages import (
@@ -20,6 +19,7 @@ from kafka_reassign_rpc.protocol.messages import (
     ControlledShutdownResponse,
     LeaderAndIsrRequest,
 )
+from kafka_reassign_rpc.protocol.served_connection import Connection
 from kafka_reassign_rpc.protocol.versions import SUPPORTED
 from kafka_reassign_rpc.server.event_loop import loop_factory
 from kafka_reassign_rpc.transport.rpc_client import RpcClient

@@ -48,7 +48,6 @@ from inspect import isawaitable
 import msgspec
 
 from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS
-from kafka_reassign_rpc.protocol.connection_state import unsupported_api_versions
 from kafka_reassign_rpc.protocol.frame_codec import (
     Body,
     DecodedRequest,
@@ -65,6 +64,7 @@ from kafka_reassign_rpc.protocol.messages import (
     SaslAuthenticateResponse,
     SaslHandshakeResponse,
 )
+from kafka_reassign_rpc.protocol.served_connection import unsupported_api_versions
 from kafka_reassign_rpc.protocol.versions import ApiKey
 from kafka_reassign_rpc.security.authenticator import Admission, AuthenticationContext, End, Step
 from kafka_reassign_rpc.security.sasl.mechanism import (

@@ -8,14 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.protocol.client_connection import ClientConnection
-from kafka_reassign_rpc.protocol.connection_state import (
-    MAX_REQUEST_BYTES,
-    STREAM,
-    Connection,
-    Refusal,
-    Stream,
-    StreamEvent,
-)
 from kafka_reassign_rpc.protocol.frame_buffer import FrameBuffer
 from kafka_reassign_rpc.protocol.frame_codec import (
     DecodedRequest,
@@ -41,6 +33,14 @@ from kafka_reassign_rpc.protocol.messages import (
     ListPartitionReassignmentsResponse,
     MetadataRequest,
     MetadataResponse,
+)
+from kafka_reassign_rpc.protocol.served_connection import (
+    MAX_REQUEST_BYTES,
+    STREAM,
+    Connection,
+    Refusal,
+    Stream,
+    StreamEvent,
 )
 from kafka_reassign_rpc.protocol.versions import SUPPORTED
 
