@@ -12,13 +12,14 @@ flow_control.py         whether a connection is read, and what it holds of the s
 answer_writer.py        answers to the transport, piece by piece
 connection_guard.py     frames of a connection that go to its authenticator
 open_connections.py     all open connections of a server: who may come in, who has to go
+connection_counts.py    how many connections there are, in all and from one address, against their limits
 request_budgets.py      places, bytes and tasks that the requests of all connections share
 connection_times.py     which connections are out of time
 eviction_order.py       which connection closes to make room for another (pure)
 file_descriptors.py     how many connections the process can open
 core_dumps.py           none is left where the process crashes: it would hold keys
 large_work.py           room for large requests: how many are in work at the same time
-server_limits.py        the limits on frames, requests and connections, by Kafka's names; their bookkeeping
+server_limits.py        the limits on frames, requests and connections, by Kafka's names
 request_throttle.py     how long a client is muted for what its requests cost
 request_service.py      what answers the requests (`api.dispatch.Dispatcher`)
 server_stats.py         counters for metrics

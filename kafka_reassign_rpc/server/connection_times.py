@@ -7,7 +7,7 @@ from collections.abc import Container, Hashable, Iterable, Iterator
 from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
-from kafka_reassign_rpc.server.server_limits import IdleWheel, ServerLimits
+from kafka_reassign_rpc.server.server_limits import ServerLimits
 
 TICK_SECONDS = 1.0
 MAX_CHECK_SECONDS = 600.0
@@ -37,6 +37,41 @@ class Timed(Hashable, Protocol):
 
 
 C = TypeVar("C", bound=Timed)
+T = TypeVar("T")
+
+
+class IdleWheel(Generic[T]):
+    """Finds idle items with one slot per tick instead of one timer per item.
+
+    Activity does not touch the wheel: when a slot is due, the owner checks the clock of each item and puts the active
+    ones back.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self._slots: deque[set[T]] = deque(set() for _ in range(slots))
+        self._where: dict[T, set[T]] = {}
+
+    def __len__(self) -> int:
+        return len(self._where)
+
+    def put(self, item: T, ticks: int) -> None:
+        """Makes `item` due in so many ticks: at least one, at most one full turn."""
+        self.discard(item)
+        slot = self._slots[max(1, min(ticks, len(self._slots))) - 1]
+        slot.add(item)
+        self._where[item] = slot
+
+    def discard(self, item: T) -> None:
+        slot = self._where.pop(item, None)
+        if slot is not None:
+            slot.discard(item)
+
+    def tick(self) -> set[T]:
+        due = self._slots.popleft()
+        self._slots.append(set())
+        for item in due:
+            del self._where[item]
+        return due
 
 
 class ConnectionTimes(Generic[C]):

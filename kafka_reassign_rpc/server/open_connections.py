@@ -11,11 +11,12 @@ from kafka_reassign_rpc.core.quotas.connection_quotas import ConnectionQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.request_quotas import RequestQuotas
 from kafka_reassign_rpc.server import connection_times, file_descriptors
+from kafka_reassign_rpc.server.connection_counts import AddressRates, ConnectionCounts
 from kafka_reassign_rpc.server.connection_times import ConnectionTimes, StepsUnderWay, Timed, Watched, slowest
 from kafka_reassign_rpc.server.eviction_order import EvictionOrder
 from kafka_reassign_rpc.server.request_budgets import RequestBudgets
 from kafka_reassign_rpc.server.request_service import Service
-from kafka_reassign_rpc.server.server_limits import AddressRates, ConnectionCounts, ServerLimits
+from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.server.tls_handshakes import Handshake
 from kafka_reassign_rpc.support.bounded_log import LineLimit

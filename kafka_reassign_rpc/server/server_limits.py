@@ -1,20 +1,16 @@
-"""The limits of a server on frames, requests and connections, by Kafka's names, and their bookkeeping. Pure: the caller
-passes the time in.
+"""The limits of a server on frames, requests and connections, by Kafka's names.
 
 `protocol.served_connection` enforces the size of a frame, `protocol.frame_codec` the number of array elements,
-`open_connections` the rest.
+`open_connections` the rest, with `connection_counts` and `connection_times`.
 """
 
-from collections import Counter, deque
 from collections.abc import Mapping
-from typing import Generic, TypeVar
 
 import msgspec
 
 from kafka_reassign_rpc.core.quotas.connection_quotas import UNLIMITED
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.protocol.served_connection import MAX_REQUEST_BYTES
-from kafka_reassign_rpc.support.counted import counted
 
 LEAST_PER_IP = 100
 """The default for one address is at least this, however few connections there may be in all."""
@@ -66,92 +62,3 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
 def most_per_ip(connections: int) -> int:
     """Many clients may be behind a NAT gateway, and no single address takes the place of all others."""
     return max(LEAST_PER_IP, connections // 4)
-
-
-class AddressRates:
-    """At most one second's worth of connections at once."""
-
-    def __init__(self) -> None:
-        self._used: dict[str, tuple[float, float]] = {}
-        """By address: the time of its last connection, and its share used then."""
-
-    def __len__(self) -> int:
-        return len(self._used)
-
-    def admits(self, host: str, now: float, per_second: int) -> bool:
-        if per_second >= UNLIMITED:
-            return True
-        before, used = self._used.get(host, (now, 0.0))
-        used = min(per_second, max(0.0, used - (now - before) * per_second))
-        admitted = used + 1 <= per_second
-        self._used[host] = now, used + admitted
-        return admitted
-
-    def forget(self, now: float) -> None:
-        """Whose last connection is a second ago has its whole share again."""
-        self._used = {host: use for host, use in self._used.items() if use[0] > now - 1.0}
-
-
-class ConnectionCounts:
-    def __init__(self, limits: ServerLimits) -> None:
-        self._limits = limits
-        self._by_host: Counter[str] = Counter()
-        self.total = 0
-
-    @property
-    def over(self) -> str | None:
-        most = self._limits.max_connections
-        return f"max.connections={most} reached" if self.total >= most else None
-
-    def over_of(self, host: str) -> str | None:
-        most = self._limits.max_connections_per_ip_overrides.get(host, self._limits.max_connections_per_ip)
-        if self._by_host[host] < most:
-            return None
-        return f"{counted(most, 'connection')} from {host} reached (max.connections.per.ip)"
-
-    def add(self, host: str) -> None:
-        self.total += 1
-        self._by_host[host] += 1
-
-    def remove(self, host: str) -> None:
-        self.total -= 1
-        self._by_host[host] -= 1
-        if not self._by_host[host]:
-            del self._by_host[host]
-
-
-T = TypeVar("T")
-
-
-class IdleWheel(Generic[T]):
-    """Finds idle items with one slot per tick instead of one timer per item.
-
-    Activity does not touch the wheel: when a slot is due, the owner checks the clock of each item and puts the active
-    ones back.
-    """
-
-    def __init__(self, slots: int) -> None:
-        self._slots: deque[set[T]] = deque(set() for _ in range(slots))
-        self._where: dict[T, set[T]] = {}
-
-    def __len__(self) -> int:
-        return len(self._where)
-
-    def put(self, item: T, ticks: int) -> None:
-        """Makes `item` due in so many ticks: at least one, at most one full turn."""
-        self.discard(item)
-        slot = self._slots[max(1, min(ticks, len(self._slots))) - 1]
-        slot.add(item)
-        self._where[item] = slot
-
-    def discard(self, item: T) -> None:
-        slot = self._where.pop(item, None)
-        if slot is not None:
-            slot.discard(item)
-
-    def tick(self) -> set[T]:
-        due = self._slots.popleft()
-        self._slots.append(set())
-        for item in due:
-            del self._where[item]
-        return due

@@ -8,14 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.quotas.connection_quotas import UNLIMITED
+from kafka_reassign_rpc.server.connection_counts import AddressRates, ConnectionCounts
+from kafka_reassign_rpc.server.connection_times import IdleWheel
 from kafka_reassign_rpc.server.event_loop import LoopName, run
-from kafka_reassign_rpc.server.server_limits import (
-    AddressRates,
-    ConnectionCounts,
-    IdleWheel,
-    ServerLimits,
-    most_per_ip,
-)
+from kafka_reassign_rpc.server.server_limits import ServerLimits, most_per_ip
 
 
 def test_sv_6_defaults_are_kafkas_where_an_admin_server_needs_no_other() -> None:
