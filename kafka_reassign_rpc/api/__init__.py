@@ -16,7 +16,7 @@ answer_fields.py        what many answers have in common
 partition_refusals.py   requests about partitions, on a node that leads none
 coordinator_refusals.py requests to coordinators, on a node that is none
 delegation_tokens.py    requests about delegation tokens, on a node that makes none
-visible_topics.py       topics that clients may see
+visible_topics.py       topics that exist for clients, whatever their rights: none in deletion
 partition_metadata.py   a partition as Metadata and DescribeTopicPartitions show it
 large_requests.py       how large requests and answers do not hold up others
 config_entries.py       configs as DescribeConfigs and CreateTopics show them

@@ -22,7 +22,7 @@ AsyncReassignmentClient has the same calls for asyncio.
     running_servers                    a client of each server that runs
     standing_rates                     the rates that hold while moves have a throttle lease
     target_warnings                    what a command says of targets before moves start
-    metadata_calls                     nodes and topics
+    metadata_calls                     nodes, without fenced ones, and topics
     kraft_calls                        the quorum, fenced brokers, eligible leader replicas
     config_calls, throttle_configs     dynamic configs; those that throttle moves
     told_configs                       what brokers tell of configs

@@ -8,8 +8,8 @@ missed_changes          what brokers that return have to stop and forget
 leaders_first           followers wait until their leader has learned of a leader epoch
 request_builders        what the three requests say
 packed_requests         LeaderAndIsr and UpdateMetadata as bytes
-leader_and_isr_answers  which replicas of a broker are in a failed log dir
-replica_answers         the replacement of logs of earlier topics
+leader_and_isr_answers  which replicas of a broker are in a failed log dir, or have the log of another topic
+replica_answers         what follows: such replicas are reported offline, or their logs replaced
 broker_reports          what brokers report to the controller
 judge_defaults          what a broker says to cluster-wide configs
 """

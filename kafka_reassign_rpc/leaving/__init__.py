@@ -1,6 +1,6 @@
 """`kafka-reassign-rpc leave` brings a cluster to the state in which nothing of this product is left.
 
-facts        what ZooKeeper holds
+facts        what ZooKeeper holds; which znodes are ours says `preflight.own_znodes`
 steps        what is left to do, with its writes (pure)
 kept_file    what a stock controller has no place for
 leave        the loop: reads, asks, reads again, writes

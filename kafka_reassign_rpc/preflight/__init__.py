@@ -16,8 +16,9 @@ cures            the commands that cure what is found, as they can be run (pure)
 findings         OK, WARNING or UNSAFE, as text and JSON
 own_znodes       the znodes of this product that stand, and what of others stands below them
 migration_state  what only a migration to KRaft reads
-kraft_findings, kraft_metadata_findings, kraft_broker_findings
-                 what keeps a cluster from its migration, or would be lost by it (pure)
+kraft_findings   what keeps a cluster from its migration, or would be lost by it: what moves, throttles, settings (pure)
+kraft_metadata_findings, kraft_broker_findings
+                 the same of topics, configs, quotas and ACLs; of the brokers' releases and log dirs (pure)
 departure_findings
                  what follows from brokers that go (pure)
 read_status      reads the status: from ZooKeeper, or from nodes

@@ -9,7 +9,7 @@ supervisor           takes part in elections; runs a term whenever this server i
 term                 one term: load, fail over, propagate, watch, work
 term_duties          the duties of a term, and what one finds for the others to do
 standby              what a server knows that is not the controller
-controller_service   the controller as the APIs call it
+controller_service   the controller as the APIs call it; NOT_CONTROLLER where it is none
 server_node          this server as clients see it
 cluster_lookup       which cluster is in ZooKeeper, and whether there is one to join
 served_status        what the status page sees of this server

@@ -18,7 +18,8 @@ verify_here.py, verify_on_spark.py    what it reads
 verify_arrays.py, verify_files.py    lists of brokers, and batch files, as columns
 verify_concerned.py   what a plan must name
 verify_plain_moves.py moves that certainly keep all rules
-verify_rows.py, verify_rules.py    all other moves
+verify_rules.py       the rules about any other move
+verify_rows.py        its entries in batches and rollback; sums
 verify_limits.py, verify_room.py, verify_left_out.py    limits, room, what is left out
 verify_figures.py, verify_topics.py, verify_sums.py    figures of the summary
 """

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry, Submittabl
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
 from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState, misfit_lines, mismatch_lines
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
-from kafka_reassign_rpc.pipeline.submission.lost_brokers import lines_of, status_of, stop_for, waiting_for_lost
+from kafka_reassign_rpc.pipeline.submission.moves_to_lost import lines_of, status_of, stop_for, waiting_for_lost
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import PlanWarnings
 from kafka_reassign_rpc.pipeline.submission.submit_settings import BAR_WIDTH, PlanDoesNotFit, UnderWay

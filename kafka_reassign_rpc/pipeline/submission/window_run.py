@@ -25,8 +25,8 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges, not_begun
 from kafka_reassign_rpc.pipeline.submission.batch_state import missing_broker
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
-from kafka_reassign_rpc.pipeline.submission.lost_brokers import lines_of, status_of, stop_for, waiting_for_lost
 from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow, WindowMove
+from kafka_reassign_rpc.pipeline.submission.moves_to_lost import lines_of, status_of, stop_for, waiting_for_lost
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import PlanWarnings
