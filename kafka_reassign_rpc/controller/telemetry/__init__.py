@@ -14,7 +14,7 @@
     webhook_positions  up to which event webhooks were told
     settings_notices   warnings about settings of the servers that stand in the wrong place
     cluster_figures    what metrics show of brokers beside the status document
-    server_status      the value of each gauge, where it is known; a new gauge gets it here
+    gauge_values       the value of each gauge, where it is known; a new gauge gets it here
 
 `core/events/catalogue.py` has every event.
 """

@@ -1,6 +1,6 @@
 """Every metric that `/metrics` shows: its name, its kind, its labels and what it means.
 
-A metric gets its name here and nowhere else: add a constant here and to `METRICS`, and its value in `server_status.py`
+A metric gets its name here and nowhere else: add a constant here and to `METRICS`, and its value in `gauge_values.py`
 or where it is counted. The page itself and `docs/metrics.md` follow this catalogue.
 """
 

@@ -15,8 +15,8 @@ from prometheus_client.registry import Collector
 
 from kafka_reassign_rpc.controller.telemetry import metric_catalogue
 from kafka_reassign_rpc.controller.telemetry.event_recorder import COMMIT, ROUND
+from kafka_reassign_rpc.controller.telemetry.gauge_values import ServerStatus, or_none, values_of
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import GAUGE, SERVER_COUNTERS, MetricType
-from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus, or_none, values_of
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.server.http_server import HttpPage

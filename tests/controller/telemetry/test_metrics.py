@@ -12,8 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
+from kafka_reassign_rpc.controller.telemetry.gauge_values import ServerStatus
 from kafka_reassign_rpc.controller.telemetry.metrics import Metrics, readiness
-from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus
 from kafka_reassign_rpc.core import healing_settings
 from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS
 from kafka_reassign_rpc.core.events.catalogue import EVENTS
