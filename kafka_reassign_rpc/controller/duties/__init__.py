@@ -28,4 +28,5 @@ As controller and as standby:
 broker_survey       asks brokers for their API versions and settings
 defaults_judge      asks all live brokers before cluster-wide broker configs are changed
 acl_keeper          keeps the authorizer's ACLs as they stand in ZooKeeper
+client_config_keeper keeps quotas and SCRAM credentials in the same way
 """

@@ -8,6 +8,7 @@ from typing import Self
 
 from kafka_reassign_rpc.controller.duties.acl_keeper import AclKeeper
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
+from kafka_reassign_rpc.controller.duties.client_config_keeper import ClientConfigKeeper
 from kafka_reassign_rpc.controller.lifecycle.brokers_door import BrokersDoor
 from kafka_reassign_rpc.controller.lifecycle.client_listeners import ClientListeners
 from kafka_reassign_rpc.controller.lifecycle.cluster_lookup import cluster_id, connect
@@ -23,7 +24,6 @@ from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.settings_notices import SettingsNotices
 from kafka_reassign_rpc.controller.telemetry.webhooks import Webhooks
-from kafka_reassign_rpc.controller.watches.client_configs import ClientConfigs
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.reassignment.figure_history import FigureHistory
 from kafka_reassign_rpc.server.server_stats import ServerStats
@@ -74,7 +74,7 @@ class ControllerProcess:
             around, service, standby, registration, self._page, self._acls, self._door, quotas, stats
         )
         credentials = config.sasl.credentials if config.sasl is not None and config.sasl.needs_credentials else None
-        self._client_configs = ClientConfigs(zk, quotas, credentials)
+        self._client_configs = ClientConfigKeeper(zk, quotas, credentials)
         self._supervisor = Supervisor(around, self._listeners.endpoints, service, standby, registration, self._door)
         certificates = [one.tls.keep for one in config.security.values() if one.tls]
         keepers = [("certificates", keep) for keep in (config.links.keep, config.zookeeper_access.keep, *certificates)]

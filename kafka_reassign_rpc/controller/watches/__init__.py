@@ -4,6 +4,4 @@ zookeeper_watches           all watches of a term, and which read follows each
 request_znodes              `/admin/reassignment_requests`, started one after the other
 broker_notifications        failed log dirs, and ISRs that brokers have written by themselves
 preferred_replica_election  `/admin/preferred_replica_election`
-
-client_configs is another matter: on every server it keeps quotas and SCRAM credentials as they stand in ZooKeeper.
 """

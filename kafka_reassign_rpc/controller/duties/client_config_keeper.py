@@ -28,7 +28,7 @@ RESOLVE_S = 2.0
 """Host names that are read together may take so long to resolve."""
 
 
-class ClientConfigs:
+class ClientConfigKeeper:
     """Fills a table of quotas, and a cache of credentials if SCRAM needs one."""
 
     def __init__(self, zk: ZooKeeper, quotas: QuotaTable, credentials: CredentialCache | None) -> None:

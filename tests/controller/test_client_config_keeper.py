@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.controller.watches.client_configs import ClientConfigs
+from kafka_reassign_rpc.controller.duties.client_config_keeper import ClientConfigKeeper
 from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, USER, QuotaEntity
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.security.sasl.credential_cache import CredentialCache
@@ -34,7 +34,7 @@ async def cache(zk: ZooKeeper) -> AsyncIterator[CredentialCache]:
     await set_configs(zk, "alice", configs("alice", SHA_256, SHA_512) | {"request_percentage": "10"})
     await set_configs(zk, "a,b=c%25ü", configs("a,b=c%25ü", SHA_256))
     found = CredentialCache()
-    credentials = ClientConfigs(zk, QuotaTable(), found)
+    credentials = ClientConfigKeeper(zk, QuotaTable(), found)
     await credentials.start()
     yield found
     await credentials.close()
@@ -82,7 +82,7 @@ async def test_sv_5_users_that_went_while_zookeeper_was_away_are_gone_after_the_
 ) -> None:
     await zk.delete(znode_paths.config("users/alice"))  # nobody announces it
     async with ZooKeeper(zk_connect) as other:
-        again = ClientConfigs(other, QuotaTable(), cache)
+        again = ClientConfigKeeper(other, QuotaTable(), cache)
         await again.start()
         assert cache.of(SHA_256)("alice") is None
         await again.close()
@@ -135,7 +135,7 @@ async def table(zk: ZooKeeper) -> AsyncIterator[QuotaTable]:
     """Follows ZooKeeper. At the start there is nothing."""
     await zk.ensure_path(znode_paths.CONFIG_CHANGES)
     found = QuotaTable()
-    keeper = ClientConfigs(zk, found, None)
+    keeper = ClientConfigKeeper(zk, found, None)
     await keeper.start()
     yield found
     await keeper.close()
@@ -160,14 +160,14 @@ async def test_sv_5_quotas_that_are_there_at_the_start_count_and_those_that_went
 ) -> None:
     await set_quotas(zk, QUOTAS)
     found = QuotaTable()
-    keeper = ClientConfigs(zk, found, None)
+    keeper = ClientConfigKeeper(zk, found, None)
     await keeper.start()
     await keeper.close()
     assert list(values(found).values()) == [1, 2, 3, 4, 5, 6, 7, 8]
     await zk.delete(znode_paths.config("ips/10.0.0.1"))  # nobody announces it
     await zk.delete(znode_paths.config(f"users/{quote_name('a%b/ü')}/clients/{quote_name('c d')}"))
     async with ZooKeeper(zk_connect) as other:
-        again = ClientConfigs(other, found, None)
+        again = ClientConfigKeeper(other, found, None)
         await again.start()
         await again.close()
     assert list(values(found).values()) == [1, 2, 3, 4, None, 6, None, 8]
