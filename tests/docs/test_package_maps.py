@@ -1,4 +1,4 @@
-"""The docstring of a package is its map: whoever looks for a place reads it first."""
+"""The docstring of a package is its map: whoever looks for a place reads it first. What docstrings name exists."""
 
 import ast
 import re
@@ -46,3 +46,36 @@ def test_a_module_without_a_line_is_found() -> None:
 def test_a_module_with_two_lines_is_found() -> None:
     text = "main.py  the command\nplan     plans\nmain.py  the command again\nplan is what main asks for.\n"
     assert doubled(text, ["main", "plan"]) == ["main"]
+
+
+NAMED = re.compile(r"`(?:kafka_reassign_rpc\.)?((?:\w+\.)+\w+)`")
+"""A module, or a name in one. Settings look like it: `zookeeper.connect`."""
+
+
+def lost_names(text: str, package: Path) -> list[str]:
+    """The names that do not exist, of those that begin with two that do."""
+    found = []
+    for name in NAMED.findall(text):
+        parts = name.split(".")
+        places = [package.joinpath(*parts[:length]) for length in range(2, len(parts) + 1)]
+        known = [place for place in places if place.is_dir() or place.with_suffix(".py").is_file()]
+        if places[0] not in known or places[-1] in known:
+            continue
+        file = known[-1].with_suffix(".py")
+        if not (file.is_file() and re.search(rf"\b{parts[-1]}\b", text_of(file))):
+            found.append(name)
+    return found
+
+
+def test_modules_and_names_that_a_text_of_the_package_gives_exist() -> None:
+    package = ROOT / "kafka_reassign_rpc"
+    lost = {str(file.relative_to(ROOT)): lost_names(text_of(file), package) for file in package.rglob("*.py")}
+    assert {file: names for file, names in lost.items() if names} == {}
+
+
+def test_a_module_that_has_gone_is_found() -> None:
+    text = "See `core.healing.healing_throttle`, `core.healing.brake`, `core.cordon.no_such_name`, `zookeeper.connect`."
+    assert lost_names(text, ROOT / "kafka_reassign_rpc") == [
+        "core.healing.healing_throttle",
+        "core.cordon.no_such_name",
+    ]

@@ -4,8 +4,8 @@
     alter_reassignments_command    AlterPartitionReassignments
     reassign_partitions_commands   `/admin/reassign_partitions` and its cancel
     queue_commands                 `/admin/reassign_partitions_queue`
-    lease_commands                 another rate for the throttle leases of moves
-    leadership_commands            elections, AlterPartition, controlled shutdown
+    lease_commands                 another rate for the throttle leases of moves; their end before a migration to KRaft
+    leadership_commands            elections, AlterPartition, controlled shutdown, failed log dirs
     topic_commands                 topics that are created, grow, are deleted, or change in ZooKeeper
     cluster_commands               controller failover, registered brokers, configs, sizes, confirmed stops
     lost_replicas                  which absent brokers hold replicas, for the commands that need to know

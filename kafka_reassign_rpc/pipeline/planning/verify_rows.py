@@ -1,4 +1,5 @@
-"""What a task finds in the partitions of a plan. Executors import this module, so it needs only the standard
+"""What a task finds in the partitions of a plan: broken rules, entries of batch or rollback files that do not fit, and
+sums for limits and figures. Executors import this module, so it needs only the standard
 library.
 """
 
