@@ -25,6 +25,7 @@ from kafka_reassign_rpc.preflight.cures import Cures
 from kafka_reassign_rpc.preflight.findings import Finding, filled, fine, unsafe
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.support.typed_commands import Connection
+from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
@@ -129,7 +130,7 @@ async def _check(
         found += await _rights(zk, config)
         state = await read_state.read(zk)
         standing = await ConfigStore(zk).get(BROKERS, DEFAULT)
-        first = await read_state.first_decisions(state.cluster, config.server_id, config.settings)
+        first = await read_state.first_decisions(state.cluster, config.server_id, config.settings, now_ms())
     found += znode_findings.findings(state, first, config.server_id, config.takeover)
     answers = await ask_brokers.ask_all(
         state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds, standing

@@ -15,6 +15,7 @@ from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.window_now import judge
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
@@ -131,9 +132,9 @@ def unreadable_requests(state: FoundState) -> list[str]:
     return found if cluster.batch is None or not cluster.batch.unreadable else [*found, znode_paths.REASSIGN_PARTITIONS]
 
 
-async def first_decisions(cluster: Cluster, own_id: int, settings: ReassignmentSettings) -> FirstDecisions:
-    """Decides as a new controller does, and commits nothing."""
-    soft = replace(cluster.soft, started_with=settings)
+async def first_decisions(cluster: Cluster, own_id: int, settings: ReassignmentSettings, now_ms: int) -> FirstDecisions:
+    """Decides as a new controller does once it has judged the windows at `now_ms`, and commits nothing."""
+    soft = replace(cluster.soft, started_with=settings, window=judge(cluster, now_ms))
     cluster = replace(cluster, servers=cluster.servers | {own_id}, soft=soft)
     work = Round(RoundView(cluster), {})
     await Pace().through(ControllerFailover(own_id, lambda: None).decide(work))

@@ -98,6 +98,23 @@ async def test_sv_4_requests_that_stand_in_znodes_are_warnings_with_what_would_c
     assert await every_znode(apart) == before
 
 
+@pytest.mark.parametrize(("per_cluster", "starts"), [(1, True), (0, False)])
+async def test_sv_4_moves_that_the_window_of_now_lets_start_are_a_warning(
+    apart: ZooKeeper, per_cluster: int, starts: bool
+) -> None:
+    for broker in (1, 2, 3):
+        await apart.ensure_path("/brokers/ids")
+        await apart.create(znode_paths.broker(broker), encode_broker([PLAINTEXT], 0), ephemeral=True)
+    await put_topic(apart, "t", {0: (1, 2)})
+    always = f"mon-sun 00:00-24:00 UTC max.per.cluster={per_cluster}"
+    await apart.create(znode_paths.SETTINGS, b'{"version":1,"config":{"reassignment.windows":"%s"}}' % always.encode())
+    await apart.create(znode_paths.REASSIGN_PARTITIONS, batch({("t", 0): (2, 3)}))
+
+    found = await checked(apart.connect, seconds=1)
+
+    assert ("new-moves" in subjects(found, Level.WARNING)) is starts
+
+
 async def test_sv_4_brokers_that_only_moves_in_flight_name_are_awaited_and_not_lost(apart: ZooKeeper) -> None:
     await put_topic(apart, "t", {0: (1, 2)})
     value = b'{"version":3,"partitions":{"0":[1,7,2]},"adding_replicas":{"0":[7]},"removing_replicas":{"0":[2]}}'
