@@ -20,11 +20,12 @@ def mapped(archive: Path) -> tuple[str, ...]:
 
 def archive_of(version: str, kind: str) -> Path:
     """Its place, beside the jars. `kind`: zookeeper or kraft (a node in this mode), or tool."""
-    return jars(version) / f"{kind}-{_java()}.jsa"
+    place = jars(version)
+    return place / f"{kind}-{_fits(place)}.jsa"
 
 
 @cache
-def _java() -> str:
-    """Tells one JVM from another: none maps what another has written."""
+def _fits(place: Path) -> str:
+    """Tells one JVM from another, and one place of the jars from another: no JVM maps what was written for others."""
     said = subprocess.run(["java", "-version"], capture_output=True, check=True)
-    return hashlib.sha256(said.stderr).hexdigest()[:8]
+    return hashlib.sha256(said.stderr + str(place).encode()).hexdigest()[:8]
