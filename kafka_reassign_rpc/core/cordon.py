@@ -51,8 +51,7 @@ def listed(brokers: Iterable[int]) -> str:
 def cordoned(cluster: Cluster) -> frozenset[int]:
     """Registered or not."""
     none: frozenset[int] = frozenset()
-    layers = cluster.settings, cluster.default_configs
-    return in_force(layers, CORDONED_BROKERS, parse_brokers, none) | cordoned_by_themselves(cluster)
+    return in_force(cluster.setting_layers, CORDONED_BROKERS, parse_brokers, none) | cordoned_by_themselves(cluster)
 
 
 def cordoned_by_themselves(cluster: Cluster) -> frozenset[int]:

@@ -2,12 +2,12 @@
 
 from typing import Any, NamedTuple, Self
 
+from kafka_reassign_rpc.core.config_values import INT64
 from kafka_reassign_rpc.support.bounded_text import shown, whole_number
 from kafka_reassign_rpc.support.human_units import parse_size
 
 EXPECTED = "a whole number of bytes per second (-1: no limit) or a share of a broker's link from 1% to 100%"
 
-HIGHEST = 2**63 - 1
 
 ASSUMED = 125_000_000
 """Bytes/s before the first observation: one gigabit per second."""
@@ -24,14 +24,14 @@ class HealingThrottle(NamedTuple):
         """Accepts `5000000`, `50MB`, `-1`, `50%`. Raises ValueError with the expected syntax."""
         text = str(value).strip()
         digits = text.removesuffix("%").rstrip()
-        number = whole_number(digits, -1, HIGHEST)
+        number = whole_number(digits, -1, INT64)
         if number is not None:
             if digits == text:
                 return cls(number)
             if 1 <= number <= 100:
                 return cls(percent=number)
         with_unit = parse_size(text)
-        if with_unit is not None and 0 <= with_unit <= HIGHEST:
+        if with_unit is not None and 0 <= with_unit <= INT64:
             return cls(with_unit)
         raise ValueError(f"expected {EXPECTED}, got {shown(value)}")
 

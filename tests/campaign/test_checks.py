@@ -182,7 +182,7 @@ def test_sv_4_where_nobody_has_noted_the_drop_the_broker_was_away_soon_after_the
 
 
 def test_sv_4_an_empty_directory_that_a_disturbed_broker_began_is_tolerated_and_no_other() -> None:
-    """Long after the absence, and with a drop that the broker was told of."""
+    """The broker was back long before, and knew that it had to delete the replica."""
     dropped = (Assigned("t-0", ADDED, 90), Assigned("t-0", LEFT, 150))
     begun = replace(STRAY, topic_id=None, written=0.0, is_empty=True)
     assert strays(Absence(3, 80, 95), assigned=dropped, held=begun) == []

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.core.healing_throttle import ASSUMED, HIGHEST, HealingThrottle
+from kafka_reassign_rpc.core.config_values import INT64
+from kafka_reassign_rpc.core.healing_throttle import ASSUMED, HealingThrottle
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.writers.facts import TimeTold
 from tests.core.build import learn, write
@@ -16,7 +17,7 @@ from tests.core.build import learn, write
         ("-1", HealingThrottle()),
         (5_000_000, HealingThrottle(5_000_000)),
         ("0", HealingThrottle(0)),
-        (str(HIGHEST), HealingThrottle(HIGHEST)),
+        (str(INT64), HealingThrottle(INT64)),
         ("1%", HealingThrottle(percent=1)),
         (" 100 % ", HealingThrottle(percent=100)),
         ("5 MB", HealingThrottle(5_000_000)),

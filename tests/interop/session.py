@@ -28,7 +28,7 @@ from .clusters import THROTTLED_REPLICAS, TOPIC, ComparedCluster
 REST_SECONDS = 12
 """How long a cluster may take to come to rest; after that the session records the state as it is."""
 LOG_SECONDS = 4
-"""How long other logs may take to go, where stock Kafka keeps one for ever."""
+"""How long other logs may take to go, where stock Kafka never deletes one."""
 
 Target = Sequence[int] | None
 Key = tuple[str, int]
