@@ -25,7 +25,7 @@ EACH_TOOL = (TOOL_VERSIONS[0], *(pytest.param(version, marks=pytest.mark.in_ci) 
 """For tests that run the tools themselves: a JVM takes ten seconds, so in most runs one stands for both."""
 
 _POMS = Path(__file__).parent / "poms"
-CACHE = Path(__file__).parents[2] / ".jars"
+CACHE = (Path(__file__).parents[2] / ".jars").resolve()
 _DONE = ".pom-digest"
 
 
