@@ -138,8 +138,9 @@ class LoadProducer:
         lost = self._view.lost
         while not lost and producer.flush(0.2) and not self._abandoned.is_set():
             if self._is_late():
+                left = self._in_flight.total()  # len(producer) counts the client's own events too
                 self.journal.refused.append(
-                    f"{len(producer)} records were not taken in {PATIENCE_S:g} s; {self._view.of(self.journal.topic)}"
+                    f"{left} records were not taken in {PATIENCE_S:g} s; {self._view.of(self.journal.topic)}"
                 )
                 break
             lost = self._view.lost
