@@ -26,12 +26,13 @@ ODD = (*FIGURES, *ROWS)
 BROKERS, LOST = range(1, 7), 6
 
 
-def write_odd_snapshot(path: Path, seed: int) -> frozenset[str]:
-    """Six brokers in three racks, the last is lost. Returns what is odd: one of FIGURES and ROWS, each in its turn as
-    the seed grows, and up to two more.
+def write_odd_snapshot(path: Path, seed: int, odd: frozenset[str] | None = None) -> frozenset[str]:
+    """Six brokers in three racks, the last is lost. Returns what is odd: `odd`, or one of FIGURES and ROWS, each in its
+    turn as the seed grows, and up to two more.
     """
     chance = Random(seed)
-    odd = frozenset((ODD[seed % len(ODD)], *chance.sample(ODD, chance.choice((0, 0, 1, 2)))))
+    drawn = frozenset((ODD[seed % len(ODD)], *chance.sample(ODD, chance.choice((0, 0, 1, 2)))))
+    odd = drawn if odd is None else odd
 
     def size(name: str, usual: int | None) -> int | None:
         return chance.choice(SIZES) if name in odd and chance.random() < 0.5 else usual

@@ -4,6 +4,7 @@ Each command is right, or refuses them with a line that says what is wrong.
 """
 
 import shutil
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ PLANS = (
     "disks",
     "disks --empty 3:/d0",
 )
+REFUSED, TAKEN = "a dir twice", "a replica in another dir"
+"""Of `odd_snapshot.ROWS`."""
 NEVER = ("Traceback", "defect", "Error:", "overflow", "Spark failed")
 """A line with one of these does not tell an operator what is wrong."""
 
@@ -57,31 +60,65 @@ def said(path: Path, *arguments: str) -> tuple[int, str]:
     return code, err
 
 
-@pytest.mark.parametrize("command", PLANS, ids=lambda command: command.split(" --")[0])
+def planned(command: str, snapshot: Path, path: Path) -> int:
+    """The exit code. A plan that is made keeps the rules, a refusal names the snapshot."""
+    code, err = said(path, "plan", *command.split(), "--snapshot", str(snapshot))
+    assert code != 2 or str(snapshot) in err, (snapshot, err)
+    assert code == 2 or run("plan", "verify", "--snapshot", str(snapshot), "--plan", str(path))[0] == 0, snapshot
+    return code
+
+
+def audited(snapshot: Path, path: Path) -> int:
+    code, err = said(path, "audit", "--snapshots", str(snapshot))
+    assert code != 2 or str(snapshot) in err, (snapshot, err)
+    return code
+
+
+@pytest.fixture(scope="module")
+def by_hand(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """By what is odd in it: a snapshot that is refused, and one that is not."""
+    path = tmp_path_factory.mktemp("by-hand")
+    snapshots = {odd: path / odd.replace(" ", "-") for odd in (REFUSED, TAKEN)}
+    for odd, snapshot in snapshots.items():
+        write_odd_snapshot(snapshot, 0, frozenset({odd}))
+    return snapshots
+
+
+each_command = pytest.mark.parametrize("command", PLANS, ids=lambda command: command.replace(" --", "-"))
+
+
+@each_command
+def test_dp_2_a_log_dir_that_stands_twice_is_refused_and_a_replica_in_another_dir_is_not(
+    command: str, by_hand: Mapping[str, Path], tmp_path: Path
+) -> None:
+    assert planned(command, by_hand[REFUSED], tmp_path / "plan") == 2
+    assert planned(command, by_hand[TAKEN], tmp_path / "plan") != 2
+
+
+@pytest.mark.usefixtures("shared")
+def test_dp_5_an_audit_refuses_a_log_dir_that_stands_twice_and_no_replica_in_another_dir(
+    by_hand: Mapping[str, Path], tmp_path: Path
+) -> None:
+    assert audited(by_hand[REFUSED], tmp_path / "audit") == 2
+    assert audited(by_hand[TAKEN], tmp_path / "audit") != 2
+
+
+@each_command
 def test_dp_2_a_plan_of_odd_figures_keeps_the_rules_or_is_refused_with_what_is_odd(
     command: str, tmp_path: Path
 ) -> None:
-    codes = set[int]()
     for seed in range(examples(len(ODD))):
-        odd, snapshot = write_odd_snapshot(tmp_path / f"snapshot-{seed}", seed), tmp_path / f"snapshot-{seed}"
-        code, err = said(tmp_path / "plan", "plan", *command.split(), "--snapshot", str(snapshot))
-        codes.add(code)
-        assert code != 2 or str(snapshot) in err, (seed, odd, err)
-        if code != 2:
-            assert run("plan", "verify", "--snapshot", str(snapshot), "--plan", str(tmp_path / "plan"))[0] == 0, seed
-    assert len(codes) > 1, "some are planned, some refused"
+        snapshot = tmp_path / f"snapshot-{seed}"
+        write_odd_snapshot(snapshot, seed)
+        planned(command, snapshot, tmp_path / "plan")
 
 
 @pytest.mark.usefixtures("shared")
 def test_dp_5_an_audit_of_odd_figures_is_made_or_refused_with_what_is_odd(tmp_path: Path) -> None:
-    codes = set[int]()
     for seed in range(100, 100 + examples(len(ODD))):
         snapshot = tmp_path / f"snapshot-{seed}"
         write_odd_snapshot(snapshot, seed)
-        code, err = said(tmp_path / "audit", "audit", "--snapshots", str(snapshot))
-        codes.add(code)
-        assert code != 2 or str(snapshot) in err, (seed, err)
-    assert len(codes) > 1, "some are made, some refused"
+        audited(snapshot, tmp_path / "audit")
 
 
 def test_dp_6_spark_refuses_odd_figures_as_this_process_does(spark: SparkSession, tmp_path: Path) -> None:
