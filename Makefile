@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
+BUDGET := $(BIN)/python -m tests.budget
+TESTS = env PYTHONDONTWRITEBYTECODE= $(PYTEST) --numprocesses $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --keep-first-failures
 # Half of the time of all tests is spent waiting for processes: four at a time keep two cores busy.
 TEST_PROCESSES ?= 4
 
@@ -13,23 +15,31 @@ PURE := tests/api tests/core tests/planner tests/properties tests/protocol tests
 TRACED_SLOWLY := tests/planner/test_plan_simulation.py tests/planner/test_copies_taken_back.py tests/planner/test_time.py \
 	tests/planner/test_cordoned_brokers.py tests/core/events/test_catalogue.py
 
-.PHONY: help serve check test test-alone campaign fuzz lint coverage docs bench venv kerberos lock clean
+.PHONY: help serve check pure test test-gate test-all compiled campaign fuzz lint coverage docs bench venv kerberos lock clean
 
 help:  ## the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
 
-serve: venv  ## start ZooKeeper, six simulated brokers and the server with its page; Ctrl-C ends them all
+serve: $(if $(wildcard $(VENV)/.ready),venv,$(VENV)/.serves)  ## start ZooKeeper, six simulated brokers and the server with its page; Ctrl-C ends them all
 	$(BIN)/kafka-reassign-rpc serve --metrics-listener 127.0.0.1:9404 --status-page full
 
-check: lint  ## the inner loop, under a minute: style, types, import contracts, and the tests that start no process
+check: venv  ## the inner loop, a minute: style, types, import contracts, and the tests that start no process
+	$(BUDGET) check -- $(MAKE) --no-print-directory lint pure
+
+pure: venv  ## the tests that start no process and take no long time
 	$(PYTEST) --quiet --numprocesses 2 --dist worksteal -m "not stock and not long" $(PURE)
 
-test: venv  ## all tests but those that take long: they run with CI=true
-	@$(BIN)/python -m compileall -q kafka_reassign_rpc  # else each of the many processes compiles it
-	PYTHONDONTWRITEBYTECODE= $(PYTEST) --numprocesses $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+test: compiled  ## what a newcomer runs: ten minutes
+	$(BUDGET) test -- $(TESTS) --run test
 
-test-alone: venv  ## what failed in the last run, one after the other
-	$(PYTEST) --last-failed --last-failed-no-failures none
+test-gate: compiled  ## what `.ci/run` has on top: see tests/tiers.py
+	$(BUDGET) gate -- $(TESTS) --run gate --no-skips
+
+test-all: compiled  ## everything, an hour: before a release, or after a change of protocol, api, channel or stock versions
+	$(TESTS) --run all
+
+compiled: venv
+	@$(BIN)/python -m compileall -q kafka_reassign_rpc  # else each of the many processes compiles it
 
 campaign: venv  ## stock brokers and our servers under load and under all that may happen to them: make campaign SEED=7 MINUTES=5
 	$(BIN)/python -m tests.campaign $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SECURED),--secured) $(CAMPAIGN)
@@ -57,11 +67,20 @@ bench: venv  ## what docs/benchmarks.md claims, with stock Kafka in the same run
 
 venv: $(VENV)/.ready  ## the set-up alone: a virtual environment with pinned dependencies
 
-$(VENV)/.ready: pyproject.toml requirements.lock
+# $(1): the lock file with all that is installed
+define INSTALL
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement $(1)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+endef
+
+$(VENV)/.serves: pyproject.toml requirements-demo.lock  # what `make serve` needs, and no more
+	$(call INSTALL,requirements-demo.lock)
+	@touch $@
+
+$(VENV)/.ready: pyproject.toml requirements.lock
+	$(call INSTALL,requirements.lock)
 	@$(BIN)/kafka-reassign-rpc prepare || echo "Jobs of the pipeline start slower; all else works"
 	@touch $@
 
@@ -73,6 +92,7 @@ COMPILE = $(BIN)/uv pip compile --universal --quiet --python-version 3.11 --gene
 lock:  ## pin every dependency again, after a change in pyproject.toml
 	$(COMPILE) --extra all --group dev --output-file requirements.lock pyproject.toml
 	$(COMPILE) --extra server --constraint requirements.lock --output-file requirements-production.lock pyproject.toml
+	$(COMPILE) --extra demo --group build --constraint requirements.lock --output-file requirements-demo.lock pyproject.toml
 	$(COMPILE) --group build --constraint requirements.lock --output-file requirements-build.lock
 
 clean:  ## remove what was built and installed, and the data of `make serve`

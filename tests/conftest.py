@@ -10,7 +10,6 @@ Async tests run on asyncio. Those marked `both_loops` run twice, on asyncio and 
 
 import asyncio
 import itertools
-import os
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,10 +23,9 @@ from xdist.remote import Producer
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests import optional_software, second_attempts
+from tests import first_failures, optional_software, tiers
 from tests.processes import logs_of_processes
-from tests.scheduling import Units, lower_priority
-from tests.stock.live import runs_live
+from tests.scheduling import Units
 
 hypothesis.settings.register_profile("default", max_examples=50, deadline=None)
 hypothesis.settings.load_profile("default")
@@ -83,32 +81,48 @@ TAKE_MINUTES = (
 """These start processes and wait for them: in this order, before all others."""
 
 _chroots = itertools.count(1)
+_CHOSEN = pytest.StashKey[list[str]]()
+_IN_GATE = "in_gate"
+"""What each process of a run tells the one that started it: the files of `tiers.chosen`."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--run", choices=tiers.RUNS, default=tiers.RUNS[0], help="which tests: see tests/tiers.py")
+    parser.addoption("--record", action="store_true", help="write the recordings of stock Kafka again")
+    parser.addoption("--keep-first-failures", action="store_true", help="append them to tests/first_failures.jsonl")
+    parser.addoption("--no-skips", action="store_true", help="a skipped test fails the run")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    tiers.begin(config.getoption("--run"), records=config.getoption("--record"))
     config.addinivalue_line("markers", "both_loops: run the async test on asyncio and on uvloop")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # the run was started in the background of a shell
         signal.signal(signal.SIGINT, signal.default_int_handler)  # commands that tests interrupt would ignore it too
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Some tests run only where stock Kafka runs as well (see `tests.stock.live`). What takes minutes comes first, so
-    that no process of the run is left with it at the end.
+    """Leaves out what this run does not have. What takes minutes comes first, so that no process of the run is left
+    with it at the end.
     """
-    if not runs_live():
-        left_out = {item for item in items if any(map(item.get_closest_marker, ("stock_live", "in_ci")))}
-        config.hook.pytest_deselected(items=list(left_out))
-        items[:] = [item for item in items if item not in left_out]
+    run, in_gate = config.getoption("--run"), set[str]()
+    if run == "gate":
+        in_gate = tiers.chosen(tiers.files_of_all(items), tiers.commits(), tiers.changed_files())
+        if (output := getattr(config, "workeroutput", None)) is not None:
+            output[_IN_GATE] = sorted(in_gate)
+    left_out = set(tiers.left_out(items, run, in_gate))
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
     if apart := {
         item.path.name for item in items if "spark" in _fixtures(item) and not item.nodeid.startswith(ON_SPARK)
     }:
         raise pytest.UsageError(f"ON_SPARK in tests/conftest.py lacks {', '.join(apart)}")
-    second_attempts.allow(items)
+    first_failures.allow_second_attempts(items)
     items.sort(key=lambda item: next(n for n, name in enumerate((*TAKE_MINUTES, "")) if item.nodeid.startswith(name)))
 
 
-def pytest_collection_finish() -> None:
-    lower_priority(os.environ.get("PYTEST_XDIST_WORKER"))
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[_CHOSEN] = getattr(node, "workeroutput", {}).get(_IN_GATE, ())
 
 
 def _fixtures(item: pytest.Item) -> Sequence[str]:
@@ -135,37 +149,49 @@ def pytest_runtest_makereport(
     """A test that fails shows the logs of its processes: a failure that comes once a month is not seen again."""
     report = yield
     if report.failed:
-        second_attempts.failed(item)
+        first_failures.failed(item)
         report.sections += [(f"log of {name}", text) for name, text in logs_of_processes().items()]
     return report
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    second_attempts.end_fixtures(item)
+    first_failures.end_fixtures(item)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> Generator[None]:
+    """Before pytest's closing line: what was left out, and each first failure."""
+    first_failures.show_logs(terminalreporter)
+    yield
     has = optional_software
     for line in has.left_out(kdc=has.HAS_KDC, prometheus=has.HAS_PROMETHEUS, systemd=has.HAS_SYSTEMD):
+        terminalreporter.write_line(line, yellow=True)
+    if config.getoption("--run") == "gate":
+        files: list[str] = config.stash.get(_CHOSEN, [])
+        had = " ".join(files) or "nothing"
+        terminalreporter.write_line(f"This run had, of what only `make test-all` has whole: {had}")
+    if skipped := _skipped_in_vain(config, terminalreporter):
+        terminalreporter.write_line(f"{skipped} tests were skipped: here that is a failure", red=True)
+    for line in first_failures.lines(first_failures.of_run(terminalreporter)):
         terminalreporter.write_line(line, yellow=True)
 
 
 @pytest.hookimpl(trylast=True)  # after pytest has noted what failed
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """With CI=true, a skipped test fails the run, and so do many second attempts."""
+    """Many first failures fail the run, and where nothing may be missing a skipped test does."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None or os.environ.get("CI") != "true":
+    if reporter is None or hasattr(session.config, "workerinput"):
         return
-    skipped = reporter.stats.get("skipped", [])
-    if skipped:
-        reporter.write_line(f"{len(skipped)} tests were skipped, and CI=true: that is a failure", red=True)
-    is_wrong = second_attempts.show(reporter) or bool(skipped)
-    if is_wrong:
+    first = first_failures.of_run(reporter)
+    if len(first) > first_failures.MOST or _skipped_in_vain(session.config, reporter):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
-    failed = [*reporter.stats.get("failed", []), *reporter.stats.get("error", [])]
-    if is_wrong or len(failed) > second_attempts.MOST_ALONE:
-        second_attempts.leave_nothing_for_a_last_attempt(session.config)
+    if session.config.getoption("--keep-first-failures"):
+        first_failures.keep(first, first_failures.FILE)
+
+
+def _skipped_in_vain(config: pytest.Config, reporter: pytest.TerminalReporter) -> int:
+    return len(reporter.stats.get("skipped", [])) if config.getoption("--no-skips") else 0
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:

@@ -1,8 +1,11 @@
-"""How many random examples a run of the tests tries: all of them in CI, a quarter elsewhere."""
+"""How many random examples a test marked `more` tries: all of them in a run of everything, a quarter elsewhere.
 
-from tests.stock.live import runs_live
+A property holds with any number of them: a case that must be there stands by hand beside it.
+"""
+
+from tests.tiers import does_more
 
 
 def examples(count: int) -> int:
-    """The number of examples in this run, where CI tries `count`."""
-    return count if runs_live() else max(2, count // 4)
+    """The number of examples in this run, where a run of everything tries `count`."""
+    return count if does_more() else max(2, count // 4)

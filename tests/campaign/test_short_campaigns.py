@@ -9,7 +9,7 @@ from .campaign import campaign
 SECONDS = 20.0
 """In which steps begin. With the start and the checks a campaign takes one to two minutes."""
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.stock, pytest.mark.release, pytest.mark.timeout(1200)]
 
 
 @pytest.mark.parametrize("seed", [2, 3])  # with that below all kinds of steps that seed 1 draws

@@ -192,7 +192,7 @@ async def test_sv_5_secrets_show_nowhere(server: TlsServer, tmp_path: Path) -> N
     assert "Traceback" not in server.process.log
 
 
-@pytest.mark.in_ci
+@pytest.mark.gate
 @pytest.mark.stock
 async def test_sv_5_the_stock_tool_works_by_mutual_tls_and_not_without(server: TlsServer) -> None:
     require(BROKER_VERSION)

@@ -93,7 +93,7 @@ def test_hm_6_what_the_unit_forbids_is_forbidden_where_its_restrictions_are_trie
     assert done.stdout.split() == [denied, unsupported, unsupported, denied, denied, denied, denied, "0"]
 
 
-@pytest.mark.in_ci
+@pytest.mark.gate
 async def test_hm_6_the_server_works_under_what_the_unit_forbids(
     commands: Processes, zk_connect: str, tmp_path: Path
 ) -> None:

@@ -37,7 +37,7 @@ def test_sv_5_each_security_setting_of_kafka_is_documented_as_supported_or_not()
     assert not known.fullmatch("ssl.no.such.setting"), "a missing one would be seen"
 
 
-@pytest.mark.in_ci
+@pytest.mark.gate
 @pytest.mark.stock
 def test_sv_5_the_recorded_security_settings_are_those_of_kafka() -> None:
     require(BROKER_VERSION)

@@ -84,7 +84,7 @@ async def cluster(zk_connect: str, zk: ZooKeeper, tmp_path: Path) -> AsyncIterat
         await stock.kill()
 
 
-@pytest.mark.in_ci  # tests/interop freezes one in each run
+@pytest.mark.gate  # tests/interop freezes one in each run
 async def test_sv_3_a_frozen_follower_leaves_the_isr_and_comes_back_when_it_is_thawed(cluster: Cluster) -> None:
     async with cluster.fleet("1"), cluster.fleet("2") as frozen:
         await cluster.tool("topics", "--create", "--topic", "t", "--replica-assignment", "1:2")

@@ -17,7 +17,7 @@ from .brought import franz_go
 from .comparison import the_same_on_both
 from .conftest import Clusters
 
-pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.stock, pytest.mark.more, pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(900)]
 
 _VENDOR_KEYS = sorted(key for key in {*SERVER_APIS, *BROKER_APIS} if key >= FIRST_VENDOR_KEY)
 

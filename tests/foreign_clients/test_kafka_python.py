@@ -18,7 +18,7 @@ from tests.stock.live import Transcript
 from .comparison import the_same_on_both
 from .conftest import Clusters
 
-pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package")]
+pytestmark = [pytest.mark.stock, pytest.mark.more, pytest.mark.asyncio(loop_scope="package")]
 
 NODE = "our server stands in Metadata as node 1000"
 

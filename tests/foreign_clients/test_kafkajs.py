@@ -13,7 +13,7 @@ from .brought import kafkajs
 from .comparison import the_same_on_both
 from .conftest import Clusters
 
-pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package")]
+pytestmark = [pytest.mark.stock, pytest.mark.more, pytest.mark.asyncio(loop_scope="package")]
 
 
 async def test_sv_2_kafkajs(clusters: Clusters) -> None:

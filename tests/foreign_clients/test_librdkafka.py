@@ -24,7 +24,7 @@ from tests.stock.live import Transcript
 from .comparison import the_same_on_both
 from .conftest import Clusters
 
-pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package")]
+pytestmark = [pytest.mark.stock, pytest.mark.more, pytest.mark.asyncio(loop_scope="package")]
 
 
 async def test_sv_2_librdkafka(clusters: Clusters) -> None:

@@ -9,7 +9,7 @@ LARGEST = 50_000
 MEMORY = 2 * 2**30
 
 
-@pytest.mark.in_ci
+@pytest.mark.gate
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", [1])
 async def test_sv_6_whatever_is_sent_the_server_goes_on(seed: int) -> None:

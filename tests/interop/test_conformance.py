@@ -1,6 +1,6 @@
 """The same scenarios on stock Kafka 3.9.1 and on our cluster: the transcripts differ only as intended.
 
-Ours runs live. Stock Kafka runs beside it in CI (and with STOCK_LIVE=1), and must do what is recorded of it;
+Ours runs live. Stock Kafka runs beside it where tests marked `more` do more, and must do what is recorded of it;
 elsewhere the recording speaks for it.
 """
 
@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
-from tests import second_attempts
+from tests import first_failures
 from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.live import Recordings, runs_live
 
@@ -50,7 +50,7 @@ class Transcripts:
         return {cluster.name: transcript for cluster, transcript in zip(self._clusters, found, strict=True)}
 
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.more, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="session")
@@ -87,7 +87,7 @@ async def transcripts(
 async def test_the_same_happens_as_on_stock_kafka(
     scenario: str, transcripts: Transcripts, request: pytest.FixtureRequest
 ) -> None:
-    found = await transcripts.of(scenario, second_attempts.attempt(request.node))
+    found = await transcripts.of(scenario, first_failures.attempt(request.node))
     ours = found["ours"]
     failures = [f"{name}: {value}" for name, steps in found.items() for label, value in steps if label == FAILED]
     assert not failures, "\n".join(failures)

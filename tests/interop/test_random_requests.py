@@ -20,7 +20,7 @@ from .wire import Closed
 
 pytestmark = [
     pytest.mark.stock,
-    pytest.mark.stock_live,
+    pytest.mark.release,
     pytest.mark.timeout(600),
     pytest.mark.asyncio(loop_scope="module"),
 ]

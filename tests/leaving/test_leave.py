@@ -55,7 +55,7 @@ async def foreign_controller(connect: str) -> ZooKeeper:
     return zk
 
 
-@pytest.mark.in_ci
+@pytest.mark.gate
 @pytest.mark.timeout(240)
 async def test_mg_2_killed_after_each_step_and_run_again_nothing_of_ours_is_left_and_the_file_has_it(
     tmp_path: Path,

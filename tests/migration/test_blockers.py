@@ -22,7 +22,7 @@ from tests.waiting import eventually
 from .hosts import DONE, KRAFT, WAITS, Hosts
 from .page import Shell, block, section, shell
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stock, pytest.mark.release, pytest.mark.timeout(600)]
 
 LONG_SESSION = ("--zookeeper-session-timeout-ms", "100000")
 """The server is frozen while the check looks, so that nothing that stands is carried out meanwhile."""

@@ -14,7 +14,7 @@ from .clients import INTERNAL_TOPICS, Clients
 from .hosts import Hosts
 from .page import carry_out, section, shell
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.stock, pytest.mark.release, pytest.mark.timeout(900)]
 
 RATE = 150_000
 

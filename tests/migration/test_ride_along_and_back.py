@@ -21,7 +21,7 @@ from .clients import INTERNAL_TOPICS, Clients
 from .hosts import DONE, KRAFT, Hosts
 from .page import Shell, block, carry_out, section, shell, subsection
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.stock, pytest.mark.release, pytest.mark.timeout(900)]
 
 CREATES_TOPICS = {1: {"auto.create.topics.enable": "true"}}
 TARGETS = {("moves", 0): (2, 3), ("waits", 0): (2, 3)}

@@ -26,7 +26,7 @@ from tests.waiting import eventually
 
 from .mixed_cluster import MixedCluster, behind_our_server
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stock, pytest.mark.release, pytest.mark.timeout(600)]
 
 SEED, CASES, WRITTEN, RESTARTS = 32, 500, 0.15, 8
 INVALID_REQUEST = 42

@@ -14,7 +14,7 @@ from tests.waiting import eventually
 
 from .mixed_cluster import Replicas, behind_our_server
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live]
+pytestmark = [pytest.mark.stock, pytest.mark.release]
 
 WHERE: dict[int, Replicas] = dict.fromkeys(range(4), (1,))
 """By partition: each log dir gets two, of 0.5 MB each."""

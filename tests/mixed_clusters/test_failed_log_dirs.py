@@ -11,7 +11,7 @@ from tests.waiting import eventually
 
 from .mixed_cluster import MixedCluster, Replicas, behind_our_server
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live]
+pytestmark = [pytest.mark.stock, pytest.mark.release]
 
 BROKER = 3
 WHERE: dict[int, Replicas] = {0: (3, 1), 1: (3, 2), 2: (2, 3), 3: (3, 1), 4: (1, 2)}

@@ -11,7 +11,7 @@ from tests.waiting import eventually
 
 from .mixed_cluster import behind_our_server
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live]
+pytestmark = [pytest.mark.stock, pytest.mark.release]
 
 TOLD = re.compile(rb"Received LeaderAndIsr request .*topicName='half', partitionIndex=0")
 HALF_MADE = re.compile(rb"NotLeaderOrFollowerException: Log for partition half-0 is not available")

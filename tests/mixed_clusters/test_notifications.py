@@ -14,7 +14,7 @@ from tests.waiting import eventually
 
 from .mixed_cluster import MixedCluster, Name, behind_our_server
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live]
+pytestmark = [pytest.mark.stock, pytest.mark.release]
 
 PARTITIONS = 6
 Seen = dict[int, tuple[int, list[int], list[int]]]

@@ -36,7 +36,7 @@ from .mixed_cluster import OUTLIVES_PAUSES, controller
 
 pytestmark = [
     pytest.mark.stock,
-    pytest.mark.stock_live,
+    pytest.mark.release,
     pytest.mark.asyncio(loop_scope="module"),
 ]
 

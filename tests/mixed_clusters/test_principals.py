@@ -34,7 +34,7 @@ from .zookeeper_users import SECRET
 
 pytestmark = [
     pytest.mark.stock,
-    pytest.mark.stock_live,
+    pytest.mark.release,
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.timeout(900),
 ]

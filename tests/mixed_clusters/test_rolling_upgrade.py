@@ -19,7 +19,7 @@ from tests.waiting import eventually
 
 from .mixed_cluster import BROKERS, MixedCluster, Name, Replicas, behind_our_server
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.stock, pytest.mark.release, pytest.mark.timeout(900)]
 
 OLD_VERSION, OLD_PROTOCOL = "2.8.2", {"inter.broker.protocol.version": "2.6"}
 HOME: dict[Name, Replicas] = {("rolled", 0): (1, 2), ("rolled", 1): (2, 3), ("rolled", 2): (3, 1)}

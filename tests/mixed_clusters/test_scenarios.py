@@ -235,7 +235,7 @@ async def test_dh_5_a_lease_waits_for_the_night_and_has_its_rate_on_stock_broker
     await mixed.rest_at({("night", 0): (1, 2)})
 
 
-@pytest.mark.in_ci  # tests/faults does the same to simulated brokers in each run
+@pytest.mark.gate  # tests/faults does the same to simulated brokers in each run
 async def test_455_9_a_stock_broker_that_is_killed_while_it_copies_goes_on_when_it_is_back(mixed: MixedCluster) -> None:
     await mixed.create("broken", {0: (1, 2)}, held=True)
     async with mixed.load("broken", 1) as load:
@@ -298,7 +298,7 @@ async def test_455_9_and_mg_2_a_stock_broker_takes_over_nothing_of_ours_is_left_
     assert await mixed.moving() == set()
 
 
-@pytest.mark.in_ci  # tests/faults does the same to simulated brokers in each run
+@pytest.mark.gate  # tests/faults does the same to simulated brokers in each run
 async def test_46_2_and_46_3_a_stock_broker_that_is_killed_under_load_is_healed(mixed: MixedCluster) -> None:
     """The killed broker is a fourth one that joins for this test. It leads, it follows, it shares its rack, and a move
     that would take a replica of it away waits for a window (dh-1)."""

@@ -21,7 +21,7 @@ from tests.waiting import eventually
 
 from .mixed_cluster import MixedCluster, behind_our_server
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stock, pytest.mark.release, pytest.mark.timeout(600)]
 
 SEED, CASES, WRITTEN, RESTARTS = 32, 400, 0.2, 8
 INVALID_CONFIG = 40

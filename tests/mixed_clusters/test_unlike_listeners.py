@@ -28,7 +28,7 @@ from .mixed_cluster import BROKERS, MixedCluster, Name, Replicas, behind_our_ser
 
 pytestmark = [
     pytest.mark.stock,
-    pytest.mark.stock_live,
+    pytest.mark.release,
     pytest.mark.asyncio(loop_scope="module"),
 ]
 

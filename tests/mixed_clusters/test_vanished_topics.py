@@ -13,7 +13,7 @@ from tests.zookeeper.trees import delete_tree
 
 from .mixed_cluster import MixedCluster, behind_our_server
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live]
+pytestmark = [pytest.mark.stock, pytest.mark.release]
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
 

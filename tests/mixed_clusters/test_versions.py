@@ -16,7 +16,7 @@ from tests.waiting import eventually
 
 from .mixed_cluster import MixedCluster, behind_our_server
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stock, pytest.mark.release, pytest.mark.timeout(600)]
 
 OLD_VERSIONS, PROTOCOL = {1: "3.3.2", 2: "2.8.2"}, "2.8"
 PARTITIONS = 1020

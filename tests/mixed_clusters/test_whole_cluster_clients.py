@@ -23,7 +23,7 @@ from tests.stock.cluster import StockCluster
 from tests.stock.jars import BROKER_VERSION, require
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.stock, pytest.mark.release, pytest.mark.asyncio(loop_scope="module")]
 
 DRIVER = Path(__file__).parents[1] / "foreign_clients" / "kafka_python_driver.py"
 OURS = 1000

@@ -15,7 +15,7 @@ from tests.stock.jars import require
 from tests.stock.kraft import kraft_cluster
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.stock, pytest.mark.in_ci, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stock, pytest.mark.gate, pytest.mark.timeout(600)]
 
 VERSION = "4.4.0"
 STAYING, DRAINED = (1, 2), (3, 4)

@@ -111,7 +111,7 @@ def run_on_spark(commands: list[list[str]]) -> list[Ended]:
     return [Ended(int(code), next(lines) if code != "0" else "") for code in codes]
 
 
-@pytest.mark.in_ci
+@pytest.mark.gate
 @pytest.mark.timeout(1500)
 def test_dp_6_credentials_that_expire_and_a_store_that_vanishes_while_spark_reads_are_one_line_and_no_result(
     store: S3, behind: S3

@@ -191,7 +191,7 @@ class Command:
         return self._process.returncode, out.decode(), err.decode()
 
 
-@pytest.mark.in_ci  # it starts a Spark of its own; the next test ends one that is shared
+@pytest.mark.gate  # it starts a Spark of its own; the next test ends one that is shared
 async def test_dp_5_a_history_that_follows_ends_on_a_signal_and_leaves_nothing_running(tmp_path: Path) -> None:
     """No events exist yet: Spark runs and waits for them."""
     events, out = tmp_path / "events", tmp_path / "out"

@@ -171,8 +171,8 @@ def write_large_snapshot(path: Path, partitions: int) -> None:
     "goal",
     [
         ("rebalance",),
-        pytest.param(("combine", "--drain", "2", "--expand", "29"), marks=pytest.mark.in_ci),
-        pytest.param(("drain", "--brokers", "2"), marks=pytest.mark.in_ci),
+        pytest.param(("combine", "--drain", "2", "--expand", "29"), marks=pytest.mark.gate),
+        pytest.param(("drain", "--brokers", "2"), marks=pytest.mark.gate),
     ],
     ids=lambda goal: goal[0],
 )
@@ -219,7 +219,7 @@ DONE_ELSEWHERE = ("heal", "drain")
 
 
 @pytest.mark.parametrize(
-    "goal", [pytest.param(goal, marks=[pytest.mark.in_ci] if goal in DONE_ELSEWHERE else []) for goal in GOALS]
+    "goal", [pytest.param(goal, marks=[pytest.mark.gate] if goal in DONE_ELSEWHERE else []) for goal in GOALS]
 )
 @pytest.mark.usefixtures("shared")
 def test_dp_2_the_command_plans_and_verifies_every_goal_and_the_plan_reaches_it(
@@ -349,7 +349,7 @@ def test_dp_2_a_tolerance_is_given_once(goal: tuple[str, ...], capsys: pytest.Ca
     # tests/planner/test_racks.py balances with racks in each run
     [
         pytest.param(("racks",), id="racks"),
-        pytest.param(("rebalance", "--racks"), id="rebalance", marks=pytest.mark.in_ci),
+        pytest.param(("rebalance", "--racks"), id="rebalance", marks=pytest.mark.gate),
     ],
 )
 @pytest.mark.usefixtures("shared")

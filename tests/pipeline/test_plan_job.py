@@ -111,7 +111,7 @@ def test_dp_6_spark_rebalances_as_the_pure_planner_does(tmp_path: Path, spark: S
     must_equal_the_pure_plan(planned(spark, tmp_path, random_cluster(12, 4, 400), REBALANCE, limits))
 
 
-@pytest.mark.in_ci
+@pytest.mark.gate
 def test_dp_6_the_plan_is_the_same_for_any_order_of_rows_and_any_number_of_tasks(
     tmp_path: Path, spark: SparkSession, heal_plan: Planned, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,7 +29,7 @@ from tests.waiting import eventually
 
 pytestmark = [
     pytest.mark.stock,
-    pytest.mark.in_ci,
+    pytest.mark.gate,
     pytest.mark.timeout(600),
 ]
 

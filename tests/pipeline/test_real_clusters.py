@@ -56,7 +56,7 @@ def must_be_as_even(ours: Figures, theirs: Figures, tolerance: float) -> None:
         assert getattr(ours, name) <= max(getattr(theirs, name), tolerance), (name, ours, theirs)
 
 
-@pytest.mark.in_ci  # test_export.py and test_plan_command.py export from six brokers and plan the same in each run
+@pytest.mark.gate  # test_export.py and test_plan_command.py export from six brokers and plan the same in each run
 async def test_dp_2_thirty_brokers_with_many_partitions_are_exported_and_planned_for_a_part_of_what_generate_moves(
     zk: ZooKeeper, zk_connect: str, tmp_path: Path, tools: Tools
 ) -> None:
@@ -130,7 +130,7 @@ STOCK: Filled = {
 """Broker 3 is almost empty."""
 
 
-@pytest.mark.in_ci  # tests/reassign_command/test_on_stock_kafka.py carries out a plan there in each run
+@pytest.mark.gate  # tests/reassign_command/test_on_stock_kafka.py carries out a plan there in each run
 async def test_dp_4_a_plan_from_stock_brokers_is_carried_out_there_and_moves_no_more_than_generate_would(
     tmp_path: Path, tools: Tools
 ) -> None:

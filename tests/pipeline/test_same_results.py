@@ -20,7 +20,7 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from tests.pipeline.test_audit import event
 from tests.pipeline.test_export import run
 
-pytestmark = [pytest.mark.in_ci, pytest.mark.usefixtures("shared")]
+pytestmark = [pytest.mark.gate, pytest.mark.usefixtures("shared")]
 
 BROKERS = 9
 PARTITIONS = 75

@@ -94,7 +94,7 @@ def count_in_a_session(archive: Path, java: str) -> str:
     return done.stdout or done.stderr
 
 
-@pytest.mark.in_ci
+@pytest.mark.gate
 @pytest.mark.timeout(1500)  # a JVM writes 200 MB, in CI with a low priority
 def test_dp_6_prepare_writes_an_archive_that_jobs_use_and_one_that_does_not_fit_does_no_harm(tmp_path: Path) -> None:
     archive = tmp_path / "share" / "classes.jsa"

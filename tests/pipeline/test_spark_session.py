@@ -7,7 +7,7 @@ import pytest
 
 from tests.jvm import QUICK
 
-pytestmark = [pytest.mark.in_ci, pytest.mark.timeout(500)]  # a JVM that starts on a loaded machine
+pytestmark = [pytest.mark.gate, pytest.mark.timeout(500)]  # a JVM that starts on a loaded machine
 
 JOB = """
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed

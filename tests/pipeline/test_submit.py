@@ -187,7 +187,7 @@ async def test_dp_4_a_topic_that_was_deleted_and_made_again_is_left_alone(
 
 
 @pytest.mark.parametrize(
-    "way", [[], pytest.param(["--by-batch"], marks=pytest.mark.in_ci)], ids=["as_others_end", "by_batch"]
+    "way", [[], pytest.param(["--by-batch"], marks=pytest.mark.gate)], ids=["as_others_end", "by_batch"]
 )
 async def test_dp_4_submit_killed_at_any_point_continues_from_what_the_cluster_shows(
     client: ReassignmentClient, bootstrap: str, tmp_path: Path, way: list[str]

@@ -17,7 +17,7 @@ from tests.stock.jars import require
 from tests.stock.kraft import VERSION, kraft_cluster
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.stock, pytest.mark.in_ci, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stock, pytest.mark.gate, pytest.mark.timeout(600)]
 
 CAP, BROKERS = 2, (1, 2)
 BATCH: Moves = {("t", index): ([2 - index % 2], [1 + index % 2]) for index in range(12)}

@@ -189,7 +189,7 @@ def test_dp_2_a_lost_broker_that_still_leads_in_the_snapshot_is_no_sender_to_cho
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.in_ci) for seed in (2, 3))])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.gate) for seed in (2, 3))])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", GOALS)
 def test_dp_7_time_first_leaves_brokers_little_further_from_their_targets(kind: str, shape: str, seed: int) -> None:

@@ -24,7 +24,7 @@ from tests.stock import class_archives
 from tests.stock.jars import BROKER_VERSION, classpath, require
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.stock, pytest.mark.in_ci, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.stock, pytest.mark.gate, pytest.mark.timeout(240)]
 
 EVERYTHING, READ = 31, 1
 STATE = topic_znodes.encode_state(1, 0, (1,), 1)

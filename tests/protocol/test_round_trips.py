@@ -114,7 +114,7 @@ def test_sv_2_every_version_that_kafka_has_is_measured_against_kafka() -> None:
 
 
 @pytest.mark.stock
-@pytest.mark.stock_live
+@pytest.mark.release
 def test_sv_2_the_recorded_bodies_are_what_kafka_writes_today() -> None:
     assert kafka_bodies.write_with_kafka() == kafka_bodies.load()
 

@@ -88,7 +88,7 @@ class Stock:
 
 
 @pytest_asyncio.fixture(
-    scope="module", loop_scope="module", params=[BROKER_VERSION, pytest.param(VERSION, marks=pytest.mark.in_ci)]
+    scope="module", loop_scope="module", params=[BROKER_VERSION, pytest.param(VERSION, marks=pytest.mark.gate)]
 )
 async def stock(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stock]:
     require(request.param)

@@ -23,7 +23,7 @@ from tests.stock.live import Recordings, Transcript, plain, runs_live
 from tests.stock.tools import Output, Tools
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package")]
+pytestmark = [pytest.mark.stock, pytest.mark.more, pytest.mark.asyncio(loop_scope="package")]
 
 RECORDED = Recordings(Path(__file__).with_name("recorded"))
 

@@ -33,7 +33,7 @@ from tests.waiting import eventually
 
 pytestmark = [
     pytest.mark.stock,
-    pytest.mark.stock_live,
+    pytest.mark.release,
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.timeout(600),
 ]

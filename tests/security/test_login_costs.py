@@ -171,7 +171,7 @@ async def log_in(client: Client, mechanism: str) -> None:
         assert token_of(await client.frame()).startswith(b"v=")
 
 
-@pytest.mark.parametrize("most", [900, pytest.param(None, marks=pytest.mark.in_ci)])
+@pytest.mark.parametrize("most", [900, pytest.param(None, marks=pytest.mark.gate)])
 async def test_hm_5_no_request_in_the_place_of_a_token_holds_the_loop(server: Server, most: int | None) -> None:
     made = (Case(name, (handshake("PLAIN"), frame)) for name, frame in other_requests(most))
     assert await late(server, made) == {}

@@ -223,7 +223,7 @@ async def _not(condition: Callable[[], Any]) -> bool:
 
 
 @pytest.mark.stock
-@pytest.mark.stock_live
+@pytest.mark.release
 @pytest.mark.parametrize("listener", LISTENERS)
 async def test_sv_5_the_stock_tools_authenticate_by_their_command_config(served: Served, listener: str) -> None:
     require(BROKER_VERSION)

@@ -1,6 +1,6 @@
 """SASL message by message on our server and on a stock broker 3.9.1: clients see the same.
 
-Ours runs live. The stock broker runs beside it in CI (and with STOCK_LIVE=1), and must do what is recorded of it;
+Ours runs live. A stock broker runs beside it where tests marked `more` do more, and must do what is recorded of it;
 elsewhere the recording speaks for it.
 """
 
@@ -66,7 +66,7 @@ PROPERTIES = {
     )
 }
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.more, pytest.mark.timeout(600)]
 
 
 async def play_all(addresses: Mapping[str, tuple[str, int]]) -> dict[str, Transcript]:

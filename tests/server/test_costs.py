@@ -76,9 +76,7 @@ CASES = [
     pytest.param(
         *(api, version, path),
         id=f"{api.name}-v{version}-{'.'.join(path)}",
-        marks=[]
-        if api.max_elements <= QUICK and version in (api.min_version, api.max_version)
-        else [pytest.mark.in_ci],
+        marks=[] if api.max_elements <= QUICK and version in (api.min_version, api.max_version) else [pytest.mark.gate],
     )
     for api in SERVER_APIS.values()
     for version in unlike_versions(api)
@@ -128,7 +126,7 @@ async def test_sv_6_a_request_with_more_elements_than_its_api_accepts_is_refused
     await eventually(lambda: server.stats.request_bytes_now == 0)
 
 
-@pytest.mark.in_ci
+@pytest.mark.gate
 @pytest.mark.parametrize(("api", "version", "path"), CASES)
 async def test_sv_6_a_request_with_as_many_elements_as_its_api_accepts_is_answered_in_short_turns(
     server: Server, api: Api, version: int, path: tuple[str, ...]
@@ -144,7 +142,7 @@ async def test_sv_6_a_request_with_as_many_elements_as_its_api_accepts_is_answer
     assert server.stats.handler_failures == 0
 
 
-@pytest.mark.in_ci
+@pytest.mark.gate
 @pytest.mark.parametrize("allowed", [False, True], ids=["denied", "allowed"])
 @pytest.mark.parametrize(("api", "version", "path"), NAMING_RESOURCES)
 async def test_sv_6_with_an_authorizer_and_many_acls_the_turns_are_short_too(

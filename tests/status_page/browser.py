@@ -21,7 +21,8 @@ from tests.waiting import eventually
 
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 IN_BROWSER = [
-    pytest.mark.in_ci,
+    pytest.mark.gate,
+    pytest.mark.browser,
     pytest.mark.skipif(PROGRAM is None, reason="no Chromium: install Debian's package chromium"),
 ]
 """Marks of the tests that need it."""

@@ -147,7 +147,7 @@ async def test_sv_5_page_api_stream_and_metrics_are_for_clients_with_certificate
                     await stranger.get(f"https://{made.address}{path}")
 
 
-@pytest.mark.in_ci
+@pytest.mark.gate
 @pytest.mark.skipif(PROGRAM is None, reason="no Chromium: install Debian's package chromium")
 async def test_sv_5_a_browser_asks_its_reader_for_the_password_once_and_then_shows_the_page_and_follows(
     zk_connect: str, tmp_path: Path

@@ -1,17 +1,16 @@
 """Recordings of what stock Kafka does, so that a run of the tests need not wait for it.
 
-Once in each run of CI (and with STOCK_LIVE=1) stock Kafka runs as well, and must do what is recorded. With
-STOCK_LIVE=record the recordings are written anew:
+In runs of more than `make test` has (`--run gate` and `--run all`) stock Kafka runs as well, and must do what is
+recorded. With `--record` the recordings are written again:
 
-    STOCK_LIVE=record .venv/bin/python -m pytest tests/interop tests/foreign_clients tests/reassign_command
+    .venv/bin/python -m pytest --record tests/interop tests/foreign_clients tests/reassign_command
 """
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
-VARIABLE = "STOCK_LIVE"
+from tests.tiers import does_more, records
 
 Transcript = list[tuple[str, Any]]
 """What was seen, step by step, under a label each."""
@@ -19,7 +18,7 @@ Transcript = list[tuple[str, Any]]
 
 def runs_live() -> bool:
     """Whether stock Kafka runs in this run of the tests."""
-    return os.environ.get("CI") == "true" or os.environ.get(VARIABLE) in {"1", "record"}
+    return does_more()
 
 
 def plain(transcript: Transcript) -> Transcript:
@@ -41,9 +40,9 @@ class Recordings:
         return [(label, value) for label, value in json.loads((self._directory / f"{name}.json").read_text())]
 
     def check(self, name: str, live: Transcript) -> None:
-        """What stock Kafka has done just now is what is recorded; with STOCK_LIVE=record it becomes that."""
+        """What stock Kafka has done just now is what is recorded; with --record it becomes that."""
         done = plain(live)
-        if os.environ.get(VARIABLE) == "record":
+        if records():
             self._directory.mkdir(exist_ok=True)
             steps = ",\n".join(json.dumps(step, sort_keys=True) for step in done)
             (self._directory / f"{name}.json").write_text(f"[\n{steps}\n]\n")

@@ -11,7 +11,7 @@ from .jars import BROKER_VERSION, require
 from .kraft import kraft_cluster
 from .tools import Tools
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live]
+pytestmark = [pytest.mark.stock, pytest.mark.release]
 
 
 def archives(pid: int) -> set[str]:

@@ -12,7 +12,7 @@ from tests.stock.kraft import VERSION, kraft_cluster
 from tests.stock.tools import Tools
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.stock, pytest.mark.in_ci, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.stock, pytest.mark.gate, pytest.mark.timeout(300)]
 
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

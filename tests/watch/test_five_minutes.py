@@ -23,7 +23,7 @@ from tests.stock.kraft import kraft_cluster
 from tests.stock.ports import kept_ports
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.stock, pytest.mark.in_ci, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.stock, pytest.mark.gate, pytest.mark.timeout(300)]
 
 OLDER, NEWER = "4.1.0", "4.3.1"
 MOVED = TopicPartition("moved", 0)

@@ -21,7 +21,7 @@ from tests.watch.stage import Stage
 from tests.watch.watching import looks_every, watching
 from tests.zookeeper.proxy import Proxy
 
-pytestmark = [pytest.mark.stock, pytest.mark.in_ci, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.stock, pytest.mark.gate, pytest.mark.timeout(400)]
 
 RECORDS = 60
 RATE = 2_000

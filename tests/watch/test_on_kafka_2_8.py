@@ -23,7 +23,7 @@ from tests.stock.jars import classpath, require
 from tests.waiting import eventually
 from tests.watch.watching import Watch, looks_every, watching
 
-pytestmark = [pytest.mark.stock, pytest.mark.in_ci, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.stock, pytest.mark.gate, pytest.mark.timeout(400)]
 
 VERSION, TOOL = "2.8.2", "kafka.admin.ReassignPartitionsCommand"
 RECORDS, RECORD_BYTES = 100, 5_000

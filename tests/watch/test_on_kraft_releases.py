@@ -26,7 +26,7 @@ from tests.watch.kraft_world import BROKERS, GUEST, RECORD_BYTES, KRaftWorld, fa
 from tests.watch.stage import Stage
 from tests.watch.watching import looks_every, watching
 
-pytestmark = [pytest.mark.stock, pytest.mark.in_ci, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.stock, pytest.mark.gate, pytest.mark.timeout(400)]
 
 IN_CI = "3.9.1,4.3.1"
 RELEASES = os.environ.get("KAFKA_RELEASES", IN_CI).split(",")

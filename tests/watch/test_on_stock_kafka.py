@@ -17,7 +17,7 @@ from tests.stock.kraft import VERSION, kraft_cluster
 from tests.waiting import eventually
 from tests.watch.watching import watching
 
-pytestmark = [pytest.mark.stock, pytest.mark.in_ci, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stock, pytest.mark.gate, pytest.mark.timeout(600)]
 
 MOVED, BACK = TopicPartition("moved", 0), TopicPartition("back", 0)
 RECORDS, RECORD_BYTES = 100, 5_000

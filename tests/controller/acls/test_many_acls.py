@@ -25,7 +25,7 @@ RESOURCES, IN_ONE = 90_000, 10_000
 LONGEST_TURN_S = 0.1
 """Of CPU, on a machine that others share. Without slices loading alone takes seconds."""
 
-pytestmark = [pytest.mark.in_ci, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.gate, pytest.mark.timeout(300)]
 
 
 async def test_sv_6_a_hundred_thousand_acls_hold_up_nobody(zk: ZooKeeper, zk_connect: str) -> None:

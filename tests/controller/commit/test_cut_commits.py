@@ -271,7 +271,7 @@ async def put_world(zk: ZooKeeper) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(name, marks=() if name in QUICK else [pytest.mark.in_ci]) for name in CUTS]
+    "kind", [pytest.param(name, marks=() if name in QUICK else [pytest.mark.gate]) for name in CUTS]
 )
 @pytest.mark.parametrize("case", CASES, ids=[case.__name__ for case in CASES])
 async def test_hm_3_and_sv_3_commands_are_answered_as_done_wherever_the_connection_is_cut(

@@ -129,7 +129,7 @@ async def _is(found: Awaitable[int], wanted: int) -> bool:
     return await found == wanted
 
 
-@pytest.mark.in_ci
+@pytest.mark.gate
 @pytest.mark.stock
 async def test_sv_5_a_quota_that_the_stock_tool_sets_holds_from_then_on(zk_connect: str) -> None:
     require("3.9.1")

@@ -10,7 +10,7 @@ from tests.core.acls.random_acls import Case, authorizer_of, random_case
 from tests.jvm import QUICK
 from tests.stock.jars import classpath
 
-pytestmark = pytest.mark.in_ci
+pytestmark = pytest.mark.gate
 CASES = 1000
 
 

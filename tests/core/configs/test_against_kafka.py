@@ -17,7 +17,7 @@ from tests.core.configs.random_topic_configs import random_broker, random_config
 from tests.jvm import QUICK
 from tests.stock.jars import classpath
 
-pytestmark = pytest.mark.in_ci
+pytestmark = pytest.mark.gate
 CASES = 8_000
 BROKERS = 200
 Configs = Mapping[str, str]

@@ -48,7 +48,7 @@ from .ways import (
 )
 
 pytestmark = [
-    pytest.mark.in_ci,
+    pytest.mark.gate,
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.timeout(900),
 ]

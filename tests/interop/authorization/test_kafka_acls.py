@@ -1,6 +1,6 @@
 """kafka-acls.sh 3.9.1 and 4.1 against this server and against a stock broker: the same output, the same ACLs.
 
-Ours runs live. The stock broker runs beside it in CI (and with STOCK_LIVE=1), and must do what is recorded of it.
+Ours runs live. A stock broker runs beside it where tests marked `more` do more, and must do what is recorded of it.
 """
 
 import re
@@ -15,7 +15,7 @@ from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.live import Transcript, plain, runs_live
 from tests.stock.tools import Tools
 
-pytestmark = [pytest.mark.in_ci, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stock, pytest.mark.release, pytest.mark.timeout(600)]
 VERSIONS = (BROKER_VERSION, "4.1.0")
 
 _IN_A_TRACE = re.compile(r"at \S+\(|Caused by: java|\.\.\. \d+ more")

@@ -1,7 +1,8 @@
 """The same requests under the same ACLs, to a stock broker 3.9.1 with AclAuthorizer and to this server.
 
-This server's ACLs are written by `AclStore`, so the stock broker reads what we write. Ours runs live. The stock broker
-runs beside it in CI (and with STOCK_LIVE=1), and must do what is recorded of it; elsewhere the recording speaks for it.
+This server's ACLs are written by `AclStore`, so the stock broker reads what we write. Ours runs live. A stock broker
+runs beside it where tests marked `more` do more, and must do what is recorded of it; elsewhere the recording speaks for
+it.
 """
 
 import asyncio
@@ -63,7 +64,7 @@ from tests.waiting import eventually
 
 RECORDED = Recordings(Path(__file__).with_name("recorded"))
 NAME = "requests"
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.more, pytest.mark.timeout(600)]
 
 ANONYMOUS, AUTHORIZER = "User:ANONYMOUS", "kafka.security.authorizer.AclAuthorizer"
 Rights = Mapping[tuple[str, str], str]

@@ -56,6 +56,6 @@ def test_sv_5_the_name_is_that_of_the_certificates_subject() -> None:
     assert subject_name(issued.der) == "CN=alice,OU=ops,O=Acme\\, Inc.,C=DE"
 
 
-@pytest.mark.stock_live
+@pytest.mark.release
 def test_sv_5_the_recorded_names_are_those_of_java_now(table: Table) -> None:
     assert ask_java() == table

@@ -45,7 +45,7 @@ def test_sv_5_stores_as_keytool_writes_them_are_read() -> None:
     check_stores(RECORDED)
 
 
-@pytest.mark.stock_live
+@pytest.mark.release
 def test_sv_5_stores_that_keytool_writes_now_are_read(tmp_path: Path) -> None:
     keytool_files.write(tmp_path)
     check_stores(tmp_path)
