@@ -24,6 +24,7 @@ from xdist.remote import Producer
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests import first_failures, optional_software, tiers
+from tests.costs import Costs
 from tests.processes import logs_of_processes
 from tests.scheduling import Units
 
@@ -90,11 +91,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run", choices=tiers.RUNS, default=tiers.RUNS[0], help="which tests: see tests/tiers.py")
     parser.addoption("--record", action="store_true", help="write the recordings of stock Kafka again")
     parser.addoption("--keep-first-failures", action="store_true", help="append them to tests/first_failures.jsonl")
+    parser.addoption("--costs", type=Path, help="append what each test costs to this file: tests/costs.py")
     parser.addoption("--no-skips", action="store_true", help="a skipped test fails the run")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     tiers.begin(config.getoption("--run"), records=config.getoption("--record"))
+    if (costs := config.getoption("--costs")) is not None:
+        config.pluginmanager.register(Costs(costs))
     config.addinivalue_line("markers", "both_loops: run the async test on asyncio and on uvloop")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # the run was started in the background of a shell
         signal.signal(signal.SIGINT, signal.default_int_handler)  # commands that tests interrupt would ignore it too
