@@ -13,8 +13,9 @@ ENV PATH=/opt/kafka-reassign-rpc/bin:$PATH PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VE
 COPY requirements-build.lock requirements-production.lock ./
 RUN pip install --require-hashes --no-deps --requirement requirements-build.lock \
     && pip install --require-hashes --no-deps --no-build-isolation --requirement requirements-production.lock
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml setup.py README.md LICENSE ./
 COPY kafka_reassign_rpc kafka_reassign_rpc
+COPY schemas schemas
 RUN pip install --no-deps --no-build-isolation . && pip uninstall --yes setuptools pip
 
 FROM base

@@ -75,11 +75,11 @@ define INSTALL
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 endef
 
-$(VENV)/.serves: pyproject.toml requirements-demo.lock  # what `make serve` needs, and no more
+$(VENV)/.serves: pyproject.toml setup.py requirements-demo.lock  # what `make serve` needs, and no more
 	$(call INSTALL,requirements-demo.lock)
 	@touch $@
 
-$(VENV)/.ready: pyproject.toml requirements.lock
+$(VENV)/.ready: pyproject.toml setup.py requirements.lock
 	$(call INSTALL,requirements.lock)
 	@$(BIN)/kafka-reassign-rpc prepare || echo "Jobs of the pipeline start slower; all else works"
 	@touch $@

@@ -37,7 +37,7 @@ from kafka_reassign_rpc.server import connection_states
 from kafka_reassign_rpc.support.bounded_log import LONGEST_FIELD, LONGEST_LINE
 
 FOLDER = Path(__file__).parent
-SCHEMAS = FOLDER.parent / "kafka_reassign_rpc" / "schemas"
+SCHEMAS = FOLDER.parent / "schemas"
 
 COMMANDS_WITH_EXIT_CODES = (
     "check",
@@ -303,7 +303,7 @@ def apis_page() -> str:
         for tag, place, type_, about in tagged_fields(schema["fields"])
     ]
     parts = [
-        NOTE.format(source="kafka_reassign_rpc/api and kafka_reassign_rpc/schemas"),
+        NOTE.format(source="kafka_reassign_rpc/api and schemas"),
         "# APIs",
         "The server answers these Kafka APIs. Of those that clients may send to any node, ApiVersions announces the"
         " versions that all brokers know too: a broker that is away counts as what it was, one that has not answered"

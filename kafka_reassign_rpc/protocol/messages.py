@@ -1,4 +1,4 @@
-"""Every message class that the product uses: ours, from the schemas in `kafka_reassign_rpc.schemas`, and
+"""Every message class that the product uses: ours, from `schemas/` (`setup.py` says how a wheel carries them), and
 kafka-python's. All are its `ApiMessage` classes: attributes in snake_case, the class of a nested structure as an
 attribute (`UpdateMetadataRequest.UpdateMetadataBroker`).
 

@@ -57,9 +57,10 @@ def of(instruction: str) -> list[str]:
             of_extra("server"),
         ),
         ("requirements-build.lock", PROJECT["dependency-groups"]["build"]),
+        ("requirements-demo.lock", [*of_extra("demo"), *PROJECT["dependency-groups"]["build"]]),
     ],
 )
-def test_hm_6_the_locks_of_the_image_have_what_it_needs_and_nothing_else(lock: str, wanted: list[str]) -> None:
+def test_hm_6_each_lock_of_a_part_has_what_the_part_needs_and_nothing_else(lock: str, wanted: list[str]) -> None:
     packages, every = locked(lock), locked("requirements.lock")
     asked = needed(wanted)
     assert asked.keys() == packages.keys()

@@ -24,7 +24,7 @@ import pytest
 from tests.requirements import PROJECT, needed, of_extra
 
 CHECKOUT = Path(__file__).parents[2]
-SOURCES = ("pyproject.toml", "README.md", "LICENSE", "kafka_reassign_rpc")
+SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "kafka_reassign_rpc", "schemas")
 EXTRAS = ("server", "demo", "pipeline", *(("kerberos",) if find_spec("gssapi") else ()))
 """All but `all`, which is made of them. GSSAPI is compiled, where that is possible (`make kerberos`)."""
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")

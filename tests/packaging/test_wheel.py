@@ -62,10 +62,11 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 
 
 def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
-    folder = CHECKOUT / "kafka_reassign_rpc"
+    of_folder = {"kafka_reassign_rpc": CHECKOUT, "schemas": CHECKOUT / "kafka_reassign_rpc"}
     in_checkout = {
-        file.relative_to(CHECKOUT).as_posix()
-        for file in folder.rglob("*")
+        (place / file.relative_to(CHECKOUT)).relative_to(CHECKOUT).as_posix()
+        for folder, place in of_folder.items()
+        for file in (CHECKOUT / folder).rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     }
 
