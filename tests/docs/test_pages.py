@@ -102,7 +102,7 @@ _SOURCES = {".py", ".json", ".js", ".md"}
 
 
 def test_every_name_that_a_recipe_gives_is_one_of_the_code_and_its_examples_are_free() -> None:
-    folders = [ROOT / name for name in ("kafka_reassign_rpc", "tests", "docs", "benchmarks")]
+    folders = [ROOT / name for name in ("kafka_reassign_rpc", "schemas", "tests", "docs", "benchmarks")]
     paths = [path for folder in folders for path in folder.rglob("*") if path.suffix in _SOURCES]
     code = "\n".join(text_of(path) for path in paths if path != OWN)
     known = {*re.findall(r"\w+", code), *(path.name for path in paths)}
