@@ -35,8 +35,9 @@ test: compiled  ## what a newcomer runs: ten minutes
 test-gate: compiled  ## what `.ci/run` has on top: see tests/tiers.py
 	$(BUDGET) gate -- $(TESTS) --run gate --no-skips
 
-test-all: compiled  ## everything, an hour: before a release, or after a change of protocol, api, channel or stock versions
+test-all: compiled  ## everything, more than an hour: before a release, or after a change of protocol, api, channel or stock versions
 	$(TESTS) --run all
+	$(MAKE) coverage TRACED_SLOWLY=
 
 compiled: venv
 	@$(BIN)/python -m compileall -q kafka_reassign_rpc  # else each of the many processes compiles it

@@ -1,11 +1,20 @@
-"""How many random examples a test marked `more` tries: all of them in a run of everything, a quarter elsewhere.
+"""How much a test does: all its random examples, the full load, only where a run has the time for it.
 
 A property holds with any number of them: a case that must be there stands by hand beside it.
 """
 
-from tests.tiers import does_more
+from typing import TypeVar
+
+from tests.tiers import does_more, is_whole
+
+Amount = TypeVar("Amount")
 
 
 def examples(count: int) -> int:
-    """The number of examples in this run, where a run of everything tries `count`."""
+    """The number of random examples of a test marked `more`: `count`, or in `make test` a quarter of it."""
     return count if does_more() else max(2, count // 4)
+
+
+def in_all(amount: Amount, *, elsewhere: Amount) -> Amount:
+    """What `make test-all` takes, and what all other runs take."""
+    return amount if is_whole() else elsewhere

@@ -44,6 +44,11 @@ def does_more() -> bool:
     return _this.run != RUNS[0] or _this.records
 
 
+def is_whole() -> bool:
+    """Whether this is a run of everything."""
+    return _this.run == RUNS[-1]
+
+
 def records() -> bool:
     """Whether the recordings of stock Kafka are written again."""
     return _this.records

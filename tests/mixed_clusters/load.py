@@ -9,10 +9,11 @@ from typing import Self
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
+from tests.effort import in_all
 from tests.waiting import eventually
 
 RECORD_BYTES = 400
-EVERY_S = 0.02
+EVERY_S = in_all(0.004, elsewhere=0.02)
 PATIENCE_S = 90
 REQUEST_TIMEOUT_MS = 30_000
 """So long brokers may hold a request of the producer."""

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.reports import svg_plots
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
+from tests import tiers
 from tests.effort import examples
 from tests.pipeline.odd_snapshot import ODD, write_odd_snapshot
 from tests.pipeline.test_export import run
@@ -42,6 +43,9 @@ NEVER = ("Traceback", "defect", "Error:", "overflow", "Spark failed")
 @pytest.fixture(autouse=True)
 def plots_without_layout(monkeypatch: pytest.MonkeyPatch) -> None:
     """To arrange each plot takes longer than to draw it, and the figures are the same."""
+
+    if tiers.is_whole():
+        return
 
     def figure(*, layout: str, **of_figure: Any) -> Figure:
         return Figure(**of_figure)

@@ -19,6 +19,7 @@ from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.pipeline.plans import plan_summary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.effort import in_all
 from tests.faults.cluster import Cluster
 from tests.pipeline.test_export import rows, run
 from tests.processes import processes
@@ -31,7 +32,7 @@ from tests.waiting import eventually
 pytestmark = [pytest.mark.stock, pytest.mark.timeout(600), pytest.mark.usefixtures("shared")]
 
 BROKERS, NEW, RACKS = range(1, 28), range(28, 31), 5
-PARTITIONS = 8_000
+PARTITIONS = in_all(20_000, elsewhere=8_000)
 
 
 @pytest.fixture

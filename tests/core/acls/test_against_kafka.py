@@ -7,11 +7,12 @@ import pytest
 
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from tests.core.acls.random_acls import Case, authorizer_of, random_case
+from tests.effort import in_all
 from tests.jvm import QUICK
 from tests.stock.jars import classpath
 
 pytestmark = pytest.mark.gate
-CASES = 1000
+CASES = in_all(3000, elsewhere=1000)
 
 
 def asked(case: Case) -> list[str]:
