@@ -50,6 +50,7 @@ from kafka_reassign_rpc.protocol.sliced_messages import take_apart
 from kafka_reassign_rpc.protocol.versions import SUPPORTED, ApiKey
 from kafka_reassign_rpc.support.slices import finished
 from tests.protocol import kafka_bodies
+from tests.tables import for_each
 
 T = TypeVar("T")
 
@@ -80,31 +81,30 @@ def alter(body: bytes, version: int = 0) -> DecodedRequest:
 REQUESTS = [body for body in kafka_bodies.load() if body.direction == "request" and body.key != 7]
 
 
-@pytest.mark.parametrize("body", kafka_bodies.load(), ids=str)
+@for_each("body", kafka_bodies.load())
 def test_sv_6_a_body_that_ends_early_is_a_typed_error(body: kafka_bodies.Body) -> None:
-    read = decoder(body.cls, body.version)
-    for end in range(len(body.data)):
+    read, data = decoder(body.cls, body.version), body.data
+    for end in range(len(data)):
         with pytest.raises(RemoteProtocolError):
-            read(body.data[:end], 0, UNLIMITED)
+            read(data[:end], 0, UNLIMITED)
 
 
-@pytest.mark.parametrize("body", kafka_bodies.load(), ids=str)
+@for_each("body", kafka_bodies.load())
 def test_sv_6_a_decoder_of_slices_reads_what_the_other_reads(body: kafka_bodies.Body) -> None:
-    read, sliced = decoder(body.cls, body.version), sliced_decoder(body.cls, body.version)
-    assert finished(sliced(body.data, 0, UNLIMITED)) == read(body.data, 0, UNLIMITED)
-    for end in range(0, len(body.data), 3):
+    read, sliced, data = decoder(body.cls, body.version), sliced_decoder(body.cls, body.version), body.data
+    assert finished(sliced(data, 0, UNLIMITED)) == read(data, 0, UNLIMITED)
+    for end in range(0, len(data), 3):
         with pytest.raises(RemoteProtocolError):
-            finished(sliced(body.data[:end], 0, UNLIMITED))
+            finished(sliced(data[:end], 0, UNLIMITED))
 
 
-@pytest.mark.parametrize("body", kafka_bodies.load(), ids=str)
+@for_each("body", kafka_bodies.load())
 def test_sv_6_absurd_lengths_and_counts_anywhere_end_in_a_message_or_a_typed_error(body: kafka_bodies.Body) -> None:
-    read = decoder(body.cls, body.version)
-    for position in range(len(body.data)):
+    read, data = decoder(body.cls, body.version), body.data
+    for position in range(len(data)):
         for pattern in ABSURD:
-            data = body.data[:position] + pattern + body.data[position + len(pattern) :]
             try:
-                read(data, 0, UNLIMITED)
+                read(data[:position] + pattern + data[position + len(pattern) :], 0, UNLIMITED)
             except RemoteProtocolError:
                 continue
 

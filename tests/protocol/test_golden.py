@@ -16,6 +16,7 @@ from kafka_reassign_rpc.protocol.frame_codec import (
     encode_response,
 )
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
+from tests.tables import for_each
 
 DIRECTORY = Path(__file__).with_name("golden")
 FRAMES: list[Any] = [
@@ -25,7 +26,7 @@ FRAMES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("frame", FRAMES)
+@for_each("frame", FRAMES)
 def test_sv_2_a_frame_of_stock_kafka_is_read_and_written_identically(frame: dict[str, Any]) -> None:
     data = bytes.fromhex(frame["hex"])
     if frame["direction"] == "request":
@@ -46,8 +47,8 @@ def test_sv_2_a_frame_of_stock_kafka_is_read_and_written_identically(frame: dict
     assert int.from_bytes(written[:4], "big") == len(data)
 
 
-@pytest.mark.parametrize(
-    ("api", "version"),
+@for_each(
+    "api, version",
     [
         ("AlterPartitionReassignments", 0),
         ("AlterPartitionReassignments", 1),
@@ -60,13 +61,13 @@ def test_sv_2_a_frame_of_stock_kafka_is_read_and_written_identically(frame: dict
         ("AllocateProducerIds", 0),
     ],
 )
-@pytest.mark.parametrize("direction", ["request", "response"])
+@for_each("direction", ["request", "response"])
 def test_sv_2_there_are_frames_of_every_message_that_matters(api: str, version: int, direction: str) -> None:
     found = {(frame["api"], frame["version"], frame["direction"]) for (frame,) in (param.values for param in FRAMES)}
     assert (api, version, direction) in found
 
 
-@pytest.mark.parametrize("frame", [one for one in FRAMES if one.id.startswith("03-") and "response" in one.id])
+@for_each("frame", [one for one in FRAMES if one.id.startswith("03-") and "response" in one.id])
 def test_dp_1_an_answer_read_in_parts_is_the_same_and_a_cut_one_is_refused(frame: dict[str, Any]) -> None:
     data, version = bytes.fromhex(frame["hex"]), frame["version"]
     _, whole = decode_response(messages.MetadataResponse, data, version=version)

@@ -3,14 +3,13 @@
 import ast
 from typing import Any, get_type_hints
 
-import pytest
-
 from kafka_reassign_rpc.api.api_definition import Api, Handled
 from kafka_reassign_rpc.api.delegation_tokens import refuse_tokens
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.fleet.broker_apis import CONTROLLED_APIS
 from kafka_reassign_rpc.protocol import generate_stubs, messages
+from tests.tables import for_each
 
 
 def test_the_committed_stub_is_what_the_generator_writes() -> None:
@@ -30,7 +29,7 @@ def test_the_stub_declares_every_public_name_of_the_module() -> None:
     assert {"REQUESTS", "RESPONSES", "SCHEMAS"} <= declared
 
 
-@pytest.mark.parametrize("api", [*SERVER_APIS.values(), *CONTROLLED_APIS.values()], ids=lambda api: api.name)
+@for_each("api", [*SERVER_APIS.values(), *CONTROLLED_APIS.values()], ids=lambda api: api.name)
 def test_a_handler_is_annotated_with_the_request_class_of_its_api(api: Api) -> None:
     """`Api` takes handlers of any request, so mypy cannot see a handler under the wrong key."""
     if api.handle is refuse_tokens:  # of several APIs: it reads nothing of a request

@@ -25,6 +25,7 @@ from kafka_reassign_rpc.protocol.frame_codec import (
 from kafka_reassign_rpc.protocol.versions import SUPPORTED
 from tests.effort import examples
 from tests.protocol import kafka_bodies, values
+from tests.tables import for_each
 
 OUR_TAGS = (236, 240, 241, 242, 243, 244, 860, 2361, 2362, 2363, 2364)
 THEIRS = [cls for cls in (*messages.REQUESTS.values(), *messages.RESPONSES.values()) if cls not in values.OURS]
@@ -39,7 +40,7 @@ def there_and_back(body: Any, version: int) -> Any:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("cls", "version"), values.all_versions(values.OURS), ids=values.names)
+@for_each("cls, version", values.all_versions(values.OURS), ids=values.names)
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_455_1_every_message_of_ours_comes_back_as_it_was(cls: Any, version: int, data: st.DataObject) -> None:
@@ -48,7 +49,7 @@ def test_455_1_every_message_of_ours_comes_back_as_it_was(cls: Any, version: int
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("cls", "version"), values.all_versions(THEIRS), ids=values.names)
+@for_each("cls, version", values.all_versions(THEIRS), ids=values.names)
 @settings(max_examples=examples(6), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_sv_2_every_other_message_comes_back_as_it_was(cls: Any, version: int, data: st.DataObject) -> None:
@@ -63,7 +64,7 @@ def test_sv_2_every_other_message_comes_back_as_it_was(cls: Any, version: int, d
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("cls", "version"), values.all_versions(values.OURS), ids=values.names)
+@for_each("cls, version", values.all_versions(values.OURS), ids=values.names)
 @settings(max_examples=examples(10), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_sv_6_no_message_is_smaller_than_the_least_size_that_bounds_counts(
@@ -88,14 +89,14 @@ def test_455_1_the_bytes_are_those_of_kafka_python(name: str, direction: str, da
     assert as_plain(found, theirs._struct, version) == as_plain(body, theirs._struct, version)
 
 
-@pytest.mark.parametrize("body", kafka_bodies.load(), ids=str)
+@for_each("body", kafka_bodies.load())
 def test_sv_2_what_kafkas_own_classes_write_is_read_and_written_identically(body: kafka_bodies.Body) -> None:
     found, end = decoder(body.cls, body.version)(body.data, 0, UNLIMITED)
     assert end == len(body.data)
     assert encode_body(found, version=body.version).hex() == body.hex
 
 
-@pytest.mark.parametrize("body", [body for body in kafka_bodies.load() if body.fields is not None], ids=str)
+@for_each("body", [body for body in kafka_bodies.load() if body.fields is not None])
 def test_455_1_each_field_of_ours_means_what_it_means_to_kafka(body: kafka_bodies.Body) -> None:
     found, _ = decoder(body.cls, body.version)(body.data, 0, UNLIMITED)
     assert as_plain(found, body.cls._struct, body.version) == renamed(body.fields)

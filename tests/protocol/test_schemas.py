@@ -6,12 +6,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import pytest
 from kafka.protocol.api_header import ResponseClassRegistry
 
 from kafka_reassign_rpc.protocol import messages
 from kafka_reassign_rpc.protocol.versions import FIRST_VENDOR_KEY, SUPPORTED, ApiKey
 from tests.protocol import values
+from tests.tables import for_each
 
 SCHEMAS = sorted(
     path.name.removesuffix(".json") for path in files(messages.SCHEMAS).iterdir() if path.name[-5:] == ".json"
@@ -28,7 +28,7 @@ def all_fields(fields: Any) -> Any:
         yield from all_fields(field.get("fields", ()))
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@for_each("name", SCHEMAS)
 def test_455_1_every_schema_has_a_class_and_describes_its_fields(name: str) -> None:
     found = schema(name)
     assert found["name"] == name
@@ -41,14 +41,14 @@ def test_455_1_every_schema_has_a_class_and_describes_its_fields(name: str) -> N
         assert field["about"].endswith((".", ".)")), f"{name}.{field['name']}"
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@for_each("name", SCHEMAS)
 def test_455_1_what_a_tagged_field_holds_has_no_tagged_fields_of_its_own(name: str) -> None:
     """kafka-python leaves them out when it encodes."""
     tagged = [field for field in all_fields(schema(name)["fields"]) if "tag" in field]
     assert not [inner["name"] for field in tagged for inner in all_fields(field.get("fields", ())) if "tag" in inner]
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@for_each("name", SCHEMAS)
 def test_455_1_no_field_hides_an_attribute_of_message_classes(name: str) -> None:
     """A top-level field called Type or Name would read as the type or the name of the message."""
     taken = {attribute for attribute in dir(messages.Message) if not attribute.startswith("__")}
@@ -59,7 +59,7 @@ def test_455_1_requests_and_answers_come_in_pairs() -> None:
     assert messages.REQUESTS.keys() == messages.RESPONSES.keys() == SUPPORTED.keys()
 
 
-@pytest.mark.parametrize("key", sorted({cls.API_KEY for cls in values.OURS}))
+@for_each("key", sorted({cls.API_KEY for cls in values.OURS}))
 def test_455_1_kafka_python_keeps_its_own_classes_for_its_own_clients(key: int) -> None:
     registered = ResponseClassRegistry._response_class_registry.get(key)
     assert registered is None or registered.__module__.startswith("kafka.")
