@@ -116,6 +116,19 @@ class GoalWeights(msgspec.Struct, frozen=True):
         return self.bytes, self.replicas, *of_leaders_and_rates, self.messages_in, self.cpu
 
 
+class Effort(StrEnum):
+    """How long a rebalance of few partitions searches for what its rounds do not find.
+
+    NONE     not at all: the rounds alone
+    QUICK    a small part of FULL, in one pass
+    FULL     until more would find little, some seconds
+    """
+
+    NONE = "none"
+    QUICK = "quick"
+    FULL = "full"
+
+
 class PlanOptions(msgspec.Struct, frozen=True):
     """tolerance    a broker within this share of its target stays as it is (0.1: 90 to 110 %)
     headroom     share of a broker's capacity that is never filled
@@ -123,6 +136,7 @@ class PlanOptions(msgspec.Struct, frozen=True):
     network      slow brokers get and send less, and so do leaders of busy partitions
     lead_first   another in-sync replica leads before the copy if a broker would send too much
     rounds       the most of EXPAND and REBALANCE
+    effort       of the search of REBALANCE; the rules hold with any
 
     Another `seed` gives a plan of about the same quality.
     """
@@ -136,3 +150,4 @@ class PlanOptions(msgspec.Struct, frozen=True):
     lead_first: bool = True
     weights: GoalWeights = GoalWeights()
     broker_weights: Mapping[int, Mapping[str, float]] = {}
+    effort: Effort = Effort.FULL

@@ -24,7 +24,7 @@ from kafka_reassign_rpc.planner.brokers.lower_bound import lower_bound
 from kafka_reassign_rpc.planner.brokers.rack_rule import NO_RACK, RackRule, live_racks, racks_by_broker
 from kafka_reassign_rpc.planner.brokers.reachable_targets import reachable_targets
 from kafka_reassign_rpc.planner.goal_check import check_goal, check_lost
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import threshold_at_bytes
 from kafka_reassign_rpc.planner.placement.balance_round import BalancedBrokers, balance_parameters, balance_thresholds
 from kafka_reassign_rpc.planner.placement.first_leaders import LeaderRounds
@@ -203,7 +203,7 @@ class RoundCoordinator:
                 self._spare = spare_loads(self.targets, self.loads, widest)
                 return True
             if self._search is None and (one_in := self._searched_part()):
-                self._search = SearchRound(one_in)
+                self._search = SearchRound(one_in, self.options.effort)
                 return True
             if self._measures_spread():
                 return True
@@ -415,6 +415,8 @@ class RoundCoordinator:
     def _searched_part(self) -> int:
         """One partition in so many; 0: the search is not worth its time."""
         if not self._balances or self.goal.kind is not GoalKind.REBALANCE or self._spread is not None:
+            return 0
+        if self.options.effort is Effort.NONE:
             return 0
         partitions = self._survey.partitions
         if partitions <= SMALL:

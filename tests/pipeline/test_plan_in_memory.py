@@ -20,7 +20,7 @@ from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import OF_ALL_BROKERS, PARTITIONS, SnapshotMeta
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
 from tests.pipeline.test_plan_job import files, written
@@ -78,7 +78,7 @@ def test_dp_6_a_small_plan_made_in_this_process_is_the_same_to_the_byte_as_on_sp
 ) -> None:
     path = write_random_snapshot(tmp_path / "snapshot", seed=GOALS.index(goal))
     network = NetworkLimits(100_000_000, {2: 25_000_000, 7: 50_000_000})
-    options = PlanOptions(seed=5, tolerance=0.15, network=network)
+    options = PlanOptions(seed=5, tolerance=0.15, network=network, effort=Effort.QUICK)
     on_spark = plan_job.run(spark, PlanJob(path, tmp_path / "on-spark", goal, options))
     in_memory = plan_job.run_here(PlanJob(path, tmp_path / "in-memory", goal, options))
     assert in_memory == on_spark
@@ -104,7 +104,7 @@ def test_dp_2_what_there_is_no_time_for_is_left_out_the_same_in_this_process_and
 ) -> None:
     """Each of the two is verified too: `within`, and the reason of what is left out."""
     path = write_random_snapshot(tmp_path / "snapshot", seed=3)
-    options = PlanOptions(seed=5, network=NetworkLimits(10_000))
+    options = PlanOptions(seed=5, network=NetworkLimits(10_000), effort=Effort.QUICK)
     whole = plan_job.run_here(PlanJob(path, tmp_path / "whole", goal, options))
     seconds = int(whole.expected_seconds / 2)
     outs = [tmp_path / "on-spark", tmp_path / "in-memory"]
@@ -315,7 +315,7 @@ def test_dh_6_a_drain_says_what_would_be_lost_if_its_brokers_went_now(tmp_path: 
     ]
     made = plan_job.run_here(PlanJob(path, tmp_path / "here", Goal(GoalKind.DRAIN, (1, 2))))
     assert [note for note in made.notes if "cordon" not in note] == expected
-    throttled = PlanOptions(network=NetworkLimits(100_000, throttle=9_000))
+    throttled = PlanOptions(network=NetworkLimits(100_000, throttle=9_000), effort=Effort.QUICK)
     other = plan_job.run_here(PlanJob(path, tmp_path / "other", Goal(GoalKind.DRAIN, (4,)), throttled))
     assert sum("goes on: 700 B/s to receive on brokers 1,2,3,4" in note for note in other.notes) == 1
     assert [note for note in other.notes if "may not go" in note] == [

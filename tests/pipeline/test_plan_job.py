@@ -22,7 +22,7 @@ from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
 from kafka_reassign_rpc.planner.proposals.forced_proposals import ON_ITS_WAY
@@ -85,7 +85,7 @@ class Planned(NamedTuple):
         return Path(shutil.copytree(str(self.job.out), to))
 
 
-OPTIONS = PlanOptions(seed=3, tolerance=0.2, rounds=3)
+OPTIONS = PlanOptions(seed=3, tolerance=0.2, rounds=3, effort=Effort.QUICK)
 
 
 def planned(spark: SparkSession, directory: Path, cluster: PlannerCluster, goal: Goal, limits: BatchLimits) -> Planned:

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.planner.chunk_round import accept, apply_accepted, collect_moves, propose
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove, PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import (
     PlannerBroker,
@@ -23,6 +23,9 @@ from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, Propos
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator, surveyed_racks
 
 MIB = 1 << 20
+ROUNDS_ALONE = PlanOptions(effort=Effort.NONE)
+QUICK = PlanOptions(effort=Effort.QUICK)
+"""For what holds with any effort: only the quality of a plan needs the whole search, which takes seconds."""
 
 
 def brokers(racks: Sequence[str | None], *, dead: Iterable[int] = (), capacity: int = -1) -> list[PlannerBroker]:

@@ -4,6 +4,8 @@ import random
 from collections import Counter
 from collections.abc import Iterable
 
+import pytest
+
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import (
     UNKNOWN,
@@ -15,6 +17,8 @@ from kafka_reassign_rpc.planner.planner_cluster import (
 from tests.planner.clusters import MIB, topic
 
 SHAPES = ("plain", "giant", "unknown", "moving", "one rack", "few big")
+PLAIN_FIRST = tuple(pytest.param(shape, marks=() if shape == "plain" else pytest.mark.long) for shape in SHAPES)
+"""For tests whose plans take long: `make check` tries one shape."""
 _RACKS = {"r0": 0.4, "r1": 0.3, "r2": 0.2, "r3": 0.1}
 
 

@@ -31,7 +31,7 @@ def test_dp_2_new_brokers_get_their_share_and_lead_no_more_than_that() -> None:
     assert made.summary.bytes <= 1.2 * made.summary.lower_bound
 
 
-@pytest.mark.parametrize("part", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("part", [pytest.param(part, marks=pytest.mark.long) for part in (0.0, 0.5)] + [0.1])
 def test_dp_2_an_expansion_copies_as_much_as_its_max_bytes_allow(part: float) -> None:
     cluster = grown()
     goal = Goal(GoalKind.EXPAND, NEW)

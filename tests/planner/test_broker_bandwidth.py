@@ -6,21 +6,21 @@ from collections.abc import Mapping
 
 import pytest
 
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
 from tests.planner.clusters import MIB, brokers, partition, topic
 from tests.planner.placement_bound import received_most
-from tests.planner.shapes import SHAPES, roomy, shaped
+from tests.planner.shapes import PLAIN_FIRST, roomy, shaped
 from tests.planner.test_time import DRAIN, GOALS, assert_near_the_best_placement, drained_leader, pour
 
 FAST = 100_000_000
 
 
 def with_bandwidth(by_broker: Mapping[int, int], throttle: int = -1) -> PlanOptions:
-    return PlanOptions(network=NetworkLimits(FAST, by_broker, throttle), rounds=6)
+    return PlanOptions(network=NetworkLimits(FAST, by_broker, throttle), rounds=6, effort=Effort.QUICK)
 
 
 def received(made: Plan) -> Counter[int]:
@@ -34,7 +34,7 @@ def half_are_slow(cluster: PlannerCluster, seed: int) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.gate) for seed in (2, 3))])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", PLAIN_FIRST)
 @pytest.mark.parametrize("kind", GOALS)
 def test_dp_7_no_broker_takes_much_longer_than_the_slowest_in_the_best_placement(
     kind: str, shape: str, seed: int
@@ -47,6 +47,7 @@ def test_dp_7_no_broker_takes_much_longer_than_the_slowest_in_the_best_placement
     assert_near_the_best_placement(cluster, goal, made, bandwidth)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", GOALS)
 def test_dp_7_where_many_partitions_are_poured_slow_brokers_get_as_much_as_fits_the_time(
     kind: str, monkeypatch: pytest.MonkeyPatch

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.planner.columns.column_survey import column_survey
 from kafka_reassign_rpc.planner.columns.exact_sums import exact_sums
 from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, PartitionColumns, random_columns
 from kafka_reassign_rpc.planner.deterministic_random import random_bits
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker, PlannerCluster, PlannerTopic
 from kafka_reassign_rpc.planner.proposals.round_sums import Survey
@@ -79,7 +79,9 @@ def test_dp_6_a_survey_of_columns_is_that_of_all_partitions_one_by_one(seed: int
         assert getattr(found, name) == getattr(expected, name), name
 
 
-BALANCED = PlanOptions(seed=-7, weights=GoalWeights(potential_out=0.3, messages_in=0.2, cpu=0.1), rounds=12)
+BALANCED = PlanOptions(
+    seed=-7, weights=GoalWeights(potential_out=0.3, messages_in=0.2, cpu=0.1), rounds=12, effort=Effort.QUICK
+)
 
 
 @pytest.mark.parametrize(
@@ -87,9 +89,17 @@ BALANCED = PlanOptions(seed=-7, weights=GoalWeights(potential_out=0.3, messages_
     [
         (1, Goal(GoalKind.REBALANCE), BALANCED),
         (4, Goal(GoalKind.REBALANCE), BALANCED),
-        (2, Goal(GoalKind.REBALANCE, racks=True), PlanOptions(weights=GoalWeights(topic=0.0), rounds=12)),
-        (4, Goal(GoalKind.REBALANCE, racks=True), PlanOptions(weights=GoalWeights(topic=9.0), rounds=12)),
-        (2, Goal(GoalKind.EXPAND, (0, 7)), PlanOptions(max_bytes=10**9, rounds=12)),
+        (
+            2,
+            Goal(GoalKind.REBALANCE, racks=True),
+            PlanOptions(weights=GoalWeights(topic=0.0), rounds=12, effort=Effort.QUICK),
+        ),
+        (
+            4,
+            Goal(GoalKind.REBALANCE, racks=True),
+            PlanOptions(weights=GoalWeights(topic=9.0), rounds=12, effort=Effort.QUICK),
+        ),
+        (2, Goal(GoalKind.EXPAND, (0, 7)), PlanOptions(max_bytes=10**9, rounds=12, effort=Effort.QUICK)),
     ],
 )
 def test_dp_6_a_cluster_is_balanced_in_columns_as_one_partition_after_the_other(

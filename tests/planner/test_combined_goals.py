@@ -37,7 +37,7 @@ def carried_out(cluster: PlannerCluster, plan: Plan) -> PlannerCluster:
     return PlannerCluster(cluster.brokers, topics)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("order", [list(PARTS), list(reversed(PARTS))], ids=["heal_first", "expand_first"])
 def test_dp_2_one_plan_for_several_goals_copies_less_than_one_plan_after_the_other(
     seed: int, order: list[GoalKind]

@@ -117,6 +117,7 @@ def test_dh_3_any_plan_makes_no_disk_worse_and_keeps_within_the_room(
     assert all(move.target != move.replica.log_dir for move in plan.moves)
 
 
+@pytest.mark.long
 def test_dh_3_a_broker_with_thousands_of_log_dirs_is_planned_within_seconds() -> None:
     """Its time grows with the number of moves. It was that times the square of the number of log dirs: hours."""
     chance, count = Random(1), 2_000

@@ -9,12 +9,22 @@ import pytest
 
 from kafka_reassign_rpc.planner import round_coordinator
 from kafka_reassign_rpc.planner.brokers.broker_load import Load, replica_load
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.placement.searched_placement import EDGE
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
-from tests.planner.clusters import MIB, broken_rules, brokers, partition, random_cluster, topic, worst
+from tests.planner.clusters import (
+    MIB,
+    QUICK,
+    ROUNDS_ALONE,
+    broken_rules,
+    brokers,
+    partition,
+    random_cluster,
+    topic,
+    worst,
+)
 from tests.planner.exact_clusters import SIZE_UNIT, cluster
 
 REBALANCE = Goal(GoalKind.REBALANCE)
@@ -33,12 +43,23 @@ def test_dp_11_two_brokers_exchange_replicas_where_no_single_change_helps() -> N
     """Brokers 1 and 2 hold as many replicas and leaders, and 120 and 80 MiB."""
     sizes = (60, 60, 40, 40)
     parts = [partition(index, 1 + index // 2, size=size * MIB) for index, size in enumerate(sizes)]
-    made = make_plan(PlannerCluster(brokers([None, None]), [topic("t", *parts)]), REBALANCE)
+    stood = PlannerCluster(brokers([None, None]), [topic("t", *parts)])
+    made = make_plan(stood, REBALANCE)
     assert [len(move.target) for move in made.moves] == [1, 1]
     assert worst(made.summary) == 0.0
     assert made.summary.bytes == 100 * MIB
     assert {move.rule for move in made.moves} == {"bytes"}
     assert all("of its share of bytes" in move.reason for move in made.moves)
+    assert make_plan(stood, REBALANCE, QUICK).moves == made.moves
+    assert make_plan(stood, REBALANCE, ROUNDS_ALONE).moves == ()
+
+
+def test_dp_11_an_effort_decides_how_much_is_tried() -> None:
+    stood = cluster(2)
+    none, quick = (make_plan(stood, REBALANCE, options).summary for options in (ROUNDS_ALONE, QUICK))
+    assert 1_000 < quick.tried - none.tried < 20_000
+    assert worst(quick) < worst(none)
+    assert PlanOptions().effort is Effort.FULL
 
 
 @pytest.mark.long
@@ -73,7 +94,7 @@ def test_dp_11_no_move_that_copies_nothing_could_be_spared(empty: bool) -> None:
     stood = cluster(2)
     for one in stood.topics if empty else ():
         one.partitions[::2] = [msgspec.structs.replace(each, bytes=0) for each in one.partitions[::2]]
-    made = make_plan(stood, REBALANCE, PlanOptions(lead_first=False))
+    made = make_plan(stood, REBALANCE, PlanOptions(lead_first=False, effort=Effort.QUICK))
     parts = {(one.name, each.index): each for one in stood.topics for each in one.partitions}
     free = [move for move in made.moves if not move.bytes]
     assert free
@@ -114,9 +135,7 @@ def test_dp_11_the_search_copies_no_more_than_max_bytes(part: float) -> None:
 @pytest.mark.long
 def test_dp_11_of_a_large_cluster_that_is_still_uneven_the_search_sees_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
     stood, options = random_cluster(12, 3, 400), PlanOptions(rounds=2)
-    monkeypatch.setattr(round_coordinator.RoundCoordinator, "_searched_part", lambda _: 0)
-    before = make_plan(stood, REBALANCE, options).summary
-    monkeypatch.undo()
+    before = make_plan(stood, REBALANCE, msgspec.structs.replace(options, effort=Effort.NONE)).summary
     monkeypatch.setattr(round_coordinator, "SMALL", 150)
     made = make_plan(stood, REBALANCE, options)
     assert worst(before) > TOLERANCE

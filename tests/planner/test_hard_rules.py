@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner, make_plan
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
@@ -21,7 +21,7 @@ from tests.planner.shapes import shaped
 def test_dp_2_no_plan_breaks_a_hard_rule(data: st.DataObject) -> None:
     cluster = data.draw(clusters())
     goal = data.draw(goals(cluster))
-    options = PlanOptions(seed=data.draw(st.integers(0, 3)), rounds=6)
+    options = PlanOptions(seed=data.draw(st.integers(0, 3)), rounds=6, effort=Effort.QUICK)
     before = copy.deepcopy(cluster)
     try:
         made = make_plan(cluster, goal, options)
@@ -67,7 +67,7 @@ def test_dp_2_the_plan_is_the_same_however_the_topics_are_cut_into_chunks(kind: 
     parts = of_kinds if kind is GoalKind.COMBINE else {}
     goal = Goal(kind, of_kinds.get(kind, ()), factor=2 if kind is GoalKind.SET_FACTOR else 0, parts=parts)
     network = NetworkLimits(100_000_000, {0: 25_000_000, 7: 50_000_000})
-    options = PlanOptions(seed=4, tolerance=0.08, rounds=10, network=network)
+    options = PlanOptions(seed=4, tolerance=0.08, rounds=10, network=network, effort=Effort.QUICK)
     whole = make_plan(cluster, goal, options)
     assert whole.moves
     for count in (3, 17):
@@ -85,6 +85,7 @@ def test_dp_2_another_seed_gives_another_plan_that_is_as_good() -> None:
     assert abs(one.summary.imbalance_after["bytes"] - other.summary.imbalance_after["bytes"]) < 0.05
 
 
+@pytest.mark.long
 def test_46_3_a_plan_is_made_in_slices_that_never_take_long() -> None:
     cluster = random_cluster(10, 5, 20_000, dead=(3,))
     planning = InMemoryPlanner(PlannerCluster(cluster.brokers, iter(cluster.topics)), Goal(GoalKind.HEAL))

@@ -3,10 +3,10 @@
 import pytest
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load, LoadSums, leadership_load, replica_load
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster, PlannerPartition
-from tests.planner.clusters import MIB, broken_rules, brokers, topic
+from tests.planner.clusters import MIB, QUICK, broken_rules, brokers, topic
 
 REBALANCE = Goal(GoalKind.REBALANCE)
 
@@ -33,11 +33,11 @@ def in_pairs(**rates: int) -> PlannerCluster:
 def test_dp_13_no_broker_leads_much_more_of_what_producers_send_than_the_others() -> None:
     """Replicas are written alike, so nothing but the leaders' part shows it."""
     cluster = in_pairs(produce=100)
-    made = make_plan(cluster, REBALANCE)
+    made = make_plan(cluster, REBALANCE, QUICK)
     assert made.summary.imbalance_before["bytes_in"] > 0.9
     assert made.summary.imbalance_after["bytes_in"] <= 0.1
     assert broken_rules(cluster, REBALANCE, made, 0.05) == []
-    unasked = make_plan(cluster, REBALANCE, PlanOptions(weights=GoalWeights(bytes_in=0)))
+    unasked = make_plan(cluster, REBALANCE, PlanOptions(effort=Effort.QUICK, weights=GoalWeights(bytes_in=0)))
     assert not unasked.moves
 
 
@@ -48,9 +48,9 @@ def test_dp_13_messages_cpu_and_what_replicas_could_send_count_where_somebody_as
     else:  # only what 1 and 3 hold is read
         parts = [loaded(n, 1 + n % 4, 1 + (n + 2) % 4, fetch=100 * (n % 2 == 0)) for n in range(24)]
         cluster = PlannerCluster(brokers([None] * 4), [topic("t", *parts)])
-    asked = PlanOptions(weights=GoalWeights(fetch=0, **{name: 1.0}))
+    asked = PlanOptions(effort=Effort.QUICK, weights=GoalWeights(fetch=0, **{name: 1.0}))
     assert make_plan(cluster, REBALANCE, asked).summary.imbalance_after[name] <= 0.1
-    unasked = make_plan(cluster, REBALANCE, PlanOptions(weights=GoalWeights(fetch=0)))
+    unasked = make_plan(cluster, REBALANCE, PlanOptions(effort=Effort.QUICK, weights=GoalWeights(fetch=0)))
     assert unasked.summary.imbalance_after[name] > 0.9
 
 

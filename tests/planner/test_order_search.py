@@ -36,6 +36,7 @@ def over_bound(moves: Sequence[PlannedMove]) -> float:
     return found.carried_out.seconds / found.bound.seconds
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("shape", "partitions", "seed"),
     [
@@ -87,6 +88,7 @@ def test_dp_7_a_plan_that_is_near_its_bound_stays_as_it_is() -> None:
     assert sooner(moves) == moves
 
 
+@pytest.mark.long
 def test_dp_7_a_large_plan_is_passed_on_as_it_comes_and_a_small_one_is_tried_a_bounded_number_of_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
-from tests.planner.clusters import MIB, broken_rules, brokers, partition, spread, topic
+from tests.planner.clusters import MIB, QUICK, broken_rules, brokers, partition, spread, topic
 from tests.planner.shapes import roomy, shaped, without_gain
 
 HEAL = Goal(GoalKind.HEAL)
+EIGHT_ROUNDS = PlanOptions(rounds=8, effort=Effort.QUICK)
 
 
 def targets(made: Plan) -> list[tuple[int, ...]]:
@@ -50,7 +51,7 @@ def test_dp_2_a_rebalance_and_a_drain_keep_the_racks_of_brokers_that_get_nothing
     parts = [partition(n, 1 + n % 2, 3 + n // 2 % 2, 7) for n in range(60)]
     cluster = PlannerCluster([*room, full], [topic("t", *parts)])
     for goal in (Goal(GoalKind.REBALANCE), Goal(GoalKind.DRAIN, (1,))):
-        made = make_plan(cluster, goal, PlanOptions(rounds=8))
+        made = make_plan(cluster, goal, EIGHT_ROUNDS)
         assert made.moves
         assert broken_rules(cluster, goal, made, 0.05) == []
 
@@ -151,7 +152,7 @@ def test_dp_8_a_copy_that_is_made_anyway_goes_where_the_partition_gains_a_rack(
     goal: Goal, lost: int, fresh: int
 ) -> None:
     cluster = roomy(shaped("plain", 12, 400, lost=lost, fresh=fresh))
-    made = make_plan(cluster, goal, PlanOptions(rounds=8))
+    made = make_plan(cluster, goal, EIGHT_ROUNDS)
     places = {one.id for one in cluster.brokers if one.live}
     if goal.kind is GoalKind.EXPAND:
         places = set(goal.brokers)
@@ -194,7 +195,7 @@ def test_dp_8_a_plan_of_its_own_mends_every_rack_violation_and_copies_one_replic
 def test_dp_8_a_rebalance_can_mend_all_racks_before_it_balances() -> None:
     cluster = roomy(shaped("plain", 12, 400))
     goal = Goal(GoalKind.REBALANCE, racks=True)
-    made = make_plan(cluster, goal)
+    made = make_plan(cluster, goal, QUICK)
     assert on_too_few_racks(cluster, {move[:2]: move.target for move in made.moves}) == {}
     mended = make_plan(cluster, Goal(GoalKind.RACKS)).summary
     after = made.summary.imbalance_after
@@ -284,7 +285,7 @@ def test_dp_10_replicas_that_are_even_over_two_racks_stay_so_whatever_the_goal(g
         parts.append(partition(n, *replicas, live=set(replicas) - ({1} if goal == HEAL else set()), size=MIB + n))
     dead = [1] if goal == HEAL else []
     cluster = PlannerCluster(brokers([*"aaaabbbb", "b", "a"], dead=dead), [topic("t", *parts)])
-    made = make_plan(cluster, goal, PlanOptions(rounds=8))
+    made = make_plan(cluster, goal, EIGHT_ROUNDS)
     racks = {broker.id: broker.rack for broker in cluster.brokers}
     assert len(made.moves) > 30
     assert made.left_out == ()

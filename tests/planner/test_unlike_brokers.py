@@ -8,10 +8,10 @@ import pytest
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
 from kafka_reassign_rpc.planner.brokers.reachable_targets import reachable_targets
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
-from tests.planner.clusters import broken_rules, brokers, partition, plan_in_chunks, topic, worst
+from tests.planner.clusters import QUICK, ROUNDS_ALONE, broken_rules, brokers, partition, plan_in_chunks, topic, worst
 
 REBALANCE = Goal(GoalKind.REBALANCE)
 GB, TB = 10**9, 10**12
@@ -44,7 +44,7 @@ def loaded_in_proportion(racks: Sequence[str | None], partitions: int = 600) -> 
 def test_dp_12_brokers_that_are_loaded_in_proportion_to_their_disks_stay_so(racks: list[str | None]) -> None:
     """With equal targets of replicas a third of all bytes moved, and bytes ended further from their targets."""
     cluster = loaded_in_proportion(racks)
-    made = make_plan(cluster, REBALANCE, PlanOptions(lead_first=False))
+    made = make_plan(cluster, REBALANCE, PlanOptions(lead_first=False, effort=Effort.QUICK))
     held = sum(load.bytes for load in made.summary.before.values())
     assert made.summary.bytes < 0.1 * held
     assert worst(made.summary) <= TOLERANCE
@@ -52,14 +52,16 @@ def test_dp_12_brokers_that_are_loaded_in_proportion_to_their_disks_stay_so(rack
 
 
 def test_dp_12_every_measure_has_targets_in_proportion_to_disks() -> None:
-    summary = make_plan(loaded_in_proportion([None] * 12, 60), REBALANCE).summary
+    summary = make_plan(loaded_in_proportion([None] * 12, 60), REBALANCE, ROUNDS_ALONE).summary
     for measure in range(1, 5):
         assert summary.targets[1][measure] == pytest.approx(4 * summary.targets[12][measure])
 
 
 def test_dp_12_equal_disks_have_exactly_equal_targets() -> None:
     listed = brokers([None] * 3, capacity=7 * TB)
-    summary = make_plan(PlannerCluster(listed, [topic("t", *(partition(n, 1 + n % 2) for n in range(10)))]), REBALANCE)
+    summary = make_plan(
+        PlannerCluster(listed, [topic("t", *(partition(n, 1 + n % 2) for n in range(10)))]), REBALANCE, ROUNDS_ALONE
+    )
     assert {wanted[1:3] for wanted in summary.summary.targets.values()} == {(10 / 3, 10 / 3)}
 
 
@@ -68,7 +70,8 @@ def test_dp_12_where_a_disk_is_not_known_all_brokers_count_alike_and_a_note_says
     unknown: tuple[int, ...], says: str
 ) -> None:
     listed = [PlannerBroker(n, None, True, -1 if n in unknown else n * TB) for n in (1, 2, 3)]
-    made = make_plan(PlannerCluster(listed, [topic("t", *(partition(n, 1 + n % 3) for n in range(9)))]), REBALANCE)
+    cluster = PlannerCluster(listed, [topic("t", *(partition(n, 1 + n % 3) for n in range(9)))])
+    made = make_plan(cluster, REBALANCE, ROUNDS_ALONE)
     assert {wanted[1] for wanted in made.summary.targets.values()} == {3.0}
     assert made.summary.notes == (f"the disks {says} not known: all brokers count alike (--broker-weights)",)
 
@@ -78,7 +81,7 @@ def test_dp_12_given_weights_stand_above_disks_measure_by_measure() -> None:
     weights: Mapping[int, Mapping[str, float]] = {1: {"leaders": 2.0}, 2: {"leaders": 1.0}, 3: {"leaders": 1.0}}
     parts = [partition(n, *(1 + (n + turn) % 3 for turn in range(3))) for n in range(60)]
     cluster = PlannerCluster(listed, [topic("t", *parts)])
-    summary = make_plan(cluster, REBALANCE, PlanOptions(broker_weights=weights)).summary
+    summary = make_plan(cluster, REBALANCE, PlanOptions(broker_weights=weights, effort=Effort.QUICK)).summary
     assert {broker: wanted[2] for broker, wanted in summary.targets.items()} == {1: 30.0, 2: 15.0, 3: 15.0}
     assert {wanted[1] for wanted in summary.targets.values()} == {60.0}
     assert summary.after[1].leaders == pytest.approx(30, rel=TOLERANCE)
@@ -87,7 +90,7 @@ def test_dp_12_given_weights_stand_above_disks_measure_by_measure() -> None:
 def test_dp_12_targets_that_racks_keep_out_of_reach_are_not_chased() -> None:
     """Each rack has a replica of each partition: rack a holds a third, whatever its brokers are."""
     cluster = loaded_in_proportion([*"aaabbbbccccc"])
-    made = make_plan(cluster, REBALANCE, PlanOptions(lead_first=False)).summary
+    made = make_plan(cluster, REBALANCE, PlanOptions(lead_first=False, effort=Effort.QUICK)).summary
     of_racks = {rack: [n for n, one in enumerate("aaabbbbccccc", 1) if one == rack] for rack in "abc"}
     for inside in of_racks.values():
         replicas = [made.after[broker].replicas for broker in inside]
@@ -100,9 +103,9 @@ def test_dp_12_the_same_plan_comes_of_chunks_on_their_own() -> None:
     cluster = loaded_in_proportion([*"aaabbbbccccc"], 200)
     parts = cluster.topics[0].partitions  # type: ignore[index]
     whole = PlannerCluster(cluster.brokers, [topic("t", *parts[:90]), topic("u", *parts[90:])])
-    made = make_plan(whole, REBALANCE)
+    made = make_plan(whole, REBALANCE, QUICK)
     chunks = [[topic("u", *parts[90:])], [topic("t", *parts[:90])]]
-    assert plan_in_chunks(whole, REBALANCE, PlanOptions(), chunks).moves == made.moves
+    assert plan_in_chunks(whole, REBALANCE, QUICK, chunks).moves == made.moves
 
 
 SPREADS = [
