@@ -1,7 +1,7 @@
 """One test of many rows: of a corpus of recorded messages, of a table of cases."""
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
@@ -15,13 +15,18 @@ Row = tuple[str, dict[str, Any]]
 """Its name, and its values by the names of the test's parameters."""
 
 
-def for_each(names: str, rows: Iterable[Any], ids: Callable[[Any], Any] = str) -> Callable[[Any], Any]:
-    """`pytest.mark.parametrize` where rows need no fixtures of their own: a test for each would cost more than its body.
+def for_each(
+    names: str | Sequence[str], rows: Iterable[Any], ids: Iterable[str] | Callable[[Any], Any] = str
+) -> Callable[[Any], Any]:
+    """`pytest.mark.parametrize` where rows need no fixtures of their own: a test for each costs more than its body.
 
     All rows are tried; the failure names those that failed, with the trace of the first. What fixtures give is the
     same for all.
     """
-    named = [_row(names.split(","), row, ids) for row in rows]
+    split = [name.strip() for name in names.split(",")] if isinstance(names, str) else names
+    listed = list(rows)
+    own = [ids] * len(listed) if callable(ids) else ids
+    named = [_row(split, row, of_row) for row, of_row in zip(listed, own, strict=True)]
     assert named, f"no rows of {names}"
 
     def of_all_rows(test: Any) -> Any:
@@ -51,11 +56,15 @@ def for_each(names: str, rows: Iterable[Any], ids: Callable[[Any], Any] = str) -
     return of_all_rows
 
 
-def _row(names: list[str], row: Any, ids: Callable[[Any], Any]) -> Row:
-    is_param = hasattr(row, "marks")  # pytest.param made it
+def _row(names: Sequence[str], row: Any, name: str | Callable[[Any], Any]) -> Row:
+    if is_param := hasattr(row, "marks"):  # pytest.param made it
+        assert not row.marks, f"a mark is of a test, not of its row {row.id}"
     values = row.values if is_param else row if len(names) > 1 else (row,)
-    name = row.id if is_param and row.id else "-".join(str(ids(value)) for value in values)
-    return name, dict(zip((name.strip() for name in names), values, strict=True))
+    if is_param and row.id:
+        name = row.id
+    elif callable(name):
+        name = "-".join(str(name(value)) for value in values)
+    return name, dict(zip(names, values, strict=True))
 
 
 class _Failures:

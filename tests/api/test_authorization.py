@@ -24,6 +24,7 @@ from kafka_reassign_rpc.protocol.messages import REQUESTS
 from tests.api.ask import PEER, ask
 from tests.api.model_node import EmptyAcls, ModelNode, topic
 from tests.core.acls.random_acls import put
+from tests.tables import for_each
 
 A, B, C = (topic(name) for name in "abc")
 TOPIC, CLUSTER, GROUP, TXN = (
@@ -194,7 +195,7 @@ def test_sv_5_every_api_says_what_its_requests_need() -> None:
     assert asked == SERVER_APIS.keys() - OPEN_TO_ALL - SHOWS_NOTHING_ELSE
 
 
-@pytest.mark.parametrize("name", SENSIBLE)
+@for_each("name", SENSIBLE)
 async def test_sv_5_who_may_nothing_gets_nothing_done_by_any_api(name: str) -> None:
     """No handler gets as far as the controller or a config, and each answer says so."""
     node = ModelNode(A)
@@ -210,7 +211,7 @@ async def test_sv_5_who_may_nothing_gets_nothing_done_by_any_api(name: str) -> N
 SERVER_APIS_MAX = {api.name: api.max_version for api in SERVER_APIS.values()}
 
 
-@pytest.mark.parametrize("name", SENSIBLE)
+@for_each("name", SENSIBLE)
 async def test_sv_5_super_users_are_refused_by_no_api(name: str) -> None:
     node = ModelNode(A)
     node.acls = EmptyAcls()
@@ -229,7 +230,7 @@ CLUSTER_WIDE = [
 ]
 
 
-@pytest.mark.parametrize(("api", "operation", "told"), CLUSTER_WIDE, ids=[api.name for api, _, _ in CLUSTER_WIDE])
+@for_each(("api", "operation", "told"), CLUSTER_WIDE, ids=[api.name for api, _, _ in CLUSTER_WIDE])
 async def test_sv_5_what_every_request_needs_on_the_cluster_is_enough_and_less_is_not(
     api: Any, operation: str, told: bool
 ) -> None:

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers
 from kafka_reassign_rpc.core.configs.topic_config_rules import validate_topic_configs
 from kafka_reassign_rpc.core.kafka_errors import InvalidConfig
 from tests.api.config_names import OURS, RATE, THROTTLED, THROTTLED_TEXT
+from tests.tables import for_each
 
 
 def test_sv_2_the_tables_have_all_of_kafka_3_9s_configs() -> None:
@@ -32,7 +33,7 @@ def test_sv_2_the_tables_have_all_of_kafka_3_9s_configs() -> None:
         validate_topic_configs({definition.name: definition.default or ""}, LiveBrokers())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("configs", "text"),
     [
         ({"nope": "1"}, "Unknown topic config name: nope"),
@@ -91,7 +92,7 @@ def test_sv_2_a_bad_topic_config_is_refused_with_kafkas_text(configs: dict[str, 
     assert str(caught.value) == text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "configs",
     [
         {"retention.ms": "-1"},

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.protocol.messages import (
 from tests.api.ask import ask
 from tests.api.config_names import OURS, RATE
 from tests.api.model_node import ModelNode, topic
+from tests.tables import for_each
 
 TOPIC, BROKER, LOGGER = 2, 4, 8
 
@@ -32,8 +33,8 @@ def describe(version: int, *resources: tuple[int, str, Any], synonyms: bool = Tr
     )
 
 
-@pytest.mark.parametrize("version", range(5))
-@pytest.mark.parametrize("count", [1, 30], ids=["at once", "in slices"])
+@for_each("version", range(5))
+@for_each("count", [1, 30], ids=["at once", "in slices"])
 async def test_sv_2_describe_configs_in_every_version(version: int, count: int) -> None:
     node = ModelNode(topic("t"))
     node.configs.entities["topics", "t"] = {"retention.ms": "5"}

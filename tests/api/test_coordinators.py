@@ -11,6 +11,7 @@ from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.protocol.messages import FindCoordinatorRequest
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode, topic
+from tests.tables import for_each
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 UNAVAILABLE, INVALID = (15, -1, "", -1), (42, -1, "", -1)
@@ -35,8 +36,8 @@ async def found(node: ModelNode, version: int, kind: int, *keys: str) -> list[An
     return answers
 
 
-@pytest.mark.parametrize("version", range(7))
-@pytest.mark.parametrize("knows", [True, False], ids=["from memory", "asked for"])
+@for_each("version", range(7))
+@for_each("knows", [True, False], ids=["from memory", "asked for"])
 async def test_sv_2_the_leader_of_its_partition_keeps_a_group(version: int, *, knows: bool) -> None:
     node = ModelNode(topic("__consumer_offsets", LED), knows=knows)
     keepers = [(0, 1, "b1", 9092), (0, 2, "b2", 9092), UNAVAILABLE, UNAVAILABLE]

@@ -23,6 +23,7 @@ from kafka_reassign_rpc.protocol.messages import (
 from kafka_reassign_rpc.protocol.principal_data import decode_principal
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode
+from tests.tables import for_each
 
 INVALID, UNREADABLE, NO_PRINCIPAL, NOT_CONTROLLER, TOKENS_OFF = 42, 35, 97, 41, 61
 ALICE = b"\0\0" + compact_string("User") + compact_string("alice") + b"\0\0"
@@ -46,7 +47,7 @@ async def test_mg_3_a_forwarded_request_is_answered_as_any_other_with_the_header
     assert (correlation_id, inner.error_code) == (-9, 0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("wrong", "code"),
     [
         (envelope(who=None), NO_PRINCIPAL),
@@ -101,6 +102,7 @@ async def test_mg_3_delegation_tokens_are_off_for_those_who_ask_through_a_broker
     assert (answer.error_code, inner.error_code) == (0, TOKENS_OFF)
 
 
+@pytest.mark.long
 async def test_mg_3_a_forwarded_request_of_10_mb_has_its_bounds_too() -> None:
     topic = AlterPartitionReassignmentsRequest.ReassignableTopic
     many = [topic(name="a" * 20, partitions=[]) for _ in range(300_001)]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -213,6 +214,7 @@ def described(draw: st.DrawFn) -> tuple[Partition, MoveProgress, WaitingMove | N
     return Partition(target, adding=adding, leader=draw(st.sampled_from(target)), move=move), figures, waiting
 
 
+@pytest.mark.long
 @given(name=st.text(min_size=1, max_size=200), index=st.integers(0, 2**31 - 1), what=described())
 def test_240_6_a_description_has_the_bytes_that_the_codec_writes(
     name: str, index: int, what: tuple[Partition, MoveProgress, WaitingMove | None]

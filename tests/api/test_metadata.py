@@ -13,6 +13,7 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode, moving, topic
+from tests.tables import for_each
 
 ZERO = UUID(int=0)
 NONE = (None, ZERO)
@@ -25,8 +26,8 @@ def wanted(version: int, *names: str | None, ids: tuple[UUID | None, ...] = ()) 
     return MetadataRequest(version=version, topics=topics)
 
 
-@pytest.mark.parametrize("version", range(14))
-@pytest.mark.parametrize("knows", [True, False], ids=["from memory", "asked for"])
+@for_each("version", range(14))
+@for_each("knows", [True, False], ids=["from memory", "asked for"])
 async def test_sv_2_metadata_shows_brokers_controller_and_partitions_in_every_version(
     version: int, *, knows: bool
 ) -> None:
@@ -59,7 +60,7 @@ async def test_sv_2_metadata_shows_brokers_controller_and_partitions_in_every_ve
 LEADER_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED, BROKER_NOT_AVAILABLE = 5, 29, 8
 
 
-@pytest.mark.parametrize("version", range(14))
+@for_each("version", range(14))
 async def test_sv_3_a_node_that_cannot_learn_its_topics_names_the_brokers_all_the_same(version: int) -> None:
     node = ModelNode(knows=False)
     node.cut_off = True
@@ -189,7 +190,7 @@ def page(answer: Any) -> Any:
     return shown, None if following is None else (following.topic_name, following.partition_index)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("request_", "expected"),
     [
         (pages(2000), ([("a", 0, [0, 1, 2]), ("b", 0, [0, 1])], None)),

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.protocol.frame_codec import NoAnswer
 from kafka_reassign_rpc.protocol.versions import FIRST_VENDOR_KEY, OF_NEWEST_BROKER
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode, topic
+from tests.tables import for_each
 
 NOT_LEADER, NOT_COORDINATOR, UNKNOWN, UNKNOWN_ID, INVALID, UNSUPPORTED, SESSION = 6, 16, 3, 100, 42, 35, 70
 TOPIC_DENIED, GROUP_DENIED, TRANSACTION_DENIED, CLUSTER_DENIED = 29, 30, 53, 31
@@ -105,8 +106,8 @@ IN_EVERY_VERSION = [(name, version) for name, (_, _, top, _) in PARTITIONS.items
 DENIED = {"OffsetCommit": GROUP_DENIED, "TxnOffsetCommit": TRANSACTION_DENIED}
 
 
-@pytest.mark.parametrize(("name", "version"), IN_EVERY_VERSION)
-@pytest.mark.parametrize("knows", [True, False], ids=["from memory", "asked for"])
+@for_each(("name", "version"), IN_EVERY_VERSION)
+@for_each("knows", [True, False], ids=["from memory", "asked for"])
 async def test_hm_4_partitions_get_the_error_of_a_node_that_does_not_lead_them(
     name: str, version: int, *, knows: bool
 ) -> None:
@@ -116,14 +117,15 @@ async def test_hm_4_partitions_get_the_error_of_a_node_that_does_not_lead_them(
     assert codes(await ask(node(knows=knows), build(version), version), **where) == errors
 
 
-@pytest.mark.parametrize(("name", "version"), IN_EVERY_VERSION)
+@for_each(("name", "version"), IN_EVERY_VERSION)
 async def test_hm_4_what_the_caller_may_not_touch_is_told_before_anything_else(name: str, version: int) -> None:
     build, where, _, _ = PARTITIONS[name]
     answer = await ask(node(), build(version), version, NOBODY)
     assert codes(answer, **where) == [DENIED.get(name, TOPIC_DENIED)] * 2
 
 
-@pytest.mark.parametrize("name", PARTITIONS)
+@pytest.mark.long
+@for_each("name", PARTITIONS)
 async def test_hm_4_many_partitions_are_refused_in_slices(name: str) -> None:
     build, where, top, errors = PARTITIONS[name]
     request = build(top)
@@ -219,7 +221,7 @@ WHOLE: dict[str, tuple[Build, int, int, int]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "version"), [(name, version) for name, (_, top, _, _) in WHOLE.items() for version in range(top + 1)]
 )
 async def test_hm_4_requests_to_coordinators_are_refused_in_every_version(name: str, version: int) -> None:
@@ -245,7 +247,7 @@ async def test_hm_4_delegation_tokens_are_off_where_the_client_has_said_who_it_i
     assert (await ask(node(), request, 3, peer=peer)).error_code == 61
 
 
-@pytest.mark.parametrize("version", range(10))
+@for_each("version", range(10))
 async def test_hm_4_offsets_of_a_group_are_not_told_in_any_version(version: int) -> None:
     cls = m.OffsetFetchRequest
     if version >= 8:

@@ -101,6 +101,7 @@ async def test_455_1_an_alter_takes_turns_with_others_however_many_topics_it_nam
     assert turns >= 4, "two on the way in, two on the way out"
 
 
+@pytest.mark.long
 async def test_455_1_no_step_of_an_alter_works_on_all_its_topics() -> None:
     """Measured in calls, which no busy machine changes."""
     names = [f"t-{n}" for n in range(10_000)]

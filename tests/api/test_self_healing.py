@@ -4,6 +4,8 @@ import asyncio
 from inspect import isawaitable
 from typing import Any
 
+import pytest
+
 from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import (
@@ -96,6 +98,7 @@ async def test_46_only_the_controller_answers_about_failed_brokers() -> None:
     assert (await ask(node, HealBrokerRequest(version=0, broker_id=3, dry_run=True), 0)).error_code == 41
 
 
+@pytest.mark.long
 async def test_46_3_and_sv_6_a_repair_of_many_partitions_is_answered_in_slices() -> None:
     node = ModelNode()
     assert node.controller is not None

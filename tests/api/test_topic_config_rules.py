@@ -11,6 +11,7 @@ from tests.api.ask import ask
 from tests.api.model_node import ModelNode, topic
 from tests.api.test_configs import TOPIC, change, replace
 from tests.api.test_topics import create
+from tests.tables import for_each
 
 INVALID_CONFIG = 40
 LEADERS = "leader.replication.throttled.replicas"
@@ -33,9 +34,9 @@ async def outcome(node: ModelNode, way: str, configs: Mapping[str, str], *, only
     return one.error_code, one.error_message
 
 
-@pytest.mark.parametrize("only", [False, True])
-@pytest.mark.parametrize("way", ["create", "set", "replace"])
-@pytest.mark.parametrize(
+@for_each("only", [False, True])
+@for_each("way", ["create", "set", "replace"])
+@for_each(
     ("configs", "text"),
     [
         ({"remote.storage.enable": "true"}, "Tiered Storage functionality is disabled in the broker."),

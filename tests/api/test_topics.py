@@ -25,6 +25,7 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode, topic
+from tests.tables import for_each
 
 ZERO = UUID(int=0)
 
@@ -45,7 +46,7 @@ def create(version: int, *topics: dict[str, Any], only: bool = False) -> CreateT
     return CreateTopicsRequest(version=version, topics=made, timeout_ms=1, validate_only=only)
 
 
-@pytest.mark.parametrize("version", range(8))
+@for_each("version", range(8))
 async def test_sv_2_create_topics_in_every_version(version: int) -> None:
     node = ModelNode(topic("old"))
     node.configs.entities["brokers", "<default>"] = {"log.retention.ms": "9"}

@@ -11,6 +11,7 @@ import pytest
 from benchmarks import compare
 from benchmarks.results import NOISE, PAGE, ROOT, Change, NoResults, compared, document, figure, read, unlike, written
 from benchmarks.tables import Table, duration, recorded, show
+from tests.tables import for_each
 
 HEAD = ("Alter", "answered", "stock", "ratio", "requests/s", "resident", "moves")
 ROW = ("1,000 of one topic", "70.0 ms (3)", "2.10 s", "30.0x", "9,330", "120 MB", "1,000")
@@ -30,7 +31,7 @@ def worse(old: Sequence[str], new: Sequence[str], head: Sequence[str] = HEAD) ->
     return [change.name.split(" | ")[-1] for change in changes if change.is_worse(NOISE)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "column", "value", "unit"),
     [
         ("70.0 ms", "answered", 0.07, "s"),

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from tests.tables import for_each
+
 from . import checks
 from .facts import Facts, Held, State, Topic, View
 from .history import Absence, Assigned
@@ -83,7 +85,7 @@ FAULTS: dict[str, list[tuple[Facts, str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", cluster_checks({}))
+@for_each("name", cluster_checks({}))
 def test_sv_4_each_check_finds_its_fault_and_nothing_else(name: str) -> None:
     check = cluster_checks(EXPECTED)[name]
     assert check(WELL) == []

@@ -9,9 +9,10 @@ import pytest
 from kafka_reassign_rpc.cli import fleet_command
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.cli.value_parsers import byte_count, milliseconds, seconds
+from tests.tables import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("parse", "given", "value"),
     [
         (byte_count(1), "50MB", 50_000_000),

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.core.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.leadership.elections import default_allows_unclean
 from kafka_reassign_rpc.core.reassignment_algebra import min_insync_replicas
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from tests.tables import for_each
 
 NAMES = [setting.name for setting in SETTINGS]
 
@@ -38,21 +39,21 @@ def test_sv_1_each_setting_stands_in_the_catalogue_once() -> None:
     assert len(set(NAMES)) == len(NAMES)
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=NAMES)
+@for_each("setting", SETTINGS, ids=NAMES)
 def test_sv_1_a_setting_is_dynamic_exactly_where_the_clusters_config_takes_precedence(
     setting: Setting,
 ) -> None:
     assert setting.dynamic == any(takes_precedence(setting.name, value) for value in ("7", "true", "false"))
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=NAMES)
+@for_each("setting", SETTINGS, ids=NAMES)
 def test_sv_1_the_default_of_a_setting_is_words_or_a_value_that_its_own_parser_accepts(setting: Setting) -> None:
     assert not any(code in setting.default_text for code in ("None", "True", "False", "(", "="))
     if not setting.default_words and setting.default is not None:
         assert setting.parse(setting.default_text) == setting.default
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=NAMES)
+@for_each("setting", SETTINGS, ids=NAMES)
 def test_sv_1_the_help_of_a_setting_is_sentences_that_name_the_unit_and_minus_one(setting: Setting) -> None:
     assert setting.help[0].isupper()
     assert setting.help.endswith(".")

@@ -25,6 +25,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.frame_errors import Truncated
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrResponse
+from tests.tables import for_each
 
 NAMES = {UUID(int=1): "one", UUID(int=2): "two"}
 FAILED, OTHER_TOPIC = KafkaStorageError.code, InconsistentTopicId.code
@@ -107,7 +108,7 @@ def hosted(isr: tuple[int, ...], *, created: int, topic: int = 5, id_since: int 
     return Cluster(topics={"one": one}, topic_names=dict(NAMES))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("cluster", "may"),
     [
         (hosted((1,), created=5, id_since=9), True),
@@ -169,7 +170,7 @@ def refused(created: int = 20, isr: tuple[int, ...] = (1, 3), **changed: Any) ->
     return cluster
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("cluster", "others"),
     [
         (refused(), [1]),

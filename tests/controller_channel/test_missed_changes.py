@@ -18,6 +18,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from tests.tables import for_each
 
 T0 = TopicPartition("t", 0)
 CREATED = 7
@@ -80,7 +81,7 @@ def test_sv_4_a_returning_broker_deletes_a_replica_that_was_dropped_meanwhile_on
     assert not away.returns().stops
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "epoch"),
     [
         (lambda away: away.put(Partition((1, 3), leader=1)), None),

@@ -1,10 +1,9 @@
 """Whether what waits is held at the start of a term: by who has controlled the cluster before, and for how long."""
 
-import pytest
-
 from kafka_reassign_rpc.core.absence import UNREADABLE, LastControl, held_after
 from kafka_reassign_rpc.core.reassignment_settings import HOLD_AFTER_ABSENCE, ReassignmentSettings
 from kafka_reassign_rpc.core.settings_in_force import derived
+from tests.tables import for_each
 
 HOUR = 3_600_000
 UNTIL = 1_790_000_000_000
@@ -29,7 +28,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@for_each("case", CASES)
 def test_dh_7_what_waits_is_held_after_a_long_absence_of_ours(case: str) -> None:
     last, epoch, after, limit, why = CASES[case]
     held = held_after(last, epoch, UNTIL + after, limit)

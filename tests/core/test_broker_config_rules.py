@@ -9,6 +9,7 @@ from kafka_reassign_rpc.core.configs.broker_config_rules import (
     later_trouble,
 )
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
+from tests.tables import for_each
 
 PART = (
     "Invalid value org.apache.kafka.common.config.ConfigException: {} for configuration Invalid dynamic configuration"
@@ -48,7 +49,7 @@ REFUSED: dict[str, dict[str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("text", "wanted"), REFUSED.items())
+@for_each(("text", "wanted"), REFUSED.items())
 def test_hm_1_a_simulated_broker_refuses_in_the_words_of_a_stock_one(text: str, wanted: dict[str, str]) -> None:
     with pytest.raises(ConfigValueError) as refused:
         judge_reconfiguration({}, {}, {}, wanted, "plaintext")
@@ -69,7 +70,7 @@ def test_hm_1_threads_are_compared_with_those_that_run_now() -> None:
     judge_reconfiguration({}, {}, {"num.io.threads": "8"}, {"num.io.threads": "1000"}, "plaintext")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("new", "says"),
     [
         ({MIN_LAG: "10", MAX_LAG: "5"}, "would not start again"),

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.broker_settings import (
@@ -23,6 +22,7 @@ from kafka_reassign_rpc.core.broker_settings import (
     shown,
 )
 from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS
+from tests.tables import for_each
 
 DELETE = "delete.topic.enable"
 COUNT, RATIO, UNCLEAN = "num.partitions", "leader.imbalance.per.broker.percentage", "unclean.leader.election.enable"
@@ -34,7 +34,7 @@ def test_sv_1_every_setting_exists_in_kafka_with_the_same_default() -> None:
     assert BROKER_CONFIGS.keys() >= set(ASKED)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("own", "of_brokers", "before", "wanted"),
     [
         ({}, [], 1, 1),
@@ -73,7 +73,7 @@ def test_sv_10_a_minority_does_not_allow_unclean_elections() -> None:
     assert in_force({}, [allows, allows, forbids], KAFKA_DEFAULTS).unclean_leader_election_enable
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "text", "value"),
     [
         (COUNT, "12", 12),

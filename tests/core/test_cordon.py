@@ -14,6 +14,7 @@ from kafka_reassign_rpc.core.topics.topic_changes import create_partitions, crea
 from kafka_reassign_rpc.core.writers.facts import SettingsFound
 from kafka_reassign_rpc.support.slices import finished
 from tests.core.build import TOPIC, not_moving, view
+from tests.tables import for_each
 
 Change = TypeVar("Change")
 
@@ -25,7 +26,7 @@ def _view(*partitions: Partition, settings: str = "", broker: dict[str, str] | N
     return here
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "broker", "expected"),
     [
         ("", None, set()),
@@ -50,7 +51,7 @@ def test_dh_2_an_empty_list_is_a_list() -> None:
     assert parse_brokers("") == frozenset()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_dh_2_no_new_topic_and_no_new_partition_lands_on_a_cordoned_broker(seed: int) -> None:
     chance = Random(seed)
     here = _view(not_moving(2, 4), settings="2,4")

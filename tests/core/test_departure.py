@@ -14,6 +14,7 @@ from kafka_reassign_rpc.core.status.views import BrokerDisk
 from kafka_reassign_rpc.support.slices import finished
 from tests.core.build import broker
 from tests.status_page.views import at_rest, cluster_of, move
+from tests.tables import for_each
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: "b", 5: None}
 
@@ -48,7 +49,7 @@ def partial(replicas: tuple[int, ...], isr: tuple[int, ...]) -> Partition:
     return replace(at_rest(*replicas), isr=isr, leader=isr[0] if isr else -1)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("partition", "least", "away", "live", "expected"),
     [
         (at_rest(1, 3), 1, (2,), (1, 2, 3, 4), ""),
@@ -122,7 +123,7 @@ def test_dh_6_the_first_by_name_are_kept_and_all_are_counted_in_any_order() -> N
     assert found.text(2) == "s-30, t-2 and 4 more"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("disks", "closed", "away", "expected"),
     [
         ({1: (50, 10), 2: (0, 30), 3: (0, 20)}, "", (1,), Room(50, 50, True, [])),

@@ -9,9 +9,10 @@ from kafka_reassign_rpc.core.healing_throttle import ASSUMED, HealingThrottle
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.writers.facts import TimeTold
 from tests.core.build import learn, write
+from tests.tables import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "throttle"),
     [
         ("-1", HealingThrottle()),
@@ -29,9 +30,7 @@ def test_46_5_a_throttle_is_bytes_per_second_or_a_share(text: Any, throttle: Hea
     assert HealingThrottle.parse(str(throttle)) == throttle
 
 
-@pytest.mark.parametrize(
-    "text", ["", "%", "0%", "101%", "-5%", "1.5%", "-2", "+5", "5 parsecs", "٣%", "half", True, 2**63]
-)
+@for_each("text", ["", "%", "0%", "101%", "-5%", "1.5%", "-2", "+5", "5 parsecs", "٣%", "half", True, 2**63])
 def test_46_5_an_invalid_throttle_is_refused_with_the_expected_syntax(text: Any) -> None:
     with pytest.raises(ValueError, match=r"bytes per second \(-1: no limit\) or a share of a broker's link from 1%"):
         HealingThrottle.parse(text)

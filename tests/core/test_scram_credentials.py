@@ -16,6 +16,7 @@ from kafka_reassign_rpc.core.scram_credentials import (
     refusals,
     refusals_of_names,
 )
+from tests.tables import for_each
 
 SHA_256, SHA_512 = 1, 2
 KEYS = "salt=a,stored_key=b,server_key=c"
@@ -70,7 +71,7 @@ def test_sv_6_a_credential_that_cannot_be_read_has_no_iterations(text: str) -> N
     assert iterations_of({"SCRAM-SHA-256": text}) == {SHA_256: None}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("alterations", "refused"),
     [
         ([pencil(), pencil(SHA_512), Deletion("b", SHA_256)], {}),

@@ -1,16 +1,15 @@
 """Which cluster-wide configs are named as harmful, of all that stand."""
 
-import pytest
-
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 from kafka_reassign_rpc.core.configs.standing_defaults import troubles
+from tests.tables import for_each
 
 LOCAL, WHOLE = "log.local.retention.ms", "log.retention.ms"
 MIN_LAG, MAX_LAG = "log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"
 HUGE = "999999999999"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("defaults", "named"),
     [
         ({}, []),

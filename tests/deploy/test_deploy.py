@@ -29,6 +29,7 @@ from tests.deploy.alert_cases import CASES, HEALTHY
 from tests.deploy.unit_file import DROP_IN, UNIT
 from tests.docs.pages import ROOT
 from tests.secured_example import EXAMPLE, make_certificates, put_files
+from tests.tables import for_each
 
 DEPLOY = ROOT / "deploy"
 ALERTS = yaml.safe_load((DEPLOY / "prometheus/alerts.yml").read_text())
@@ -90,7 +91,7 @@ def test_sv_11_every_expression_is_one_of_prometheus_and_rates_are_of_counters(n
         assert SERIES[series].kind != "gauge", name
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
+@for_each("rule", RULES, ids=lambda rule: rule["alert"])
 def test_sv_11_an_alert_has_severity_summary_and_its_section_in_the_runbook(rule: dict[str, Any]) -> None:
     assert rule.keys() <= {"alert", "expr", "for", "labels", "annotations"}
     assert rule["labels"]["severity"] in ("warning", "critical")
@@ -108,7 +109,7 @@ def test_sv_11_the_runbook_has_a_section_for_each_alert_and_no_other() -> None:
     assert sections == [rule["alert"] for rule in RULES]
 
 
-@pytest.mark.parametrize("alert", [rule["alert"] for rule in RULES])
+@for_each("alert", [rule["alert"] for rule in RULES])
 def test_sv_11_there_is_a_case_in_which_an_alert_fires_and_one_in_which_it_does_not(alert: str) -> None:
     cases = [case.fires.values() for case in CASES if case.alert == alert]
     assert any(any(fired) for fired in cases)
@@ -129,7 +130,7 @@ def test_sv_11_the_cases_of_alerts_have_series_that_servers_show_and_a_healthy_d
 PANELS = {panel["title"]: panel["fieldConfig"] for panel in DASHBOARD["panels"]}
 
 
-@pytest.mark.parametrize("panel", DASHBOARD["panels"], ids=lambda panel: panel["title"])
+@for_each("panel", DASHBOARD["panels"], ids=lambda panel: panel["title"])
 def test_sv_11_a_panel_has_the_unit_of_what_it_shows(panel: dict[str, Any]) -> None:
     """Ids and counts have none: `short` makes 1.00 K of broker 1000."""
     unit = panel["fieldConfig"]["defaults"]["unit"]

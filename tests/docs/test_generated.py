@@ -26,12 +26,13 @@ from kafka_reassign_rpc.server.connection_states import Pause, Work
 from kafka_reassign_rpc.status_page import status_stream
 from kafka_reassign_rpc.status_page.requests import PARAMETERS
 from tests.docs.pages import DOCS, ROOT, text_of
+from tests.tables import for_each
 
 LISTED = re.compile(r"^\| (?:`([^`]+)`|(\d+)) \|", re.MULTILINE)
 """The first cell of a row: a name, or the key of an API."""
 
 
-@pytest.mark.parametrize("page", generate.PAGES)
+@for_each("page", generate.PAGES)
 def test_a_generated_page_is_up_to_date(page: str) -> None:
     assert text_of(DOCS / page) == generate.PAGES[page](), "run: python -m docs.generate"
 
@@ -65,7 +66,7 @@ def names_in_catalogue(page: str) -> list[str]:
     return [*catalogue.EVENTS, *catalogue.EVERY_EVENT, *catalogue.EVENT_FIELDS]
 
 
-@pytest.mark.parametrize("page", generate.PAGES)
+@for_each("page", generate.PAGES)
 def test_each_entry_of_a_catalogue_has_a_row(page: str) -> None:
     listed = [name or key for name, key in LISTED.findall(text_of(DOCS / page))]
     entries = [name for name in listed if page != "errors.md" or name not in generate.COMMANDS_WITH_EXIT_CODES]

@@ -4,9 +4,8 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.docs.pages import ROOT, text_of
+from tests.tables import for_each
 
 PACKAGES = sorted(file.parent for file in (ROOT / "kafka_reassign_rpc").rglob("__init__.py"))
 FAMILIES = {
@@ -30,7 +29,7 @@ def doubled(text: str, modules: list[str]) -> list[str]:
     return [name for name in modules if lines.count(name) > 1]
 
 
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: str(package.relative_to(ROOT)))
+@for_each("package", PACKAGES, ids=lambda package: str(package.relative_to(ROOT)))
 def test_the_map_of_a_package_names_each_of_its_modules_once(package: Path) -> None:
     modules = sorted(file.stem for file in package.glob("*.py") if file.stem != "__init__")
     text = ast.get_docstring(ast.parse(text_of(package / "__init__.py"))) or ""

@@ -3,9 +3,8 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.docs.pages import CONTRIBUTING, DOCS, PAGES, README, ROOT, prose_of, text_of
+from tests.tables import for_each
 
 README_LINES = 150
 SITE = ROOT / "mkdocs.yml"
@@ -56,7 +55,7 @@ def exists(name: str) -> bool:
 OWN = Path(__file__)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@for_each("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_resolves(page: Path) -> None:
     broken = []
     for link in _LINK.findall(prose_of(page)):
@@ -71,7 +70,7 @@ def test_every_link_resolves(page: Path) -> None:
     assert broken == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@for_each("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_file_that_is_named_exists(page: Path) -> None:
     assert [name for name in names(page) if not exists(name)] == []
 

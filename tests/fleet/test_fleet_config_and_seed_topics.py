@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig, SeedError, SeedTopic, parse_topic
 from kafka_reassign_rpc.fleet.seed_topics import spread
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.tables import for_each
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,7 @@ def test_sv_1_a_topic_is_asked_for_as_name_partitions_factor_bytes(text: str, to
     assert parse_topic(text) == topic
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["", "a", "a:1:1", ":1:1:1", "a:x:1:1", "a:1:1:", "a:1:1:1X", "a:0:1:1", "a:1:0:1", "a:1:1:-5", "a:9999999:3:1"],
 )

@@ -12,6 +12,7 @@ from tests.fuzz import tokens
 from tests.fuzz.frames import KINDS, frame, frame_of
 from tests.security.sasl_steps import Exchange, plain
 from tests.security.worst_tokens import authenticate
+from tests.tables import for_each
 
 SERVED = {key: (api.min_version, api.max_version) for key, api in SERVER_APIS.items()}
 LARGEST = 100_000
@@ -26,7 +27,7 @@ def test_a_seed_gives_the_same_frames_each_time() -> None:
     assert made(1) == made(1) != made(2)
 
 
-@pytest.mark.parametrize(("key", "version"), EACH_VERSION)
+@for_each(("key", "version"), EACH_VERSION)
 def test_each_version_has_frames_of_each_kind(key: int, version: int) -> None:
     rng = Random(key * 100 + version)
     for kind in KINDS:

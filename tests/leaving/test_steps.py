@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.controller_election import ControllerOwner
@@ -23,6 +22,7 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Delete, SetData, Stat
 from tests.core.build import cluster, moving, not_moving
 from tests.preflight.found_states import found_state
+from tests.tables import for_each
 
 RATE = "leader.replication.throttled.rate"
 FAILED = OwnZnode("/admin/failed_brokers/7", 41, 3, 0)
@@ -162,7 +162,7 @@ CASES: dict[str, tuple[Callable[[Found], None], bool, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@for_each("case", CASES)
 def test_mg_2_what_is_left_is_done_in_an_order_in_which_nothing_is_lost(case: str) -> None:
     change, hand_over, wanted = CASES[case]
     found = Found()
@@ -217,7 +217,7 @@ def test_mg_2_the_field_of_ours_leaves_a_topic_and_every_other_byte_stays() -> N
     assert write == SetData("/brokers/topics/t", b'{"version":3,"partitions":{"0":[1]},"x":{"y":[ 1]}}', 4)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "ours"),
     [
         ("/admin/reassignments/t/0", True),

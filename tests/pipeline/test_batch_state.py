@@ -1,12 +1,11 @@
 """The state of a batch, from what a cluster shows."""
 
-import pytest
-
 from kafka_reassign_rpc.client import PartitionInfo, PartitionReassignment, TopicPartition
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 from kafka_reassign_rpc.pipeline.submission.batch_state import batch_state
+from tests.tables import for_each
 
 NAME = TopicPartition("t", 0)
 BATCH = {NAME: PlanEntry("t", 0, (1, 2), (3, 4))}
@@ -17,7 +16,7 @@ def at_rest(*replicas: int, leader: int | None = None, topic_id: str = "") -> di
     return {"t": TopicInfo("t", {0: partition}, None, topic_id)}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("topics", "in_flight", "state"),
     [
         (at_rest(1, 2), {}, "done"),
@@ -47,10 +46,8 @@ def test_dp_4_the_cluster_alone_shows_the_state_of_a_partition(topics, in_flight
     assert not any(sets.values())
 
 
-@pytest.mark.parametrize(
-    ("planned", "shown", "fits"), [("A", "A", True), ("A", "B", False), ("", "B", True), ("A", "", True)]
-)
-@pytest.mark.parametrize("replicas", [(1, 2), (3, 4)])
+@for_each(("planned", "shown", "fits"), [("A", "A", True), ("A", "B", False), ("", "B", True), ("A", "", True)])
+@for_each("replicas", [(1, 2), (3, 4)])
 def test_dp_4_a_topic_that_was_made_again_is_not_the_one_of_the_plan(
     planned: str, shown: str, fits: bool, replicas: tuple[int, ...]
 ) -> None:
@@ -62,7 +59,7 @@ def test_dp_4_a_topic_that_was_made_again_is_not_the_one_of_the_plan(
         assert found.mismatched == {NAME: "the topic was deleted and made again: its id is B, in the snapshot A"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("first_leader", "leader", "is_left"),
     [
         (3, 3, True),

@@ -3,17 +3,17 @@
 from typing import Any
 
 import msgspec
-import pytest
 
 from kafka_reassign_rpc.pipeline.plans.plan_impact import ImpactCount, impact_lines
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, ImpactFigures, LoadFigures
 from kafka_reassign_rpc.pipeline.plans.plan_title import plan_title
 from tests.pipeline.plans import SUMMARY
+from tests.tables import for_each
 
 LIVE = frozenset({1, 2, 3, 4})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("original", "target", "leaders", "counted"),
     [
         ((1, 2, 3), (1, 2, 4), (1, -1), {}),

@@ -32,6 +32,7 @@ from kafka_reassign_rpc.pipeline.reports import plan_report, svg_plots
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
 from kafka_reassign_rpc.support.bounded_text import abridged, printable
 from kafka_reassign_rpc.support.human_units import duration
+from tests.tables import for_each
 
 
 def write_plan(
@@ -252,9 +253,7 @@ def test_dp_3_what_nobody_could_read_is_written_as_escapes() -> None:
     assert not set("\x1b\u202e") & set(text)
 
 
-@pytest.mark.parametrize(
-    "name", ["$x_{$", r"$\frac$", "a$b$c", "\u65e5\u672c", "\U0001f389", "_x", HIDDEN, "r" * 250, ODD]
-)
+@for_each("name", ["$x_{$", r"$\frac$", "a$b$c", "\u65e5\u672c", "\U0001f389", "_x", HIDDEN, "r" * 250, ODD])
 def test_dp_3_a_rack_of_any_name_has_its_bar(name: str) -> None:
     bars = svg_plots.Bars("Bytes", None, [1, 2], None, str)
     svg = svg_plots.bar_plots([name, "other"], [bars], "rack")

@@ -21,6 +21,7 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import META, Snapshot
 from kafka_reassign_rpc.pipeline.store_paths import RemotePath, StoreError, StorePath, spark_uri, store_path
 from tests.pipeline.s3 import BUCKET, S3, in_environment, s3_endpoint
 from tests.pipeline.test_reports import write_plan
+from tests.tables import for_each
 
 AT = "s3a://bucket/some/where"
 
@@ -63,7 +64,7 @@ def write_snapshot(path: StorePath, partitions: int = 1, *, before_end: Callable
         writer.finish(SnapshotMeta(cluster_id="c", at=5))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "means"),
     [
         ("plans/monday", "plans/monday"),
@@ -80,7 +81,7 @@ def test_dp_6_a_place_is_a_local_path_or_a_uri(given: str, means: str) -> None:
     assert str(store_path(given)) == means
 
 
-@pytest.mark.parametrize(
+@for_each(
     "given",
     [
         *("s3a://bucket", "s3a:///path", "s3a:path", "hdfs://host/", "file:path", "file://host/path"),

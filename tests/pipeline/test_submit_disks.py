@@ -37,6 +37,7 @@ from tests.faults.cluster import Cluster
 from tests.pipeline.disk_cluster import DiskCluster
 from tests.pipeline.test_submit import submit
 from tests.processes import processes
+from tests.tables import for_each
 from tests.waiting import eventually
 
 AT_ONCE = PollIntervals(poll=0, health=0, patience=0.05)
@@ -55,7 +56,7 @@ STATES = [
 ]
 
 
-@pytest.mark.parametrize(("shown", "state", "why"), STATES)
+@for_each(("shown", "state", "why"), STATES)
 def test_dh_3_what_a_broker_shows_of_a_replica_says_how_far_its_move_is(
     shown: tuple[str | None, str | None], state: MoveState, why: str
 ) -> None:

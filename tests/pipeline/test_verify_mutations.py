@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import pytest
 
 from kafka_reassign_rpc.pipeline.planning.verify_figures import SnapshotSums, faults_of_figures
 from kafka_reassign_rpc.pipeline.planning.verify_rows import BrokerDelta, CheckedRows, check_room, check_rows
@@ -27,6 +26,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
 )
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES
 from tests.pipeline.plans import SUMMARY
+from tests.tables import for_each
 
 DOCS = Path(__file__).parents[2] / "docs" / "pipeline.md"
 BROKERS = [ListedBroker(n, rack, n != 9) for n, rack in enumerate("abcabcabc", 1)]
@@ -181,15 +181,15 @@ OF_ROWS = [
 STRICT = {"strict": 3}
 
 
-@pytest.mark.parametrize("case", OF_ROWS, ids=lambda case: case.change)
+@for_each("case", OF_ROWS, ids=lambda case: case.change)
 def test_dp_3_each_change_by_hand_of_a_row_is_found_by_its_rule(case: Mutation) -> None:
     known = case.facts._replace(min_isrs=STRICT)
     assert check_rows([tuple(case.fine.values())], known).named == {}
     assert case.rule in check_rows([tuple(case.changed.values())], known).named
 
 
-@pytest.mark.parametrize("room", [None, 10, 9])
-@pytest.mark.parametrize("known", [DRAIN, HEAL, UP, RACKS])
+@for_each("room", [None, 10, 9])
+@for_each("known", [DRAIN, HEAL, UP, RACKS])
 def test_dp_3_a_partition_left_out_for_lack_of_room_is_found_where_there_is_room(
     known: PlanFacts, room: int | None
 ) -> None:
@@ -297,7 +297,7 @@ OF_FIGURES: list[tuple[str, str, Callable[[PlanSummary], dict[str, Any]]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("rule", "change", "figures"), OF_FIGURES, ids=[change for _, change, _ in OF_FIGURES])
+@for_each(("rule", "change", "figures"), OF_FIGURES, ids=[change for _, change, _ in OF_FIGURES])
 def test_dp_3_each_change_by_hand_of_a_figure_is_found(
     rule: str, change: str, figures: Callable[[PlanSummary], dict[str, Any]]
 ) -> None:

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from kafka_reassign_rpc.pipeline.planning.verify_rows import BatchSums, BrokerSums, CheckedRows, check_rows
 from kafka_reassign_rpc.pipeline.planning.verify_rules import ListedBroker, PlanFacts
+from tests.tables import for_each
 
 FACTS = PlanFacts.of("rebalance", [ListedBroker(broker, None, True) for broker in (1, 2, 3, 4, 5)], (), None, ())
 MOVE = ([1, 2], [3, 2], 1, 10, 1, 2, None)
@@ -33,7 +32,7 @@ def check(*rows: dict[str, Any]) -> CheckedRows:
     return check_rows([tuple((FINE | row).values()) for row in rows], FACTS)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "broken"),
     [
         ({}, {}),

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
 )
 from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfall_lines, shortfalls
 from tests.pipeline.plans import SUMMARY
+from tests.tables import for_each
 
 
 def broker(number: int, after: float, target: float = 100.0, **more: Any) -> BrokerFigures:
@@ -55,7 +56,7 @@ NOTHING_FOUND = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "reason"),
     [
         (summary(broker(1, 108), broker(2, 92)), "within the tolerance of 10%"),

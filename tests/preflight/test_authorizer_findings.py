@@ -1,7 +1,5 @@
 """What the check makes of the authorizers of brokers and server, and of the brokers' own rights."""
 
-import pytest
-
 from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME, AclAuthorizer
 from kafka_reassign_rpc.core.acls.acl_binding import (
     CLUSTER_NAME,
@@ -21,6 +19,7 @@ from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins
 from kafka_reassign_rpc.preflight.findings import Level
 from tests.certificates import Authority
 from tests.core.acls.random_acls import put
+from tests.tables import for_each
 
 HERE = Endpoint("PLAINTEXT", "PLAINTEXT", "10.0.0.9", 9092)
 SECURE = Endpoint("SECURE", "SASL_SSL", "10.0.0.9", 9093)
@@ -101,7 +100,7 @@ KAFKA = BrokerLogins(
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("super_users", "saying"),
     [
         ("", "super.users is empty"),
@@ -112,7 +111,7 @@ KAFKA = BrokerLogins(
         ("User:admin", "would come as User:kafka, who lacks CLUSTER_ACTION on the cluster"),
     ],
 )
-@pytest.mark.parametrize("problem", ["", "no answer"])
+@for_each("problem", ["", "no answer"])
 def test_hm_6_brokers_who_are_no_super_users_are_unsafe_and_a_slip_is_named(
     super_users: str, saying: str, problem: str
 ) -> None:

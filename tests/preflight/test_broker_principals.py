@@ -13,6 +13,7 @@ from kafka_reassign_rpc.preflight.broker_principals import (
     principal_at,
 )
 from tests.certificates import Authority
+from tests.tables import for_each
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
@@ -53,7 +54,7 @@ def test_hm_6_a_login_says_who_brokers_are(mechanism: str, jaas: str, own: dict[
     assert by_login(mechanism, jaas, own) == principal
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("mechanism", "jaas", "realm"),
     [
         ("OAUTHBEARER", "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;", "R"),

@@ -26,6 +26,7 @@ from kafka_reassign_rpc.zookeeper.operations import AclEntry
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from tests.core.build import broker, cluster, moving, not_moving
 from tests.preflight.found_states import found_state
+from tests.tables import for_each
 
 OF_3_9 = {
     "inter.broker.protocol.version": "3.9-IV0",
@@ -189,7 +190,7 @@ def test_mg_1_a_cluster_where_nothing_stands_in_the_way_is_ready() -> None:
     assert {one.level for one in found()} == {Level.OK}
 
 
-@pytest.mark.parametrize("case", BLOCKERS)
+@for_each("case", BLOCKERS)
 def test_mg_1_each_blocker_is_named_with_what_to_do(case: str) -> None:
     change, subject, named = BLOCKERS[case]
     blockers = [one for one in found(change) if one.level is Level.UNSAFE]
@@ -276,7 +277,7 @@ def test_mg_1_an_id_above_the_reserved_ones_may_have_come_from_zookeeper(
     assert ("broker-ids" in {it.subject for it in found(brokers(one))}) == warned
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "valid"),
     [
         (CREDENTIAL, True),
@@ -349,13 +350,13 @@ PRINTED = {
 }
 
 
-@pytest.mark.parametrize("case", PRINTED)
+@for_each("case", PRINTED)
 def test_mg_1_the_command_that_cures_a_blocker_is_printed_as_it_can_be_run(case: str) -> None:
     [blocker] = [one for one in found(BLOCKERS[case][0]) if one.level is Level.UNSAFE]
     assert blocker.commands == PRINTED[case]
 
 
-@pytest.mark.parametrize("case", sorted(BLOCKERS.keys() - THE_OPERATORS))
+@for_each("case", sorted(BLOCKERS.keys() - THE_OPERATORS))
 def test_mg_1_whatever_a_command_can_cure_has_one(case: str) -> None:
     assert all(one.commands for one in found(BLOCKERS[case][0]) if one.level is Level.UNSAFE)
 

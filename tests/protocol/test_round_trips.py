@@ -74,6 +74,7 @@ def test_sv_6_no_message_is_smaller_than_the_least_size_that_bounds_counts(
     assert len(encode_body(body, version=version)) >= least_size(cls._struct, version, cls.flexible_version_q(version))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["AlterPartitionReassignments", "ListPartitionReassignments"])
 @pytest.mark.parametrize("direction", ["Request", "Response"])
 @settings(suppress_health_check=[HealthCheck.too_slow])

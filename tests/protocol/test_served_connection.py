@@ -43,6 +43,7 @@ from kafka_reassign_rpc.protocol.served_connection import (
     StreamEvent,
 )
 from kafka_reassign_rpc.protocol.versions import SUPPORTED
+from tests.tables import for_each
 
 
 def list_request(number: int) -> bytes:
@@ -389,8 +390,8 @@ def in_state(state: Stream) -> tuple[Connection, DecodedRequest | None]:
     return connection, request
 
 
-@pytest.mark.parametrize("state", Stream)
-@pytest.mark.parametrize("event", StreamEvent)
+@for_each("state", Stream)
+@for_each("event", StreamEvent)
 def test_sv_6_each_event_of_a_stream_does_what_its_row_says_and_without_a_row_nothing(
     state: Stream, event: StreamEvent
 ) -> None:

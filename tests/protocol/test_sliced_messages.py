@@ -15,6 +15,7 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.protocol.sliced_messages import PART_BYTES, InParts, encode_in_slices
 from kafka_reassign_rpc.support.slices import finished
+from tests.tables import for_each
 
 
 def elections(version: int, topics: int, partitions: int) -> tuple[ElectLeadersResponse, InParts]:
@@ -35,8 +36,8 @@ def elections(version: int, topics: int, partitions: int) -> tuple[ElectLeadersR
     return head(replica_election_results=whole), InParts(head(), "replica_election_results", topics, by_topic)
 
 
-@pytest.mark.parametrize("version", [0, 1, 2])
-@pytest.mark.parametrize(("topics", "partitions"), [(0, 0), (1, 0), (3, 2), (1, 30_000), (3000, 2)])
+@for_each("version", [0, 1, 2])
+@for_each(("topics", "partitions"), [(0, 0), (1, 0), (3, 2), (1, 30_000), (3000, 2)])
 def test_sv_6_elements_of_elements_come_one_by_one(version: int, topics: int, partitions: int) -> None:
     whole, parts = elections(version, topics, partitions)
     pieces = finished(encode_in_slices(parts, version=version))

@@ -25,6 +25,7 @@ from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommand
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.subcommands import command_of
 from tests.reassign_command.run_command import kafka_reassign
+from tests.tables import for_each
 
 SERVER = ("--bootstrap-server", "h:1")
 OFF = HealingStatus(None, False, None, (), 0, 0)
@@ -78,7 +79,7 @@ def printed_lines(capsys: pytest.CaptureFixture[str], client: Client, *arguments
     return capsys.readouterr().out.splitlines()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "why"),
     [
         ((), "the following arguments are required: --bootstrap-server"),
@@ -103,7 +104,7 @@ def test_46_a_command_line_that_cannot_be_read_is_refused_with_the_reason(argume
     assert str(refused.value).startswith(f"kafka-reassign heal: {why}")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "arguments"),
     [
         ("heal --bootstrap-server h:1 --status", "--bootstrap-server h:1 --status"),

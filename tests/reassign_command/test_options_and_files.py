@@ -31,6 +31,7 @@ from kafka_reassign_rpc.reassign_command.reassignment_json import (
     parse_reassignment,
 )
 from kafka_reassign_rpc.security.slips import OF_CLIENTS, meant_by
+from tests.tables import for_each
 
 SERVER = ("--bootstrap-server", "h:1")
 
@@ -238,7 +239,7 @@ def test_236_12_tls_is_checked_unless_the_operator_says_otherwise() -> None:
     assert client_configs("a:1", trusting, print)["ssl_check_hostname"] is False
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("properties", "problem"),
     [
         ({"request.timeout.ms": "soon"}, "Invalid value soon"),

@@ -11,6 +11,7 @@ from joserfc.jwk import ECKey, KeySet, OctKey, RSAKey
 from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError, SaslError, SaslRetry
 from kafka_reassign_rpc.security.sasl.oauthbearer import OAuthBearerSaslServer, TokenKeys, TokenRules
 from tests.security.sasl_steps import Exchange
+from tests.tables import for_each
 
 RSA = RSAKey.generate_key(2048, {"kid": "rsa", "use": "sig"})
 EC = ECKey.generate_key("P-256", {"kid": "ec"})
@@ -38,7 +39,7 @@ def server(rules: TokenRules | None = None, keys: KeySet | None = JWKS, **more: 
     return OAuthBearerSaslServer(held, rules or TokenRules(), lambda: NOW)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rules", "token"),
     [
         (TokenRules(), signed()),
@@ -62,7 +63,7 @@ def test_sv_5_a_signed_token_that_keeps_the_rules_is_accepted(rules: TokenRules,
 NONE = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSIsImlhdCI6MTY5OTk5OTk5MCwiZXhwIjoxNzAwMDAwNjAwfQ"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rules", "token"),
     [
         (TokenRules(), f"{NONE}."),
@@ -114,7 +115,7 @@ def test_sv_5_a_token_that_is_signed_with_a_short_rsa_key_is_refused(bits: int, 
     assert server(keys=KeySet([RSA])).evaluate(first(signed(kid=kid and "rsa"))) == b""
 
 
-@pytest.mark.parametrize(
+@for_each(
     "token",
     [
         b"",

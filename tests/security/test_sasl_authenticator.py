@@ -26,6 +26,7 @@ from tests.security.sasl_steps import (
     scram_servers,
     unknown_api_versions,
 )
+from tests.tables import for_each
 
 SERVED, LATER, NOW = End.OPEN, End.CLOSE_LATER, End.CLOSE_NOW
 
@@ -85,7 +86,7 @@ ORDERS: list[tuple[str, list[bytes], list[tuple[End, bool]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("frames", "expected"), [one[1:] for one in ORDERS], ids=[one[0] for one in ORDERS])
+@for_each(("frames", "expected"), [one[1:] for one in ORDERS], ids=[one[0] for one in ORDERS])
 def test_sv_5_each_order_of_messages_ends_as_in_kafka(frames: list[bytes], expected: list[tuple[End, bool]]) -> None:
     exchange = Exchange()
     seen = []
@@ -99,7 +100,7 @@ def test_sv_5_each_order_of_messages_ends_as_in_kafka(frames: list[bytes], expec
     assert exchange.authenticator.principal == ("User:alice" if done else ANONYMOUS)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("mechanism", "user"),
     [
         (mechanism, user)

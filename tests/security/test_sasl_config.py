@@ -7,6 +7,7 @@ import pytest
 from kafka_reassign_rpc.cli.sasl_settings import SASL_SETTINGS
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.sasl.sasl_config import MAX_RECEIVE_SIZE, SaslConfig
+from tests.tables import for_each
 
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 JAAS = "listener.name.external.plain.sasl.jaas.config"
@@ -98,7 +99,7 @@ def test_sv_5_a_file_of_logins_without_a_section_for_the_mechanism_has_no_users(
     assert "secret-word" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "named"),
     [
         ({}, "gssapi.sasl.jaas.config: GSSAPI needs"),

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.preflight import secret_file_findings
 from kafka_reassign_rpc.preflight.findings import Level
 from kafka_reassign_rpc.security.secret_files import holds_secret, named_files, readable
+from tests.tables import for_each
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 KRB5 = "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true"
@@ -25,7 +26,7 @@ PUBLIC = {"ssl.keystore.certificate.chain", "ssl.truststore.certificates"}
 PROVIDER = "org.apache.kafka.common.config.provider.FileConfigProvider"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "value", "secret"),
     [
         *((one.name, "x", one.name not in PUBLIC) for one in SECURITY_SETTINGS if one.secret),

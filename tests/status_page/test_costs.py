@@ -24,6 +24,7 @@ from tests.waiting import eventually
 MOVES = 100_000
 
 
+@pytest.mark.long
 async def test_sv_11_a_hundred_thousand_moves_are_sorted_in_short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paced_views, "MOST_KEPT", 1)
     partition = move((1,), (2,))

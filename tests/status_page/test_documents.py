@@ -21,6 +21,7 @@ from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
 from kafka_reassign_rpc.status_page.requests import BadParameter, EventsRequest, MovesRequest
 from kafka_reassign_rpc.support.slices import finished
 from tests.status_page.views import at_rest, cluster_of, move, run, sample, server_of, term_of
+from tests.tables import for_each
 
 T = TypeVar("T")
 
@@ -276,7 +277,7 @@ def test_sv_11_history_keeps_so_many_points_and_a_clock_that_jumps_does_not_bend
     assert history.past("hour", 5100.0, 9_100_000).points[-1].at == 9_100_000 - 110_000, "a standby knows no figures"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "problem"),
     [
         ("limit=0", "limit: expected a whole number from 1 to 500, got '0'"),

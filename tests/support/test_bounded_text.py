@@ -3,14 +3,14 @@
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.support.bounded_text import SHOWN, abridged, printable, shortened, shown, whole_number
+from tests.tables import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "number"),
     [
         *(("0", 0), ("007", 7), ("-5", -5), ("-", None), ("", None), ("--5", None), ("+5", None), ("5-", None)),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.support.file_rights import EVERYBODY, GROUP, Identity, Rights, cure, readers, readers_of
+from tests.tables import for_each
 
 ME, MINE, ROOT, OTHER, FS_GROUP = 1000, 1000, 0, 2000, 999
 BY = Identity(ME, {MINE, FS_GROUP})
@@ -15,7 +16,7 @@ NO_GROUP = 4_000_000_000
 """No group has this id."""
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rights", "who"),
     [
         (Rights(0o600, ME, MINE), None),

@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.human_units import duration, parse_duration_ms, parse_size, size
+from tests.tables import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "count"),
     [
         ("0", 0), ("-1", -1), ("50000000", 50_000_000), ("50MB", 50_000_000), ("50 mb", 50_000_000),
@@ -22,7 +23,7 @@ def test_a_size_is_a_number_with_a_unit_or_a_plain_number_of_bytes(text: str, co
     assert parse_size(text) == count
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "ms"),
     [
         ("20s", 20_000), ("20 s", 20_000), ("1.5min", 90_000), ("500ms", 500), ("2h", 7_200_000), ("1d", 86_400_000),

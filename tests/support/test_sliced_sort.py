@@ -3,9 +3,8 @@
 from collections.abc import Generator
 from random import Random
 
-import pytest
-
 from kafka_reassign_rpc.support.sliced_sort import SLICE, sorted_in_slices
+from tests.tables import for_each
 
 
 def done(steps: Generator[None, None, list[list[int]]]) -> tuple[list[list[int]], int]:
@@ -18,8 +17,8 @@ def done(steps: Generator[None, None, list[list[int]]]) -> tuple[list[list[int]]
         slices += 1
 
 
-@pytest.mark.parametrize("order", ["random", "up", "down", "clustered"])
-@pytest.mark.parametrize("count", [0, 1, SLICE, SLICE + 1, 20_000])
+@for_each("order", ["random", "up", "down", "clustered"])
+@for_each("count", [0, 1, SLICE, SLICE + 1, 20_000])
 def test_sv_11_long_lists_are_sorted_as_by_python_in_slices(order: str, count: int) -> None:
     keys = list(range(count))
     if order == "random":

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.transport.broker_link_settings import broker_links
 from kafka_reassign_rpc.transport.broker_links import LOGIN, RIGHTS, BrokerLinks, BrokerRefuses
 from kafka_reassign_rpc.transport.login import connect
 from tests.certificates import Authority, Issued
+from tests.tables import for_each
 
 from .secured_broker import SecuredBroker, secured_broker
 
@@ -233,7 +234,7 @@ async def test_sv_5_a_trouble_is_logged_once_and_its_end_too(caplog: pytest.LogC
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("values", "text"),
     [
         ({"security.inter.broker.protocol": "TLS"}, "security.inter.broker.protocol: expected one of PLAINTEXT, SSL"),

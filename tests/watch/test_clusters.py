@@ -19,6 +19,7 @@ from tests.http_client import get
 from tests.longest_turn import longest_turn
 from tests.processes import processes
 from tests.status_page.documented import Documented
+from tests.tables import for_each
 from tests.waiting import eventually
 from tests.watch.moving_nodes import TWO_MOVE, moving_nodes
 
@@ -38,7 +39,7 @@ def test_kr_4_clusters_are_read_from_the_settings_file() -> None:
     assert found == (WatchedCluster("east", "h:9092"), WatchedCluster("West_2", "h:9092", "/c"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "why"),
     [
         ({"name": "a"}, r"write \[\[cluster\]\]"),

@@ -1,7 +1,5 @@
 """What watch concludes without I/O: its pace, sizes that make no sense, the cluster from look to look."""
 
-import pytest
-
 from kafka_reassign_rpc.client import Unreachable
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, LogDir
@@ -22,6 +20,7 @@ from kafka_reassign_rpc.support.slices import run_through
 from kafka_reassign_rpc.watch import seen_cluster
 from kafka_reassign_rpc.watch.pace import BYTES_PER_S, LAST, LONGEST_S, REQUESTS_PER_S, SHARE, SOON_S, Ask, Pace
 from kafka_reassign_rpc.watch.sizes import Heard, heard, lacking
+from tests.tables import for_each
 
 NODES = [ClusterNode(one, "h", 9092, None) for one in (1, 2, 3)]
 T0 = TopicPartition("t", 0)
@@ -56,8 +55,8 @@ def test_kr_2_who_answers_slowly_is_asked_less_often_within_a_bound() -> None:
     assert due == [SOON_S, SOON_S, *[0.02 / SHARE] * 5, LONGEST_S]
 
 
-@pytest.mark.parametrize("what", Ask)
-@pytest.mark.parametrize(
+@for_each("what", Ask)
+@for_each(
     "one",
     [(3, 1_000, 0.001), (3, 900_000, 0.05), (200, 100_000, 0.5), (1, 60_000_000, 0.59), (5_000, 10, 0.0)],
 )

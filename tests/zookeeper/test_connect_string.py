@@ -3,6 +3,7 @@
 import pytest
 
 from kafka_reassign_rpc.zookeeper.connect_string import parse_connect_string, show_host
+from tests.tables import for_each
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,7 @@ def test_sv_1_the_connect_string_reads_as_kafka_reads_it(text: str, hosts: list[
     assert parsed.chroot == chroot
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["", "/kafka", ":2181", "zk:0", "zk:70000", "zk:x", f"zk:{'9' * 5000}", "zk/a,zk2", "[::1:2181", "zk/a/../b"],
 )

@@ -22,6 +22,7 @@ from kafka_reassign_rpc.zookeeper import (
 from kafka_reassign_rpc.zookeeper.entry_problems import LONGEST, MAX_WRONG, REPORTED
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import decode_request
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
+from tests.tables import for_each
 
 Decoder = Callable[[bytes, str], Any]
 
@@ -133,7 +134,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("data", HOSTILE, ids=lambda data: f"{data[:40]!r}")
+@for_each("data", HOSTILE, ids=lambda data: f"{data[:40]!r}")
 def test_236_5_hostile_content_raises_no_more_than_bad_znode_with_a_short_message(data: bytes) -> None:
     for decode in DECODERS.values():
         has_short_problems(bad_or_good(decode, data))
@@ -151,7 +152,7 @@ def has_short_problems(found: Any) -> None:
         assert len(problem) < LONGEST + 50
 
 
-@pytest.mark.parametrize("decode", DECODERS.values(), ids=DECODERS)
+@for_each("decode", DECODERS.values(), ids=DECODERS)
 def test_236_5_the_message_about_a_znode_with_an_endless_name_is_short(decode: Decoder) -> None:
     bad_or_good(decode, b"{", "/" + "x" * MIB)
 

@@ -3,12 +3,11 @@
 import json
 from typing import Any
 
-import pytest
-
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import EMPTY, QueueEntries, QueuePartContent, decode_queue
+from tests.tables import for_each
 
 PATH = "/admin/reassign_partitions_queue/part-0000000001"
 ALICE = client("User:alice", "admin-1", "10.0.0.7", "SASL_SSL", "SCRAM-SHA-512")
@@ -63,7 +62,7 @@ def test_236_5_the_size_of_a_part_is_known_while_moves_are_added() -> None:
     assert content.size <= len(content.encode()) <= content.size + 200
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("clients", "place"),
     [
         (None, 0),
@@ -96,7 +95,7 @@ def test_sv_6_beside_a_malformed_entry_the_clients_are_read() -> None:
     assert len(found.problems) == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     "held",
     [True, 7, "x", [], {"since": "x"}, {"who": 5}, {"since": -1}, {"since": 10**18, "who": "bob"}, {"since": 10**30}],
 )

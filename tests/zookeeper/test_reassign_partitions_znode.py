@@ -15,6 +15,7 @@ from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import (
     encode_reassignments,
 )
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
+from tests.tables import for_each
 
 PATH = "/admin/reassign_partitions"
 GOOD = {"topic": "t", "partition": 0, "replicas": [1, 2]}
@@ -49,7 +50,7 @@ def test_i08_no_version_is_version_1_and_fields_nobody_knows_are_passed_over() -
     assert found == ({("t", 0): BatchEntry((1,))}, [])
 
 
-@pytest.mark.parametrize(
+@for_each(
     "data",
     [
         b"",
@@ -77,7 +78,7 @@ def test_i08_content_that_is_no_batch_is_refused_with_its_path(data: bytes) -> N
         decode_reassignments(data, PATH)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "bad",
     [
         None,

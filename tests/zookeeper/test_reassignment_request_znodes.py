@@ -12,6 +12,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import decode_request, encode_request
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
+from tests.tables import for_each
 
 PATH = "/admin/reassignment_requests/request_0000000007"
 
@@ -40,7 +41,7 @@ def test_236_8_a_request_reads_back_as_it_was_written(targets: dict[Any, Any], l
     assert decode_request(encode_request(targets, legacy=legacy), PATH) == (ReassignmentRequest(targets, legacy), [])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("assignments", "targets", "problem"),
     [
         ('{"t":{"0":[1],"1":"x"}}', {TopicPartition("t", 0): (1,)}, "'t'-1: Expected `array`"),
@@ -85,7 +86,7 @@ def test_236_8_unknown_fields_are_no_problem() -> None:
     assert decode_request(data, PATH) == (ReassignmentRequest({TopicPartition("[t]", 0): (1,)}), [])
 
 
-@pytest.mark.parametrize(
+@for_each(
     "data",
     [
         *(b"", b"{", b"null", b"7", b"[]", b'"x"', b"\xff\xfe\x00", b"[" * 100_000, b'{"a":' * 100_000),

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import decode_move_record
 from kafka_reassign_rpc.zookeeper.topic_znodes import Assignment
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
+from tests.tables import for_each
 
 PATH = "/brokers/topics/t"
 ids = st.integers(0, 2**31 - 1)
@@ -183,7 +184,7 @@ DECODERS = [
 ]
 
 
-@pytest.mark.parametrize("data", GARBAGE)
+@for_each("data", GARBAGE)
 def test_sv_6_garbage_in_a_topic_znode_is_reported_with_its_path(data: bytes) -> None:
     with pytest.raises(BadZnode) as caught:
         topic_znodes.decode_topic(data, PATH)

@@ -20,6 +20,7 @@ from kafka_reassign_rpc.core.acls.acl_filters import AclBindingFilter
 from kafka_reassign_rpc.core.acls.java_host import java_host
 from tests.core.acls.random_acls import authorizer_of, put, random_case
 from tests.core.acls.reference import Reference
+from tests.tables import for_each
 
 ALICE, HERE = "User:alice", "10.0.0.1"
 TOPIC, LITERAL, PREFIXED = ResourceType.TOPIC, PatternType.LITERAL, PatternType.PREFIXED
@@ -166,7 +167,7 @@ def test_sv_5_hosts_are_compared_as_java_prints_them(address: str, printed: str)
 ANY = AclBindingFilter(ResourceType.ANY, None, PatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("wanted", "matching"),
     [
         (ANY, {"ab", "*", "a-prefixed"}),

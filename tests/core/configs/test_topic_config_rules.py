@@ -15,6 +15,7 @@ from kafka_reassign_rpc.core.configs.live_brokers import (
     live_brokers,
 )
 from kafka_reassign_rpc.core.configs.topic_config_rules import validate_topic_configs, why_brokers_end
+from tests.tables import for_each
 
 REMOTE = {"remote.storage.enable": "true"}
 THROTTLED = "leader.replication.throttled.replicas"
@@ -48,7 +49,7 @@ def refusal(configs: Mapping[str, str], brokers: LiveBrokers, *touched: str) -> 
     return None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("brokers", "reason"),
     [
         (TIERED, None),
@@ -141,7 +142,7 @@ def test_hm_1_throttled_replicas_are_stored_so_that_a_broker_can_read_them(text:
     assert why_brokers_end({THROTTLED: stored}, False) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("configs", "word"),
     [
         (REMOTE, "tiered storage"),

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import kafka_reassign_rpc
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.catalogue import EVENT_FIELDS, EVENTS, EVERY_EVENT
@@ -59,6 +61,7 @@ def test_sv_7_the_catalogue_explains_the_fields_of_the_event_log_and_of_its_expo
     assert {field for event in EVENTS.values() for field in event.fields} == set(EVENT_FIELDS)
 
 
+@pytest.mark.long
 def test_sv_7_no_name_of_an_event_stands_in_the_code_outside_the_catalogue() -> None:
     found = [
         f"{path}:{node.lineno} {node.value}"
@@ -71,6 +74,7 @@ def test_sv_7_no_name_of_an_event_stands_in_the_code_outside_the_catalogue() -> 
         assert not isinstance(call.args[0], ast.Constant | ast.JoinedStr), place
 
 
+@pytest.mark.long
 def test_sv_7_events_are_made_with_the_fields_that_the_catalogue_gives_them() -> None:
     """Events whose name is chosen at run time are checked as they are recorded (tests/controller/conftest.py)."""
     checked = 0

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester, clie
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.core.build import TOPIC, cluster, not_moving
 from tests.core.znode_routes.queue_rounds import ROOT, admitted, durable, through
+from tests.tables import for_each
 
 NOW = 1_790_000_000_000
 REQUIRED = HealingSettings(approval="required")
@@ -39,7 +40,7 @@ def test_dh_8_what_self_healing_queues_by_itself_needs_approval_and_what_somebod
     assert approval.needed_since(settings, by, adopted, NOW) == since
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("move", "brokers", "awaits"),
     [
         (REPAIR, None, True),

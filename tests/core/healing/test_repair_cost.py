@@ -8,11 +8,12 @@ from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST, Copy, Cost
 from kafka_reassign_rpc.core.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
+from tests.tables import for_each
 
 MB = 1_000_000
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("copies", "others", "cost"),
     [
         ([], (), RepairCost(0, 0)),

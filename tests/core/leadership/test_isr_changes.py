@@ -2,7 +2,6 @@
 
 from uuid import UUID
 
-import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -21,6 +20,7 @@ from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_part
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite
 from kafka_reassign_rpc.core.state.partition import Partition
 from tests.core.build import TOPIC, TOPIC_ID, cluster, made, moving, not_moving, view
+from tests.tables import for_each
 
 
 def asked(
@@ -71,7 +71,7 @@ def test_sv_4_a_repeated_request_gets_the_present_state_even_with_an_old_partiti
         assert alter_partition(view(LATE), 1, asked((1, 2), partition_epoch=epoch), 3) == (LATE, [])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "kind"),
     [
         (asked((1, 2, 3), topic_id=UUID(int=99)), UnknownTopicId),

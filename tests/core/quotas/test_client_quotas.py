@@ -18,6 +18,7 @@ from kafka_reassign_rpc.core.quotas.client_quotas import (
     quota_filter,
     quotas_of,
 )
+from tests.tables import for_each
 
 PAIR = (USER, CLIENT_ID)
 ANYONE = ((USER, None),)
@@ -86,7 +87,7 @@ def test_sv_5_quotas_are_those_of_a_user_a_client_both_or_an_ip(
     assert quota_entity(parts) == entity
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("parts", "text"),
     [
         ([], "Invalid empty client quota entity"),
@@ -139,7 +140,7 @@ def test_sv_5_quotas_are_set_and_removed_and_all_other_configs_stay() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("entity", "name", "value", "text"),
     [
         (ANYONE, RATE, 1.0, f"Invalid configuration key {RATE}"),

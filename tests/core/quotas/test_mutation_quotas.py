@@ -158,6 +158,7 @@ def test_sv_5_a_quota_of_zero_stops_its_clients_for_as_long_as_can_be_said() -> 
     assert quotas.waits() == 2**31 - 1
 
 
+@pytest.mark.long
 def test_sv_6_clients_with_ever_new_names_fill_no_memory() -> None:
     quotas = Quotas()
     for index in range(MOST_BUCKETS + 10):

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.core.build import TOPIC, cluster, moving, not_moving
+from tests.tables import for_each
 
 STALL_S = 60.0
 NAME = TopicPartition(TOPIC, 0)
@@ -300,7 +301,7 @@ def grown(answers: Mapping[int, Any], by: int) -> Answers:
 OFFLINE = SampledLogDir("/bad", error=56)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "value", "answers", "reason"),
     [
         ({"live": (1, 2, 3)}, MOVE, PART, "broker 4 is dead"),
@@ -421,6 +422,7 @@ def test_240_6_many_moves_are_sampled_in_slices_and_may_end_meanwhile() -> None:
     assert (tracker.sums.all.moves, tracker.sums.all.total - tracker.sums.all.copied) == (1000, 150_000)
 
 
+@pytest.mark.long
 def test_240_6_the_garbage_collector_does_not_track_samples() -> None:
     """Otherwise, with a hundred thousand moves, a pass over young objects takes tens of milliseconds.
 

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.state.partition import Partition
 from tests.core.build import TOPIC, moving
 from tests.core.reassignment.test_progress import MOVE, NAME, PART, Answers, Followed, says
+from tests.tables import for_each
 
 ALL = says(b1=100, b2=100, b3=100, b4=100)
 LEADERLESS = moving((1, 2), (3, 4), leader=-1)
@@ -26,7 +27,7 @@ def closed(broker: int, *, and_open: bool = False, holds: bool = False) -> Answe
     return {**ALL, broker: dirs}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "kraft", "value", "answers", "reason"),
     [
         ({"live": (1, 2, 3)}, KRaftFacts(fenced=frozenset({4})), MOVE, PART, "broker 4 is fenced"),

@@ -10,9 +10,10 @@ from kafka_reassign_rpc.core.round.round_view import AssignmentWrite
 from kafka_reassign_rpc.core.state.partition import NO_LEADER
 from kafka_reassign_rpc.core.writers.facts import ShutdownAsked
 from tests.core.build import TOPIC, cluster, learn, made, moving, not_moving, sets, view
+from tests.tables import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("origin", "target", "isr", "is_over"),
     [
         pytest.param((1, 2, 3), (1, 2, 4), (1, 2, 3, 4), True, id="C09: the whole target is in sync"),

@@ -16,11 +16,12 @@ from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment
 from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, partition_of
 from kafka_reassign_rpc.core.state.partition import Partition
 from tests.core.build import TOPIC, cluster, made, moving, not_moving, sets, view
+from tests.tables import for_each
 
 Replicas = tuple[int, ...]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("origin", "first", "isr", "target", "dropped", "stays"),
     [
         pytest.param((1, 2), (2, 3), (1, 2), (2, 4), (3,), (), id="the proposal's example"),

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment, with_known_completion
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
 from tests.core.build import moving, not_moving
+from tests.tables import for_each
 
 KNOWN = replace(not_moving(3, 1), pending_deletion=(2,))
 BEFORE_COMPLETION = replace(KNOWN, replicas=(3, 1, 2), adding=(3,), removing=(2,), pending_deletion=())
@@ -31,7 +32,7 @@ def test_455_9_a_completion_is_known_from_the_entry_that_this_controller_writes(
     assert with_known_completion(KNOWN, read) == KNOWN
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("known", "read"),
     [
         (KNOWN, not_moving(3, 1)),  # nothing is pending deletion any more

@@ -23,6 +23,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
 )
 from kafka_reassign_rpc.zookeeper.throttle_memory_znodes import decode_memory, encode_memory
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
+from tests.tables import for_each
 
 
 def lists(leaders: str | None, followers: str | None = None) -> dict[str, str]:
@@ -35,7 +36,7 @@ def rates(leader: str | None, follower: str | None = None) -> dict[str, str]:
     return {name: text for name, text in both.items() if text is not None}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("before", "during"),
     [
         (None, "0:1,0:2"),
@@ -83,7 +84,7 @@ def test_236_11_a_star_that_somebody_sets_meanwhile_stays() -> None:
     assert topic_after(star.configs, star.memory, [], []).configs == lists("*")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("before", "default", "during"),
     [
         (None, None, "100"),

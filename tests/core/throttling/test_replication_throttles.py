@@ -1,11 +1,10 @@
 """The rate that holds on a broker, by every combination of what may be set (fg-4)."""
 
-import pytest
-
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE, RateInForce, rate_in_force
+from tests.tables import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("own", "default", "leased", "expected"),
     [
         (None, None, None, None),

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.topics.missing_replicas import replace_missing
 from kafka_reassign_rpc.core.writers.replay import PartitionTransition, ReplayedChanges
 from tests.core.build import TOPIC, broker, made, not_moving, view
+from tests.tables import for_each
 
 SERVER = 1000
 CORDONED_AT = 500
@@ -35,7 +36,7 @@ def told(here: RoundView) -> list[str]:
     return [note.event for note in here.notes if isinstance(note, Event)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("replicas", "cordoned", "expected"),
     [
         ((3, 1), "3", (2, 1)),
@@ -85,7 +86,7 @@ def test_dh_2_the_rack_of_the_cordoned_broker_counts_no_longer() -> None:
     assert placed(here) == (4, 1)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_dh_2_any_new_partition_keeps_its_replication_factor_and_gets_nothing_on_a_cordoned_broker_needlessly(
     seed: int,
 ) -> None:

@@ -10,6 +10,7 @@ from kafka_reassign_rpc.core.state.partition import HEAL, NO_LEADER, RPC, Partit
 from kafka_reassign_rpc.core.topics.missing_replicas import replace_missing
 from kafka_reassign_rpc.core.topics.topic_changes import replicas_to_delete
 from tests.core.build import TOPIC, broker, made, moving, not_moving, view
+from tests.tables import for_each
 
 OWN_ID = 1000
 
@@ -125,7 +126,7 @@ def test_sv_4_a_client_that_gives_the_replicas_another_order_decides_the_replica
     assert here.missing(TOPIC, 0) == 0
 
 
-@pytest.mark.parametrize(
+@for_each(
     "partition",
     [
         not_moving(1000, 2, isr=(1000,), leader=NO_LEADER),

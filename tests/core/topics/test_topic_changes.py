@@ -35,6 +35,7 @@ from kafka_reassign_rpc.core.topics import topic_changes
 from kafka_reassign_rpc.support.slices import finished
 from tests.core import build
 from tests.core.build import TOPIC, made, moving, not_moving, view
+from tests.tables import for_each
 
 Change = TypeVar("Change")
 
@@ -120,7 +121,7 @@ def test_sv_4_an_existing_topic_is_not_created_again() -> None:
     assert refusal(TopicAlreadyExists, lambda: create(here, "u")) == "Topic 'u' already exists."
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("how", "kind", "text"),
     [
         (

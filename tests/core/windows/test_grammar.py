@@ -3,6 +3,7 @@
 import pytest
 
 from kafka_reassign_rpc.core.windows.grammar import MOST_CHARACTERS, Terms, parse_windows
+from tests.tables import for_each
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_dh_5_a_window_has_a_rate_of_leases_and_so_has_what_holds_otherwise() ->
     assert found.otherwise == Terms(per_cluster=0, rate=5_000_000)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "advice"),
     [
         ("22:00-06:00 Europe/Berlin", "write days, times and time zone"),

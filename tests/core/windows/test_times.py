@@ -2,12 +2,12 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.windows.grammar import parse_windows
 from kafka_reassign_rpc.core.windows.times import Found, at
+from tests.tables import for_each
 
 
 def ms(text: str) -> int:
@@ -25,7 +25,7 @@ GAP = "daily 02:30-05:00 Europe/Berlin"
 IN_GAP = "sun 02:10-02:50 Europe/Berlin"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("windows", "now", "holds", "until"),
     [
         (NIGHT, "2026-11-27T20:59", False, "2026-11-27T21:00"),

@@ -2,7 +2,6 @@
 
 from uuid import UUID
 
-import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
@@ -33,6 +32,7 @@ from kafka_reassign_rpc.core.writers.topic_facts import MarksFound, StaleMarksRe
 from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from tests.core.build import TOPIC, TOPIC_ID, broker, cluster, learn, not_moving
 from tests.core.frozen import picture
+from tests.tables import for_each
 
 ROOT = "/admin/reassign_partitions_queue"
 NAME = TopicPartition(TOPIC, 0)
@@ -75,7 +75,7 @@ OLDER: list[Fact[object]] = [
 ]
 
 
-@pytest.mark.parametrize("fact", OLDER, ids=lambda fact: type(fact).__name__)
+@for_each("fact", OLDER, ids=lambda fact: type(fact).__name__)
 def test_sv_3_an_older_fact_changes_nothing(fact: Fact[object]) -> None:
     made = here()
     before = picture(made)
@@ -105,7 +105,7 @@ NEWER: list[Fact[object]] = [
 ]
 
 
-@pytest.mark.parametrize("fact", NEWER, ids=lambda fact: type(fact).__name__)
+@for_each("fact", NEWER, ids=lambda fact: type(fact).__name__)
 def test_sv_3_a_newer_fact_counts_and_once_more_it_changes_nothing(fact: Fact[object]) -> None:
     made = here()
     before = picture(made)

@@ -20,6 +20,7 @@ from kafka_reassign_rpc.core.state.queue_entries import Queue
 from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.throttle_leases import Leases
 from kafka_reassign_rpc.core.state.waiting_lines import WaitingLines
+from tests.tables import for_each
 
 PACKAGE = Path(kafka_reassign_rpc.__file__).parent
 WRITERS = {f"core/writers/{name}.py" for name in ("facts", "topic_facts", "replay", "reload", "topic_writes")}
@@ -123,7 +124,7 @@ def writes(source: str) -> list[str]:
     return list(found)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "source",
     [
         "def f(cluster): cluster.batch = None",

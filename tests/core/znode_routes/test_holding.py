@@ -13,6 +13,7 @@ from kafka_reassign_rpc.core.znode_routes import holding, lease_rates, queue_adm
 from kafka_reassign_rpc.core.znode_routes.holding import Selection
 from tests.core.build import TOPIC, cluster, not_moving
 from tests.core.znode_routes.queue_rounds import admitted, complete, durable, queued
+from tests.tables import for_each
 
 ONE_EACH = ReassignmentSettings(caps=InFlightCaps(per_broker=1))
 HELD = Held(1_790_000_000_000, "User:alice from 10.0.0.7", "disks are replaced")
@@ -161,7 +162,7 @@ def test_dh_7_a_target_that_is_too_long_for_the_queue_does_not_join_it() -> None
     assert not view.notes
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("selection", "takes"),
     [
         (Selection(), True),

@@ -42,6 +42,7 @@ from tests.core.znode_routes.queue_rounds import (
     through,
 )
 from tests.effort import examples
+from tests.tables import for_each
 
 
 def outcome(
@@ -55,6 +56,7 @@ def outcome(
     return queue_admission.decide_waiting_move(view, TopicPartition(TOPIC, 0), move, scheduled(view, settings))
 
 
+@pytest.mark.long
 def test_236_13_the_garbage_collector_does_not_track_waiting_moves() -> None:
     """Otherwise, with a hundred thousand of them, a full pass holds the event loop for too long."""
     in_cluster = cluster(*[not_moving(1, 2)] * 5000)
@@ -193,7 +195,7 @@ def test_dh_5_outside_of_windows_nothing_starts_that_copies_but_repairs(
     assert (found.waits_for, found.leaves) == (waits_for, waits_for is None)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("caps", "target", "waits_for"),
     [
         (InFlightCaps(), (5, 6), None),

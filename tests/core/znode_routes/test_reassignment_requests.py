@@ -12,6 +12,7 @@ from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges, rep
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions, reassignment_requests
 from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest, RequestOutcome
 from tests.core.build import TOPIC, cluster, made, moving, not_moving, sets, view, write
+from tests.tables import for_each
 
 NAME = TopicPartition(TOPIC, 0)
 
@@ -82,7 +83,7 @@ def test_236_10_a_request_that_is_decided_again_changes_nothing(partition: Parti
     assert not decided(view(partition), 2, 3, legacy=legacy).changes
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("route", "legacy", "is_ignored"),
     [
         (RPC, False, False),

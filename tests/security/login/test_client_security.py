@@ -18,6 +18,7 @@ from kafka_reassign_rpc.security.login.login_errors import LoginFailed
 from kafka_reassign_rpc.security.login.oauth_tokens import TokenSource
 from kafka_reassign_rpc.security.login.sasl_mechanisms import next_token
 from tests.certificates import Authority
+from tests.tables import for_each
 
 SECRET = "h,u=sh"
 JAAS = f'org.apache.kafka.common.security.scram.ScramLoginModule required username="a,b=c" password="{SECRET}";'
@@ -58,7 +59,7 @@ def test_sv_5_stores_of_every_kind_are_taken(tmp_path: Path) -> None:
     assert [one["subject"] for one in found["ssl_context"].get_ca_certs()] == [((("commonName", "ca"),),)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("values", "text"),
     [
         (properties("GSSAPI", sasl_kerberos_service_name="kafka"), "sasl.jaas.config: GSSAPI needs a Krb5LoginModule"),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login.jaas import JaasEntry, parse_entry, parse_sections, read_file
+from tests.tables import for_each
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
@@ -32,7 +33,7 @@ def test_sv_5_a_quoted_option_may_have_any_character(value: str) -> None:
     assert parse_entry(f'a.B required password="{quoted}";', "x").options == {"password": value}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "", "a.B", "a.B required", "a.B sometimes;", 'a.B required password="secret"', "a.B required password=;",

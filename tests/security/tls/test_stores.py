@@ -13,6 +13,7 @@ from kafka_reassign_rpc.security.tls.distinguished_names import subject_name
 from tests.certificates import PASSWORD, Authority, Issued
 from tests.security.tls import keytool_files
 from tests.security.tls.keytool_files import CA_NAME, KEY_PASSWORD, NAME, RECORDED, STORE_PASSWORD
+from tests.tables import for_each
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +52,8 @@ def test_sv_5_stores_that_keytool_writes_now_are_read(tmp_path: Path) -> None:
     check_stores(tmp_path)
 
 
-@pytest.mark.parametrize(("store", "password"), [("key.jks", KEY_PASSWORD), ("key.p12", None)], ids=["JKS", "PKCS12"])
-@pytest.mark.parametrize("kind", ["JKS", "PKCS12", "PEM", None])
+@for_each(("store", "password"), [("key.jks", KEY_PASSWORD), ("key.p12", None)], ids=["JKS", "PKCS12"])
+@for_each("kind", ["JKS", "PKCS12", "PEM", None])
 def test_sv_5_a_store_is_what_its_bytes_say_whatever_its_type(
     store: str, password: str | None, kind: str | None
 ) -> None:
@@ -211,7 +212,7 @@ def test_sv_5_a_truststore_that_cannot_be_used_is_told(tmp_path: Path, server: I
         assert str(error.value) == why
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("properties", "why"),
     [
         ({}, "ssl.keystore.location: TLS needs a keystore with the server's key"),
