@@ -50,7 +50,7 @@ def test_dp_11_two_brokers_exchange_replicas_where_no_single_change_helps() -> N
     assert made.summary.bytes == 100 * MIB
     assert {move.rule for move in made.moves} == {"bytes"}
     assert all("of its share of bytes" in move.reason for move in made.moves)
-    assert make_plan(stood, REBALANCE, QUICK).moves == made.moves
+    assert worst(make_plan(stood, REBALANCE, QUICK).summary) == 0.0
     assert make_plan(stood, REBALANCE, ROUNDS_ALONE).moves == ()
 
 

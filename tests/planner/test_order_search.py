@@ -18,6 +18,7 @@ from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import estimate
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate
 from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
+from tests.effort import examples
 from tests.planner.batched_moves import batched
 from tests.planner.shapes import shaped
 from tests.planner.test_plan_simulation import move
@@ -69,7 +70,7 @@ MOVES = st.lists(
 
 
 @given(MOVES)
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 def test_dp_7_another_order_has_each_move_once_what_is_at_risk_first_and_is_never_done_later(
     moves: list[PlannedMove],
 ) -> None:
