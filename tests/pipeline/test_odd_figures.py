@@ -107,6 +107,7 @@ def test_dp_5_an_audit_refuses_a_log_dir_that_stands_twice_and_no_replica_in_ano
     assert audited(by_hand[TAKEN], tmp_path / "audit") != 2
 
 
+@pytest.mark.more
 @each_command
 def test_dp_2_a_plan_of_odd_figures_keeps_the_rules_or_is_refused_with_what_is_odd(
     command: str, tmp_path: Path
@@ -117,6 +118,7 @@ def test_dp_2_a_plan_of_odd_figures_keeps_the_rules_or_is_refused_with_what_is_o
         planned(command, snapshot, tmp_path / "plan")
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("shared")
 def test_dp_5_an_audit_of_odd_figures_is_made_or_refused_with_what_is_odd(tmp_path: Path) -> None:
     for seed in range(100, 100 + examples(len(ODD))):
@@ -125,6 +127,7 @@ def test_dp_5_an_audit_of_odd_figures_is_made_or_refused_with_what_is_odd(tmp_pa
         audited(snapshot, tmp_path / "audit")
 
 
+@pytest.mark.more
 def test_dp_6_spark_refuses_odd_figures_as_this_process_does(spark: SparkSession, tmp_path: Path) -> None:
     """Sums of them would end its tasks with an error of Java."""
     for seed in range(200, 200 + examples(8)):

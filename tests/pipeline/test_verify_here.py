@@ -177,6 +177,7 @@ def found_row_by_row(snapshot: Path, plan: Path, monkeypatch: pytest.MonkeyPatch
         return verify_in_this_process(snapshot, plan)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("goal", TRIED, ids=lambda goal: f"{goal.kind}{'-racks' * goal.racks}")
 def test_dp_3_columns_find_in_plans_changed_at_random_what_row_by_row_finds(
     goal: Goal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -217,6 +217,7 @@ def test_dp_2_brokers_without_a_rack_count_as_one_more_rack_and_a_note_says_so()
 
 
 @given(clusters(most=5), st.integers(0, 2))
+@pytest.mark.more
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_46_3_no_repair_copies_fewer_bytes(cluster: PlannerCluster, seed: int) -> None:
     """Compares with every other assignment of each partition, one by one."""

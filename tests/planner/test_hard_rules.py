@@ -17,6 +17,7 @@ from tests.planner.shapes import shaped
 
 
 @given(st.data())
+@pytest.mark.more
 @settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_dp_2_no_plan_breaks_a_hard_rule(data: st.DataObject) -> None:
     cluster = data.draw(clusters())
@@ -33,6 +34,7 @@ def test_dp_2_no_plan_breaks_a_hard_rule(data: st.DataObject) -> None:
 
 
 @given(st.data())
+@pytest.mark.more
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_dp_2_healing_and_draining_leave_nothing_out_without_a_reason(data: st.DataObject) -> None:
     cluster = data.draw(clusters())

@@ -41,6 +41,7 @@ def there_and_back(body: Any, version: int) -> Any:
 
 @pytest.mark.long
 @for_each("cls, version", values.all_versions(values.OURS), ids=values.names)
+@pytest.mark.more
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_455_1_every_message_of_ours_comes_back_as_it_was(cls: Any, version: int, data: st.DataObject) -> None:
@@ -50,6 +51,7 @@ def test_455_1_every_message_of_ours_comes_back_as_it_was(cls: Any, version: int
 
 @pytest.mark.long
 @for_each("cls, version", values.all_versions(THEIRS), ids=values.names)
+@pytest.mark.more
 @settings(max_examples=examples(6), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_sv_2_every_other_message_comes_back_as_it_was(cls: Any, version: int, data: st.DataObject) -> None:
@@ -65,6 +67,7 @@ def test_sv_2_every_other_message_comes_back_as_it_was(cls: Any, version: int, d
 
 @pytest.mark.long
 @for_each("cls, version", values.all_versions(values.OURS), ids=values.names)
+@pytest.mark.more
 @settings(max_examples=examples(10), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_sv_6_no_message_is_smaller_than_the_least_size_that_bounds_counts(

@@ -286,6 +286,7 @@ def is_json(data: bytes) -> bool:
     return True
 
 
+@pytest.mark.more
 @settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from([(znode.decode, document) for znode in ZNODES.values() for document in znode.documents]),

@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -118,6 +119,7 @@ def derived_afresh(cluster: Cluster) -> object:
     return replace(cluster, soft=same).soft.in_force
 
 
+@pytest.mark.more
 @settings(deadline=None, max_examples=examples(300))
 @given(first=reads, started_with=own, steps=st.lists(st.one_of(facts, facts, reads, st.none()), max_size=12))
 def test_sv_3_whatever_is_read_told_or_decided_the_settings_that_hold_are_those_of_their_sources(
