@@ -14,7 +14,7 @@ _ID = r"/(?:0|[1-9][0-9]*)"
 _NAME = r"/[^/]+"
 _BELOW: dict[str, str] = {
     znode_paths.REASSIGNMENTS: f"{_NAME}(?:{_ID})?",
-    znode_paths.REASSIGNMENT_REQUESTS: r"/[^/]*[0-9]{10}",
+    znode_paths.REASSIGNMENT_REQUESTS: r"/[^/]*(?:[0-9]{10}|-[0-9]{9})",
     **dict.fromkeys(znode_paths.QUEUES, r"/part_[0-9]{10}"),
     znode_paths.CANCEL_IN_PROGRESS: "",
     znode_paths.THROTTLES: f"/(?:topics|brokers)(?:{_NAME})?",

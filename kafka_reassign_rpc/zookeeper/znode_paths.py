@@ -102,7 +102,8 @@ OWN = (
 LAST_SEQUENCE = 10**10 - 1
 """The last number with the ten digits of a sequential znode's name."""
 _QUEUE_PART = re.compile(r".*/part_([0-9]{10})", re.DOTALL)
-_SEQUENCE = re.compile(r".*?([0-9]{10})", re.DOTALL)
+_SEQUENCE = re.compile(r".*?(-[0-9]{9}|-?[0-9]{10})", re.DOTALL)
+_DIGITS = 10
 
 
 def broker(broker_id: int) -> str:
@@ -209,5 +210,15 @@ def parse_index(name: str) -> int | None:
 
 
 def sequence_number(name: str) -> int | None:
+    """The place among the sequential znodes of a parent, None: it is none.
+
+    ZooKeeper counts in 32 bits: -2147483648 comes after 2147483647, and is 2147483648 here.
+    """
     match = _SEQUENCE.fullmatch(name)
-    return None if match is None else whole_number(match.group(1), 0, LAST_SEQUENCE)
+    if match is None:
+        return None
+    text = match.group(1)
+    number, digits = int(text), text.removeprefix("-")
+    if -(2**31) <= number < 0 and f"{number:010d}" == text:
+        return number + 2**32
+    return int(digits) if len(digits) == _DIGITS else None

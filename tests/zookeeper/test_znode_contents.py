@@ -227,3 +227,8 @@ def test_sv_4_paths_are_kafkas() -> None:
     assert [znode_paths.parse_index(name) for name in ("0", "17", "07", "-1", "x", "", "²")] == [0, 17] + [None] * 5
     assert znode_paths.sequence_number("config_change_0000000012") == 12
     assert znode_paths.sequence_number("config_change_") is None
+    past = [f"config_change_{number:010d}" for number in (2**31 - 1, -(2**31), 1 - 2**31, -123_456_789, -1)]
+    assert [znode_paths.sequence_number(name) for name in past] == [
+        *(2**31 - 1, 2**31, 2**31 + 1, 2**32 - 123_456_789, 2**32 - 1)
+    ], "ZooKeeper's count goes on in the negative"
+    assert znode_paths.sequence_number("request-0000000012") == 12

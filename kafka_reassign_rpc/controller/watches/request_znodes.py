@@ -1,9 +1,9 @@
-"""Starts the request znodes under `/admin/reassignment_requests` (KIP-236), in the order of their numbers.
+"""Starts the request znodes under `/admin/reassignment_requests` (KIP-236), in the order of their creation (czxid).
 
-There may be thousands, of up to a megabyte each. So the controller knows only their names, and reads some of them at a
-time when it is their turn.
+There may be thousands, of up to a megabyte each. So the controller knows only their names and when they were created,
+and reads some of them at a time when it is their turn.
 
-    a name without a number        reported, left alone: it has no place in the order
+    a name without a number        reported, left alone: it may be a note of somebody
     its ACL forbids to read it     reported, left alone
     its writes always fail         reported, left alone
     deleted before its turn        nothing: its creator has withdrawn it
@@ -53,6 +53,8 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, ZkError
 
 log = logging.getLogger(__name__)
 
+LOOKED_AT_TOGETHER = 500
+"""Of so many it is asked at a time when they were created."""
 READ_TOGETHER = 32
 """So many requests are read at a time: 32 MiB at the worst."""
 DECIDED_TOGETHER_BYTES = 262_144
@@ -138,6 +140,8 @@ class RequestZnodes:
         self._wake.set()
         self._left_alone: set[str] = set()
         """Names of requests that are not started; the reason has been reported."""
+        self._created: dict[str, int] = {}
+        """The czxids of those that were there when it last looked: numbers begin again after 2^31."""
         self._waiting = 0
         self._one_by_one = False
         """Whether requests start one by one: the writes of one fail, and others must not fail with it."""
@@ -205,14 +209,17 @@ class RequestZnodes:
         """Of the requests to start, in their order. A watch reports the next change of the children."""
         names = await watched_children(self._zk, znode_paths.REASSIGNMENT_REQUESTS)
         self._left_alone.intersection_update(names)
-        numbered = []
         for name in names:
-            number = znode_paths.sequence_number(name)
-            if number is None:
+            if znode_paths.sequence_number(name) is None:
                 self._leave_alone(name, "no sequence number in its name: create it as request_ with -s")
-            elif name not in self._left_alone:
-                numbered.append((number, name))
-        return [name for _, name in sorted(numbered)]
+        wanted = [name for name in names if name not in self._left_alone]
+        known = {name: created for name in wanted if (created := self._created.get(name)) is not None}
+        for some in pieces([name for name in wanted if name not in known], LOOKED_AT_TOGETHER):
+            paths = map(znode_paths.reassignment_request, some)
+            stats = await asyncio.gather(*map(self._zk.exists, paths))
+            known |= {name: stat.czxid for name, stat in zip(some, stats, strict=True) if stat is not None}
+        self._created = known
+        return sorted(known, key=lambda name: (known[name], znode_paths.sequence_number(name)))
 
     def _leave_alone(self, name: str, why: object) -> None:
         if name not in self._left_alone:

@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import encode_request
 from tests.controller.bare_controller import put_request, records
 from tests.controller.cluster import THROTTLED, Cluster, cluster
 from tests.waiting import eventually
@@ -86,6 +88,21 @@ async def test_236_8_requests_start_in_the_order_of_their_sequence_numbers(world
     await eventually(lambda: all_requests_are_carried_out(world))
     for index, replicas in enumerate(([3, 5, 1, 2], [5, 4, 1, 2], [5, 4, 1, 2])):
         await eventually(lambda name=("held", index), to=replicas: assignment_is(world, name, to))  # type: ignore[misc]
+
+
+async def test_236_8_requests_start_in_the_order_of_their_creation_past_the_largest_number_too(world: Cluster) -> None:
+    """ZooKeeper's sequence goes on with -2147483648; somebody may have made a name by hand."""
+    await world.stop_server()
+    await world.zk.ensure_path(znode_paths.REASSIGNMENT_REQUESTS)
+    names = ("request_2147483646", "request_2147483647", "request_-2147483648", "request_-2147483647", "by-0000000001")
+    for index, order in enumerate((names, names[::-1], names[2:] + names[:2])):
+        for count, name in enumerate(order):
+            data = encode_request({TopicPartition("held", index): (4, 5) if count == len(order) - 1 else (3, 4)})
+            await world.zk.create(znode_paths.reassignment_request(name), data)
+        await world.start_server()
+        await eventually(lambda: all_requests_are_carried_out(world))
+        await eventually(lambda name=("held", index): assignment_is(world, name, [4, 5, 1, 2]))  # type: ignore[misc]
+        await world.stop_server()
 
 
 async def test_236_8_invalid_targets_are_reported_once_and_valid_ones_start(
