@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.commands.lost_replicas import count_lost
 from kafka_reassign_rpc.controller.commands.repair_commands import RepairMemory
@@ -63,7 +65,8 @@ class QueueRepairs(Command[QueuedRepair]):
     If pause or brake hold by now, nothing joins the queue, and the answer says why. The next diagnosis deals with a
     partition whose replicas or waiting moves have changed since, or whose brokers are back: the failures of brokers
     that hold such partitions stay. Partitions that cannot be written to now come first (see `start_priority`); within
-    that, brokers take turns.
+    that, brokers take turns. A repair in the place of a held move is held as that was: somebody wants nothing to start
+    there before they say so.
 
     `fastest` is the highest observed replication throughput, bytes/s.
     """
@@ -117,6 +120,7 @@ class QueueRepairs(Command[QueuedRepair]):
         throttle = settings.throttle
         self._rate, self._explained = throttle.of(self._fastest), throttle.explained(self._fastest)
         self._unapproved: Counter[int] = Counter()
+        self._held: Counter[int] = Counter()
         self._queued: set[tuple[str, int]] = set()
         self._refused: list[LeftOut] = []
         self._moves, self._repairs = dict.fromkeys(sorted(gone), 0), set[str]()
@@ -171,6 +175,8 @@ class QueueRepairs(Command[QueuedRepair]):
         unapproved = approval.needed_since(settings, self.by, adopted, self._now_ms)
         if error is None:
             waiting = WaitingMove(move.target, HEAL, reason, self._rate, unapproved=unapproved)
+            if before is not None:
+                waiting = replace(waiting, held=before.held, expected=before.expected)
             error = queue_admission.append(work.view, name, waiting)
         if error is not None:
             refused = LeftOut(*name, move.original, f"{error.name}: {error}")
@@ -183,6 +189,8 @@ class QueueRepairs(Command[QueuedRepair]):
         queued = queue_admission.find(work.view, name)
         if queued is not None and queued.unapproved is not None:
             self._unapproved.update(lost)
+        if queued is not None and queued.held is not None:
+            self._held.update(lost)
         for broker in lost:
             self._moves[broker] += 1
             self._rest[broker] -= before is None or before.route != HEAL
@@ -202,6 +210,9 @@ class QueueRepairs(Command[QueuedRepair]):
                 self._emptied.add(broker)
             if count:
                 what = f"{counted(count, 'move')} joined the queue{self._explained and ', '}{self._explained}"
+                if held := self._held[broker]:
+                    release = command("kafka-reassign release", "--broker", broker)
+                    what += f"; {held} of them in the place of held moves, and held as these were: {release}"
                 work.view.report(Event(catalogue.HEAL_SCHEDULED, broker=broker, reason=what))
             if unapproved := self._unapproved[broker]:
                 waiting = f"{counted(unapproved, 'move')} {agreeing(unapproved, 'wait')} for approval"
