@@ -27,6 +27,7 @@ class Facts(NamedTuple):
     """epoch       the version of `/controller_epoch`, which fences every write; None: there was never a controller
     servers     those of ours that run: their endpoints
     leased      configs that leases have changed, with their former values
+    requests    in the order in which they were created
     configs     the brokers' defaults, and those of our servers' ids
     lacking     topic znodes with our field `missing_replicas`
     unreadable  znodes of ours that cannot be understood, and why
@@ -54,7 +55,8 @@ async def read(zk: ZooKeeper) -> Facts:
     servers = await _servers(zk, own)
     leased = await _leased(zk, own, unreadable)
     requests: dict[str, ReassignmentRequest] = {}
-    waiting = [one.path for one in own.below(znode_paths.REASSIGNMENT_REQUESTS) if one.path.count("/") > 2]
+    asked = sorted(own.below(znode_paths.REASSIGNMENT_REQUESTS), key=lambda one: one.created)
+    waiting = [one.path for one in asked if one.path.count("/") > 2]
     for path, (data, _) in (await _standing(zk, waiting)).items():
         try:
             requests[path] = decode_request(data, path).request

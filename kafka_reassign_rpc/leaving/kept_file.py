@@ -1,23 +1,38 @@
 """The file of `--export` keeps what a stock controller has no place for.
 
-    partitions   moves that waited, in order, as for `kafka-reassign --reassignment-json-file`
-    originals    of moves in flight: the replicas to which a cancel would have taken them
+    partitions   moves that waited and might start, in order, as for `kafka-reassign --reassignment-json-file`
+    queue        all moves that waited, in order and with all that was said of them, as the znode
+                 `/admin/reassign_partitions_queue` holds them: from there a server goes on, and what was held is held
+    originals    of moves in flight: the replicas to which a cancel would have taken them, and the rest of their record
     settings     of all servers, self-healing's too
+    configs      dynamic configs of the servers' own ids, but for passwords
+    failed       since when brokers are gone, ms since 1970
+    missing      by topic and partition: replicas for which no broker was free
     history      as `kafka-reassign --status --json` has it; null where no server of ours has told it
 
 What it has stays: a run that was killed goes on with a queue that is half gone.
 """
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from kafka_reassign_rpc.core.configs.config_definitions import is_password
+from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
 from kafka_reassign_rpc.core.server_settings import divided
-from kafka_reassign_rpc.core.state.partition import BATCH, REQUEST
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.config_entities import DEFAULT
+from kafka_reassign_rpc.core.state.partition import BATCH
+from kafka_reassign_rpc.core.state.queue_entries import StoredName, WaitingMove
 from kafka_reassign_rpc.leaving.facts import Facts
 from kafka_reassign_rpc.support import atomic_files
 from kafka_reassign_rpc.support.bounded_files import read_bounded
+from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import QueuePartContent, decode_queue
+from kafka_reassign_rpc.zookeeper.reassignments_znodes import encode_move_record
+from kafka_reassign_rpc.zookeeper.znode_contents import decode_config
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 
 VERSION = 1
 MAX_BYTES = 1 << 30
@@ -33,11 +48,17 @@ class Moves(msgspec.Struct):
 
 
 class Kept(msgspec.Struct):
+    """`queue`: see `waiting`; None: written by a version that kept only `partitions`."""
+
     cluster: str
     version: int = VERSION
     partitions: list[dict[str, Any]] = []
+    queue: dict[str, Any] | None = None
     originals: Moves = msgspec.field(default_factory=Moves)
     settings: dict[str, str] = {}
+    configs: dict[str, dict[str, str]] = {}
+    failed: dict[str, int] = {}
+    missing: dict[str, dict[str, int]] = {}
     history: Any = None
 
 
@@ -61,6 +82,10 @@ def load(path: Path, cluster: str) -> KeptFile:
         raise WrongFile(f"{path} exists, and is no file of leave: {error}") from None
     if kept.version != VERSION or kept.cluster != cluster:
         raise WrongFile(f"{path} is of cluster {kept.cluster}, this one is {cluster}")
+    try:
+        waiting(kept)
+    except ValueError as error:
+        raise WrongFile(f"{path}: what it keeps of the queue cannot be understood: {error}") from None
     return KeptFile(path, kept)
 
 
@@ -70,45 +95,103 @@ def save(file: KeptFile) -> None:
     atomic_files.write_file(file.path, [data, b"\n"], sync=True)
 
 
+def waiting(kept: Kept) -> dict[StoredName, WaitingMove]:
+    """The moves that waited, in order. Raises ValueError: no entry is left out in silence."""
+    queue = {"version": kept.version, "partitions": kept.partitions} if kept.queue is None else kept.queue
+    try:
+        found = decode_queue(msgspec.json.encode(queue), "queue")
+    except BadZnode as error:
+        raise ValueError(error.reason) from None
+    if found.problems:
+        raise ValueError(found.problems[0])
+    return found.entries
+
+
 def with_facts(kept: Kept, facts: Facts) -> Kept:
     cluster = facts.state.cluster
-    waiting = [
-        _entry(name, move.target, move.route, move.reason, move.throttle)
-        for name, move in cluster.queue.first(len(cluster.queue))
-    ]
-    if cluster.batch is not None:
-        waiting += [
-            _entry(name, entry.target, BATCH)
-            for name, entry in cluster.batch.entries.items()
-            if name.partition not in cluster.moving.get(name.topic, ())
-        ]
-    for request in facts.requests.values():
-        waiting += [_entry(name, target, REQUEST) for name, target in request.targets.items()]
-    moving = []
-    for topic, indexes in cluster.moving.items():
-        for index in indexes:
-            partition = cluster.get(topic, index)
-            if partition is not None and partition.move is not None:
-                moving.append(_entry((topic, index), partition.original, partition.move.route, partition.move.reason))
+    found = dict(_waiting(facts))
+    moves = {**waiting(kept), **found}  # the later move of a partition counts, in the place of the first
+    known = {(one.get("topic"), one.get("partition")): one for one in kept.partitions}
     own, _ = divided(cluster.default_configs)
+    since = {str(broker): since for broker, since in cluster.failed.items()}
+    missing = {topic.name: {str(one): n for one, n in topic.missing.items()} for topic in cluster.topics.values()}
     return Kept(
         kept.cluster,
-        partitions=_merged(kept.partitions, waiting),
-        originals=Moves(partitions=_merged(kept.originals.partitions, moving)),
+        partitions=[
+            _entry(cluster, name, move) if name in found or name not in known else known[name]
+            for name, move in moves.items()
+            if move.may_start
+        ],
+        queue=_queue(moves),
+        originals=Moves(partitions=_merged(kept.originals.partitions, _in_flight(cluster))),
         settings={**kept.settings, **own, **cluster.settings},
+        configs={**kept.configs, **_configs_of_servers(facts)},
+        failed={**kept.failed, **since},
+        missing={**kept.missing, **{name: found for name, found in missing.items() if found}},
         history=kept.history,
     )
 
 
-def _entry(
-    name: tuple[str, int], replicas: tuple[int, ...], route: str, reason: str = "", throttle: int = -1
-) -> dict[str, Any]:
-    more = {"route": route, "reason": reason, "throttle": throttle}
-    wanted = {key: value for key, value in more.items() if value not in ("", -1)}
-    return {"topic": name[0], "partition": name[1], "replicas": list(replicas), **wanted}
+def _waiting(facts: Facts) -> Iterable[tuple[StoredName, WaitingMove]]:
+    cluster = facts.state.cluster
+    for name, move in cluster.queue.first(len(cluster.queue)):
+        yield (name.topic, name.partition), move
+    if cluster.batch is not None:
+        for name, entry in cluster.batch.entries.items():
+            partition = cluster.get(*name)
+            if partition is None or not partition.is_moving or partition.target != entry.target:
+                yield (name.topic, name.partition), WaitingMove(entry.target, BATCH, origin=entry.original)
+    for request in facts.requests.values():
+        for name, target in request.targets.items():
+            yield (name.topic, name.partition), WaitingMove(target, request.route)
 
 
-def _merged(kept: list[dict[str, Any]], found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _queue(moves: Mapping[StoredName, WaitingMove]) -> dict[str, Any]:
+    content = QueuePartContent()
+    for name, move in moves.items():
+        content.add(name, move)
+    queue: dict[str, Any] = msgspec.json.decode(content.encode())
+    return queue
+
+
+def _entry(cluster: Cluster, name: StoredName, move: WaitingMove) -> dict[str, Any]:
+    """With the replicas from which it was meant, for `--expect-current`."""
+    partition = cluster.get(*name)
+    now = () if partition is None else origin_of(partition)
+    expected = move.expected or move.origin or now
+    return {
+        "topic": name[0],
+        "partition": name[1],
+        "replicas": list(move.target),
+        **({"expected_replicas": list(expected)} if expected else {}),
+    }
+
+
+def _in_flight(cluster: Cluster) -> Iterable[dict[str, Any]]:
+    for topic, indexes in cluster.moving.items():
+        for index in indexes:
+            partition = cluster.get(topic, index)
+            if partition is not None and partition.move is not None:
+                record = msgspec.json.decode(encode_move_record(partition.move), type=dict[str, Any])
+                more = {key: value for key, value in record.items() if key not in ("version", "original_replicas")}
+                yield {"topic": topic, "partition": index, "replicas": list(partition.original), **more}
+
+
+def _configs_of_servers(facts: Facts) -> dict[str, dict[str, str]]:
+    """Of those that cannot be read there is nothing to keep."""
+    found = {}
+    for path, (data, _) in facts.configs.items():
+        name = path.rpartition("/")[2]
+        try:
+            configs = {} if name == DEFAULT else decode_config(data, path)
+        except BadZnode:
+            continue
+        if kept := {key: value for key, value in configs.items() if not is_password(key)}:
+            found[f"brokers/{name}"] = kept
+    return found
+
+
+def _merged(kept: Iterable[dict[str, Any]], found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The later entry of a partition counts, in the place of the first."""
     entries = {(one.get("topic"), one.get("partition")): one for one in (*kept, *found)}
     return list(entries.values())

@@ -137,5 +137,8 @@ async def _keep(path: Path, found: Facts, step: Step, choices: Choices) -> None:
         kept = replace(kept, history=await choices.history(found))
     if before.is_new or kept != before.kept:
         kept_file.save(KeptFile(path, kept))
-        moves = counted(len(kept.partitions), "waiting move")
-        choices.say(f"export: {path} keeps {moves}, originals, settings and history")
+        moves = kept_file.waiting(kept)
+        held = sum(not one.may_start for one in moves.values())
+        which = f" ({held} of them held or unapproved: only `queue` has these)" if held else ""
+        kept_moves = f"{counted(len(moves), 'waiting move')}{which}"
+        choices.say(f"export: {path} keeps {kept_moves}, originals, settings and history")

@@ -23,11 +23,10 @@ from kafka_reassign_rpc.preflight.own_znodes import OwnZnode, root_of
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.typed_commands import command
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.config_znodes import announcement, entity_path
+from kafka_reassign_rpc.zookeeper.config_znodes import announcement, entity_path, written_or_gone
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData
 from kafka_reassign_rpc.zookeeper.topic_znodes import MISSING_REPLICAS
 from kafka_reassign_rpc.zookeeper.transactions import split_ops
-from kafka_reassign_rpc.zookeeper.znode_contents import encode_config
 
 _topic = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _WAITS = (znode_paths.REASSIGNMENT_REQUESTS, *znode_paths.QUEUES)
@@ -218,7 +217,7 @@ def _settings(facts: Facts) -> Iterator[Step]:
             continue
         own, left = divided(facts.state.cluster.default_configs)
         if own:
-            ops += [SetData(path, encode_config(left), stat.version), announcement(entity_path(BROKERS, DEFAULT))]
+            ops += [*written_or_gone(path, left, stat), announcement(entity_path(BROKERS, DEFAULT))]
             texts.append(f"{', '.join(sorted(own))} among the brokers' default configs")
     if ops:
         created = tuple(stat.czxid for _, stat in facts.configs.values())

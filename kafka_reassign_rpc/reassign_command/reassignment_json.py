@@ -16,6 +16,7 @@ from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
 
 ANY_LOG_DIR = "any"
+_HOLDS = ("held", "unapproved_since")
 _INT32 = 2**31
 
 T = TypeVar("T", int, str)
@@ -29,11 +30,13 @@ class ReassignmentFile:
 
     log_dirs    by replica: the log dir that the file asks for
     expected    by partition: its `expected_replicas`, where the entry has them
+    held        partitions whose entry says that it is held or waits for approval, as the queue of `leave --export` does
     """
 
     entries: Sequence[tuple[TopicPartition, tuple[int, ...]]]
     log_dirs: Mapping[Replica, str]
     expected: Mapping[TopicPartition, tuple[int, ...]]
+    held: Sequence[TopicPartition] = ()
 
     @property
     def targets(self) -> Assignment:
@@ -70,6 +73,7 @@ def parse_reassignment(text: str) -> ReassignmentFile:
     entries = []
     log_dirs: dict[Replica, str] = {}
     expected = {}
+    held = []
     for entry in _array(fields["partitions"]) if "partitions" in fields else ():
         of_partition = _object(entry)
         topic = _string(_field(of_partition, "topic"))
@@ -89,7 +93,9 @@ def parse_reassignment(text: str) -> ReassignmentFile:
                 log_dirs[Replica(replica, *partition)] = log_dir
         if "expected_replicas" in of_partition:
             expected[partition] = _integers(of_partition["expected_replicas"])
-    return ReassignmentFile(entries, log_dirs, expected)
+        if any(of_partition.get(name) is not None for name in _HOLDS):
+            held.append(partition)
+    return ReassignmentFile(entries, log_dirs, expected, held)
 
 
 def parse_executable_reassignment(text: str) -> ReassignmentFile:
@@ -109,6 +115,12 @@ def parse_executable_reassignment(text: str) -> ReassignmentFile:
     ]
     if problems:
         raise CommandFailed(f"Partition replica lists may not contain duplicate entries: {'. '.join(problems)}")
+    if reassignment.held:
+        raise CommandFailed(
+            "Nothing was started: the file says that moves are held or wait for approval: "
+            f"{joined(reassignment.held, ', ')}. Take these out, or their {' and '.join(_HOLDS)} to start them all"
+            " the same"
+        )
     return reassignment
 
 

@@ -104,7 +104,7 @@ class ConfigStore:
                 removed = await self._zk.reading(partial(removal, stat))
             try:
                 await self._zk.transact(
-                    [*(_write(path, wanted, stat) if removed is None else removed), announcement(entity)]
+                    [*([written(path, wanted, stat)] if removed is None else removed), announcement(entity)]
                 )
             except TransactionFailed as failure:
                 if isinstance(failure.error, NoNode) and stat is None:
@@ -154,9 +154,20 @@ class ConfigStore:
         return znode_contents.decode_config(data, path), stat
 
 
-def _write(path: str, configs: Mapping[str, str], stat: Stat | None) -> list[Op]:
+def written(path: str, configs: Mapping[str, str], stat: Stat | None) -> Op:
+    """`stat`: of the znode as it was read; None: there was none."""
     data = znode_contents.encode_config(configs)
-    return [Create(path, data) if stat is None else SetData(path, data, stat.version)]
+    return Create(path, data) if stat is None else SetData(path, data, stat.version)
+
+
+def written_or_gone(path: str, configs: Mapping[str, str], stat: Stat | None) -> list[Op]:
+    """Of a broker: without configs it has no znode, as before it had any. Kafka reads both the same.
+
+    What is deleted is written first: its own ACL decides, as about any other change of it.
+    """
+    change = written(path, configs, stat)
+    gone = [Delete(path, stat.version + 1)] if not configs and stat is not None and not stat.num_children else []
+    return [change, *gone]
 
 
 def announcement(entity: str) -> Create:

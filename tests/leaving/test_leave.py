@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.client import AsyncReassignmentClient, TopicPartition
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
@@ -79,6 +80,14 @@ async def test_mg_2_killed_after_each_step_and_run_again_nothing_of_ours_is_left
         moving = await cluster.records()
         waiting = set(before) - moving
         assert len(moving) == 2
+        held = max(waiting)
+        address = cluster.servers["a"].ready_value("bootstrap")
+        async with AsyncReassignmentClient(bootstrap_servers=address) as client:
+            assert set((await client.alter_partition_reassignments({TopicPartition(*held): None})).values()) == {None}
+            await client.alter_partition_reassignments(
+                {TopicPartition(*held): targets[held]}, queue=True, reason="later"
+            )
+            assert (await client.hold(requests=["later"], reason="not now")).changed == 1
         leaving = Leaving(cluster.connect, "--export", str(file), "--hand-over")
 
         await leaving.until("[y/N]", agrees=False)
@@ -111,11 +120,14 @@ async def test_mg_2_killed_after_each_step_and_run_again_nothing_of_ours_is_left
         assert set(await zk.children("/admin")) == LEFT_IN_ADMIN
         assert await configs(zk, "/config/brokers/1") == {RATE: "5000000", "log.cleaner.threads": "2"}
         assert await configs(zk, "/config/brokers/<default>") == {"log.cleaner.threads": "3"}
-        assert "1000" not in await zk.children("/config/brokers")
+        assert {*await zk.children("/config/brokers")} == {"1", "<default>"}, "none that leases have made stays, empty"
         assert await cluster.throttles() == {"brokers/1": {RATE: "5000000"}}
         assert await cluster.topic("t") == {**topic, "other": [1]}, "moves in flight are a stock controller's now"
         kept = json.loads(file.read_bytes())
-        assert {(one["topic"], one["partition"]) for one in kept["partitions"]} == waiting
+        assert {(one["topic"], one["partition"]) for one in kept["partitions"]} == waiting - {held}, (
+            "the command starts it"
+        )
+        assert {(one["topic"], one["partition"]) for one in kept["queue"]["partitions"]} == waiting
         assert {(one["topic"], one["partition"]): one["replicas"] for one in kept["originals"]["partitions"]} == {
             name: before[name] for name in moving
         }
@@ -124,8 +136,17 @@ async def test_mg_2_killed_after_each_step_and_run_again_nothing_of_ours_is_left
         assert [span["step_ms"] for span in kept["history"]] == [10_000, 300_000]
         await broker.close()
 
-        await cluster.server("b")  # who comes back finds the file to be one that the command takes
-        words = ["--bootstrap-server", cluster.servers["b"].ready_value("bootstrap")]
+        await zk.create("/admin/reassign_partitions_queue", json.dumps(kept["queue"]).encode())
+        await cluster.server(
+            "b"
+        )  # who comes back finds in the queue what was there, and the file is one for the command
+        address = cluster.servers["b"].ready_value("bootstrap")
+        async with AsyncReassignmentClient(bootstrap_servers=address) as client:
+            listed = await client.list_partition_reassignments()
+            found = listed[TopicPartition(*held)]
+            assert (found.reason, sorted(found.target)) == ("later", sorted(targets[held]))
+            assert "not now" in found.held
+        words = ["--bootstrap-server", address]
         words += ["--execute-queue", "--reassignment-json-file", str(file)]
         assert (await output_of(KAFKA_REASSIGN, words)).code == 0
 

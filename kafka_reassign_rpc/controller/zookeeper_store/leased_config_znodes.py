@@ -16,9 +16,9 @@ from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import transactions, znode_contents, znode_paths
-from kafka_reassign_rpc.zookeeper.config_znodes import announcement, entity_path
+from kafka_reassign_rpc.zookeeper.config_znodes import announcement, entity_path, written, written_or_gone
 from kafka_reassign_rpc.zookeeper.jute import size_of
-from kafka_reassign_rpc.zookeeper.operations import Create, Op, SetData, Stat
+from kafka_reassign_rpc.zookeeper.operations import Op, Stat
 from kafka_reassign_rpc.zookeeper.throttle_memory_znodes import decode_memory
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 
@@ -116,8 +116,8 @@ def transactions_of(write: ConfigWrite) -> list[list[Op]]:
     of_config, of_memory = version
     ops: list[Op] = []
     if write.configs != (configs or {}):
-        data, path = znode_contents.encode_config(write.configs), _path(entity)
-        change = Create(path, data) if of_config is None else SetData(path, data, of_config.version)
-        ops = [change, announcement(entity_path(*entity))]
+        place = _path(entity), write.configs, of_config
+        ops = [*(written_or_gone(*place) if entity.kind == BROKERS else [written(*place)])]
+        ops.append(announcement(entity_path(*entity)))
     known = _nothing(entity) if memory is None else memory
     return memory_writes.transactions(znode_paths.throttle_memory(*entity), of_memory, known, write.memory, ops)
