@@ -84,7 +84,7 @@ def _before(facts: Facts, *, hand_over: bool) -> Iterator[Step]:
             "moves",
             Act.WAIT,
             f"{counted(len(moving), 'partition')} {agreeing(len(moving), 'are')} moving ({some(moving)})",
-            f"they end by themselves; `{command('kafka-reassign', '--cancel')}` takes them back, --hand-over lets a"
+            f"they end by themselves; `{command('kafka-reassign', '--cancel', '--preserve-throttles')}` takes them back, --hand-over lets a"
             " stock controller carry them on, without throttles of leases",
         )
     if cluster.batch is not None and (controls or owner is None):
@@ -116,7 +116,11 @@ def _before(facts: Facts, *, hand_over: bool) -> Iterator[Step]:
 
 
 def _replicas(facts: Facts) -> Iterator[Step]:
-    """Only a mark says that an id is no broker's: it stays as long as replicas are there."""
+    """Only a mark says that an id is no broker's: it stays as long as replicas are there. A broker in KRaft mode is not
+    registered, so nothing is said of it.
+    """
+    if facts.state.is_krafts:
+        return
     ids = {int(name) for name in facts.state.taken_ids if znode_paths.parse_index(name) is not None}
     held = [
         f"{topic}-{index} on {broker}"
@@ -146,8 +150,8 @@ def _left(facts: Facts) -> Iterator[Step]:
             Act.STOP,
             f"KRaft has taken over, and what ZooKeeper says of configs does not hold any more: "
             f"{'; '.join(one.text for one in configs)}",
-            "`kafka-reassign-rpc check --for-kraft`, with the same --zookeeper-connect, prints the commands that take"
-            " them back; or go back to ZooKeeper first",
+            "`kafka-reassign-rpc check --for-kraft`, with the same --zookeeper-connect, names them, and docs/migrate.md"
+            " says how they are taken back; or go back to ZooKeeper first",
         )
     else:
         yield from configs

@@ -19,6 +19,10 @@ migration_state  what only a migration to KRaft reads
 kraft_findings   what keeps a cluster from its migration, or would be lost by it: what moves, throttles, settings (pure)
 kraft_metadata_findings, kraft_broker_findings
                  the same of topics, configs, quotas and ACLs; of the brokers' releases and log dirs (pure)
+under_kraft_findings
+                 what can be said once a KRaft controller has the cluster (pure)
+standing_throttles
+                 configs that throttle replication (pure)
 departure_findings
                  what follows from brokers that go (pure)
 read_status      reads the status: from ZooKeeper, or from nodes

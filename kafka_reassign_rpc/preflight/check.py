@@ -16,6 +16,7 @@ from kafka_reassign_rpc.preflight import (
     migration_state,
     read_state,
     topic_config_findings,
+    under_kraft_findings,
     znode_findings,
     znode_rights,
 )
@@ -130,6 +131,9 @@ async def _check(
         found += await _rights(zk, config)
         state = await read_state.read(zk)
         standing = await ConfigStore(zk).get(BROKERS, DEFAULT)
+        if state.is_krafts:
+            found.append(under_kraft_findings.taken_over(state))
+            return
         first = await read_state.first_decisions(state.cluster, config.server_id, config.settings, now_ms())
     found += znode_findings.findings(state, first, config.server_id, config.takeover)
     answers = await ask_brokers.ask_all(

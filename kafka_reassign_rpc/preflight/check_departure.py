@@ -5,13 +5,12 @@ from collections.abc import Collection
 from kafka_reassign_rpc.controller.duties.disk_survey import described_disks
 from kafka_reassign_rpc.controller.duties.progress_sampling import sample_everything
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
-from kafka_reassign_rpc.controller.loading import load_cluster
 from kafka_reassign_rpc.core import departure
 from kafka_reassign_rpc.core.config_values import INT32, number
 from kafka_reassign_rpc.core.departure import MOST_NAMED, Departure, Disks
 from kafka_reassign_rpc.core.reassignment_algebra import MIN_INSYNC_REPLICAS
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.preflight import ask_brokers, departure_findings
+from kafka_reassign_rpc.preflight import ask_brokers, departure_findings, read_state, under_kraft_findings
 from kafka_reassign_rpc.preflight.check import reading, with_zookeeper
 from kafka_reassign_rpc.preflight.findings import Finding
 from kafka_reassign_rpc.support.turns import in_turns
@@ -26,7 +25,11 @@ async def check_departure(
 
     async def look(zk: ZooKeeper, found: list[Finding]) -> None:
         async with reading(zk, seconds):
-            cluster = (await load_cluster.read_cluster(zk)).cluster
+            state = await read_state.read(zk)
+        cluster = state.cluster
+        if state.is_krafts:
+            found.append(under_kraft_findings.taken_over(state))
+            return
         client_id = f"check-{config.server_id}"
         answers = await ask_brokers.ask_all(cluster.brokers.values(), config.links, client_id, seconds, {})
         departure = await _departure(cluster, config, seconds, away, answers)

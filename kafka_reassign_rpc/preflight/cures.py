@@ -1,6 +1,10 @@
 """The commands that cure what a check finds, with the addresses of the cluster in them. Pure.
 
 They are Kafka's own tools where Kafka has one, else ours. The brokers' properties are called `server.properties`.
+
+None takes away what cannot be had back: a topic, a state, configs that somebody has set, or may have. The advice says
+in words what an operator may delete, once they have looked. And none is printed once KRaft has the cluster
+(`under_kraft_findings`).
 """
 
 import re
@@ -8,7 +12,6 @@ import shlex
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.support.typed_commands import Connection, command
 from kafka_reassign_rpc.zookeeper import znode_paths
 
@@ -47,13 +50,16 @@ class Cures(NamedTuple):
             return (f"printf '%s\\n' {' '.join(lines)} | {tool}",)
         return tuple(f"{tool} {shlex.join(words)}" for words in commands)
 
-    def delete(self, paths: Iterable[str], *, below: bool = False) -> Commands:
-        """`below`: with all that is below them."""
-        return self.shell(*(("deleteall" if below else "delete", one) for one in paths))
+    def delete(self, paths: Iterable[str]) -> Commands:
+        return self.shell(*(("delete", one) for one in paths))
 
     def elect(self, deleted: Iterable[str] = ()) -> Commands:
-        """The new controller reads everything again, without these znodes."""
-        return self.delete((*deleted, znode_paths.CONTROLLER))
+        """The new controller reads everything again, without these znodes. Nothing is done where KRaft has taken
+        `/controller` since the check.
+        """
+        [look] = self.shell(("get", znode_paths.CONTROLLER))
+        is_krafts = f"{look} | grep '\"kraftControllerEpoch\":[0-9]'"
+        return tuple(f"{is_krafts} || {one}" for one in self.delete((*deleted, znode_paths.CONTROLLER)))
 
     def leave(self) -> Commands:
         return (
@@ -78,16 +84,8 @@ class Cures(NamedTuple):
         )
 
     def cancel(self) -> Commands:
-        return self._asks("kafka-reassign", "--cancel")
-
-    def without_configs(self, kind: str, name: str, configs: Iterable[str]) -> Commands:
-        entity = ("--entity-default",) if name == DEFAULT else ("--entity-name", name)
-        delete = ("--delete-config", ",".join(configs))
-        return self._asks("kafka-configs.sh", "--alter", "--entity-type", kind, *entity, *delete)
-
-    def delete_topics(self, names: Iterable[str]) -> Commands:
-        """The controller deletes them, even if brokers do not know them."""
-        return self.shell(*(("create", znode_paths.delete_topic(one)) for one in names))
+        """As Kafka's tool it would take away all throttles of the brokers, also those that somebody wants."""
+        return self._asks("kafka-reassign", "--cancel", "--preserve-throttles")
 
     def _asks(self, tool: str, *words: str) -> Commands:
         """Hosts are those that brokers have registered."""

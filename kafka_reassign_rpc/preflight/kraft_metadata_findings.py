@@ -19,10 +19,13 @@ from kafka_reassign_rpc.preflight.findings import Finding, every, fine, partitio
 from kafka_reassign_rpc.preflight.migration_state import MigrationState
 from kafka_reassign_rpc.preflight.read_state import FoundState
 from kafka_reassign_rpc.preflight.znode_findings import registrations
+from kafka_reassign_rpc.support.bounded_text import word
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_config
 
+_LONGEST = 100
+"""Characters of a value that are shown."""
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?")
 
 
@@ -31,7 +34,7 @@ def findings(state: FoundState, more: MigrationState, cures: Cures) -> Iterator[
     yield from _replicas(state, cures)
     yield from _configs(state.cluster, cures)
     yield from _clients(more, cures)
-    yield from _acls(more.acls, cures)
+    yield from _acls(more.acls)
     yield from _owners(more.owners, cures)
 
 
@@ -41,18 +44,16 @@ def _topics(state: FoundState, cures: Cures) -> Iterator[Finding]:
         yield unsafe(
             "topics",
             f"the znodes of topics cannot be understood: {every(sorted(cluster.unreadable))}",
-            "repair them: a KRaft controller stops at the first; a topic whose znode cannot be repaired is deleted",
-            cures.delete(map(znode_paths.topic, sorted(cluster.unreadable)), below=True),
+            "repair them, from a backup of ZooKeeper or the logs of the brokers: a KRaft controller stops at the first;"
+            " a topic whose znode is deleted loses its records",
         )
     unreadable = sorted((topic.name, index) for topic in cluster.topics.values() for index in topic.unreadable)
     if unreadable:
-        states = (znode_paths.partition_state(*one) for one in unreadable)
         yield unsafe(
             "partition-states",
             f"the states of partitions cannot be understood: {every(partition_names(unreadable))}",
             "repair these znodes: a KRaft controller stops at the first; of those that are deleted the next controller"
-            " takes all live replicas for in sync",
-            cures.elect(states),
+            " takes all live replicas for in sync, and one that was not loses records",
         )
     nameless = sorted(topic.name for topic in cluster.topics.values() if topic.id is None)
     if nameless:
@@ -68,8 +69,8 @@ def _topics(state: FoundState, cures: Cures) -> Iterator[Finding]:
         yield unsafe(
             "empty-replicas",
             f"partitions have no replicas: {every(partition_names(empty))}. A KRaft controller stops at the first",
-            "write replicas into the znodes of these topics, or delete the topics",
-            cures.delete_topics(sorted({topic for topic, _ in empty})),
+            "write the replicas that have their logs into the znodes of these topics; if these are not wanted any more,"
+            " delete them",
         )
     stateless = partition_names(
         (topic.name, index)
@@ -129,8 +130,8 @@ def _configs(cluster: Cluster, cures: Cures) -> Iterator[Finding]:
             "configs",
             f"configs cannot be understood: {every(broken)}. A KRaft controller takes over none of them, or stops"
             " there",
-            "write them again with a version and a config of texts, or delete these znodes",
-            cures.delete(broken),
+            "write them again with a version and a config of texts; without its znode a topic has the defaults of the"
+            " brokers, which may delete what it was to keep",
         )
     odd = sorted(name for name in cluster.broker_configs if name != DEFAULT and number(name, -INT32, INT32) is None)
     if odd:
@@ -146,8 +147,7 @@ def _configs(cluster: Cluster, cures: Cures) -> Iterator[Finding]:
         yield warning(
             "broker-configs",
             f"dynamic configs stand for {some(absent)}, which are no registered brokers, and stay after the migration",
-            "delete them, if these ids do not come back",
-            cures.delete(map(_of_broker, absent)),
+            "delete these znodes, if these ids do not come back",
         )
     secret = sorted(
         f"{name} of {broker}"
@@ -169,7 +169,9 @@ def _clients(more: MigrationState, cures: Cures) -> Iterator[Finding]:
     for path, configs in more.quotas.items():
         wrong = {name: what for name, value in configs.items() if (what := _refused(path, name, value))}
         if wrong:
-            bad[path] = [f"/config/{path} ({name} {what})" for name, what in sorted(wrong.items())]
+            bad[path] = [
+                f"/config/{path} ({name}{_value(name, configs[name])} {what})" for name, what in sorted(wrong.items())
+            ]
             stay[path] = {name: value for name, value in configs.items() if name not in wrong}
     if bad:
         texts = [text for _, found in sorted(bad.items()) for text in found]
@@ -179,7 +181,7 @@ def _clients(more: MigrationState, cures: Cures) -> Iterator[Finding]:
             f"quotas or SCRAM credentials cannot be read: {every(texts)}. A KRaft controller stops at the first, or"
             " takes over none of what stands there",
             "correct them, or write these znodes without them",
-            () if secret else cures.shell(*(_rewritten(path, stay[path]) for path in sorted(bad))),
+            () if secret or more.unreadable else cures.shell(*(_rewritten(path, stay[path]) for path in sorted(bad))),
         )
     else:
         yield fine(
@@ -191,6 +193,11 @@ def _clients(more: MigrationState, cures: Cures) -> Iterator[Finding]:
             f"{counted(more.tokens, 'delegation token')} {agreeing(more.tokens, 'are')} valid",
             "give the controllers the brokers' delegation.token.secret.key",
         )
+
+
+def _value(name: str, value: str) -> str:
+    """What is written without it can be had back."""
+    return "" if name in _SCRAM else f"={word(value, _LONGEST)}"
 
 
 def _refused(path: str, name: str, value: str) -> str:
@@ -216,14 +223,13 @@ def is_credential(text: str) -> bool:
     )
 
 
-def _acls(broken: Mapping[str, str], cures: Cures) -> Iterator[Finding]:
+def _acls(broken: Mapping[str, str]) -> Iterator[Finding]:
     if broken:
         named = [f"{path}: {reason}" for path, reason in sorted(broken.items())]
         yield unsafe(
             "acls",
             f"ACLs cannot be understood: {every(named)}. A KRaft controller stops at the first",
-            "correct or delete these znodes",
-            cures.delete(sorted(broken)),
+            "correct these znodes, or delete them and add what they allowed or denied again",
         )
 
 

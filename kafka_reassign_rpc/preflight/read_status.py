@@ -44,11 +44,14 @@ from kafka_reassign_rpc.preflight.cluster_status import (
     without_controller,
 )
 from kafka_reassign_rpc.preflight.read_state import ControllerNow
+from kafka_reassign_rpc.preflight.under_kraft_findings import ASK, NOT_KNOWN
 from kafka_reassign_rpc.support.slices import finished, run_through
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+
+UNDER_KRAFT = f"a KRaft controller has the cluster; {NOT_KNOWN}. What to do: {ASK}"
 
 
 async def from_zookeeper(connect: str, seconds: float, access: Access = PLAIN) -> ClusterStatus:
@@ -63,7 +66,9 @@ async def from_zookeeper(connect: str, seconds: float, access: Access = PLAIN) -
             cluster_id = await read_state.cluster_id(zk)
     finally:
         await zk.close()
-    cluster = finished(_with_all_that_are_gone(cluster))
+    is_krafts = now.owner is not None and now.owner.kraft_epoch >= 0
+    if not is_krafts:
+        cluster = finished(_with_all_that_are_gone(cluster))
     moving = Counter(_route(cluster, topic, index) for topic, indexes in cluster.moving.items() for index in indexes)
     waiting = Counter(cluster.queue.routes)
     if cluster.batch is not None:
@@ -78,12 +83,14 @@ async def from_zookeeper(connect: str, seconds: float, access: Access = PLAIN) -
         moving=moving,
         waiting=+waiting,
         deleting=len(marks),
-        healing=HealingCounts(moving[HEAL], waiting[HEAL], None, None, cluster.queue.unapproved),
-        lost=[
+        healing=None if is_krafts else HealingCounts(moving[HEAL], waiting[HEAL], None, None, cluster.queue.unapproved),
+        lost=None
+        if is_krafts
+        else [
             LostBroker(broker, None if since < 0 else since, None)
             for broker, since in sorted(lost_brokers(cluster, None).items())
         ],
-        hint=None if cluster.brokers or cluster.topics else EMPTY_PLACE,
+        hint=UNDER_KRAFT if is_krafts else None if cluster.brokers or cluster.topics else EMPTY_PLACE,
     )
 
 
@@ -100,6 +107,10 @@ def _with_all_that_are_gone(cluster: Cluster) -> Generator[None, None, Cluster]:
 
 def _parts(cluster: Cluster, now: ControllerNow, cluster_id: str | None) -> StatusParts:
     """Nobody was asked what is copied, or how healing is."""
+    if now.owner is not None and now.owner.kraft_epoch >= 0:
+        ids = UNKNOWN_ID, cluster_id or "", "", UNDER_KRAFT, now.owner.id
+        view = ServerView(*ids, now.epoch, now.since_ms, {}, {}, None)
+        return StatusParts(status_of(view, at=now_ms(), version="", full=True), (), ())
     health, counts, at = PartitionHealth(), no_counts(), now_ms()
     run_through(health.update(cluster))
     run_through(count_replicas(cluster, counts))

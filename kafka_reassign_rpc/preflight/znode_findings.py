@@ -1,4 +1,7 @@
-"""What follows from the content of ZooKeeper: who controls, what collides, what a server would do first. Pure."""
+"""What follows from the content of ZooKeeper: who controls, what collides, what a server would do first. Pure.
+
+While no KRaft controller has the cluster: see `under_kraft_findings`.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -113,12 +116,7 @@ def _own_id(state: FoundState, own_id: int) -> Finding:
 
 
 def _migration(state: FoundState) -> Finding:
-    odd, owner = state.migration.odd, state.controller.owner
-    if odd is not None and state.migration.stops:
-        return unsafe("migration", *odd)
-    kraft = odd_znodes.controller(owner) if owner is not None and owner.kraft_epoch >= 0 else None
-    if kraft is not None:
-        return unsafe("migration", *kraft)
+    odd = state.migration.odd
     if odd is not None:
         return warning("migration", *odd)
     return fine("migration", "no migration to KRaft has begun")
@@ -137,7 +135,7 @@ def _controller(now: ControllerNow, cluster: Cluster, own_id: int, takeover: Tak
         return fine("controller", "there is none: a server is elected as soon as it starts")
     odd = odd_znodes.controller(owner)
     if odd is not None:
-        return (unsafe if owner.kraft_epoch < 0 else warning)("controller", *odd)
+        return unsafe("controller", *odd)
     since = f"of epoch {now.epoch}, since {utc(now.since_ms)}"
     if owner.id in cluster.brokers:
         what = {

@@ -176,11 +176,11 @@ def test_mg_2_what_is_left_is_done_in_an_order_in_which_nothing_is_lost(case: st
         assert bool(one.advice) == (one.act is not Act.DO), one
 
 
-def test_mg_2_the_check_that_takes_configs_back_is_named_with_the_flag_that_it_needs() -> None:
+def test_mg_2_the_check_that_names_the_configs_that_stay_is_named_with_the_flag_that_it_needs() -> None:
     found = Found()
     both(leased, taken_by_kraft)(found)
     [step] = [one for one in steps(found.result(), hand_over=False) if one.subject == "migration"]
-    assert step.advice.startswith("`kafka-reassign-rpc check --for-kraft`, with the same --zookeeper-connect, prints ")
+    assert step.advice.startswith("`kafka-reassign-rpc check --for-kraft`, with the same --zookeeper-connect, names ")
 
 
 def test_mg_2_a_znode_is_deleted_in_the_version_that_was_read_and_one_created_since_is_another_step() -> None:

@@ -1,5 +1,6 @@
 """What keeps a cluster from its migration to KRaft, one blocker at a time."""
 
+import re
 import shlex
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ from kafka_reassign_rpc.controller import odd_znodes
 from kafka_reassign_rpc.controller.controller_election import ControllerOwner
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
@@ -315,33 +317,34 @@ def test_mg_1_the_right_to_create_and_that_to_delete_count_apart_and_may_come_fr
 
 
 SHELL = "zookeeper-shell.sh zk1:2181/kafka"
+UNLESS_KRAFTS = f"{SHELL} get /controller | grep '\"kraftControllerEpoch\":[0-9]' || "
 PLAN = (
     "kafka-reassign-rpc export --bootstrap-server b1:9092,b2:9092 --out snapshot",
     "kafka-reassign-rpc plan heal --snapshot snapshot --out plan-heal",
     "kafka-reassign-rpc submit --bootstrap-server b1:9092,b2:9092 --plan plan-heal --execute",
 )
 LEAVE = ("kafka-reassign-rpc leave --zookeeper-connect zk1:2181/kafka --config s.toml --export left.json --yes",)
-CANCEL = ("kafka-reassign --bootstrap-server b1:9092,b2:9092 --cancel",)
+CANCEL = ("kafka-reassign --bootstrap-server b1:9092,b2:9092 --cancel --preserve-throttles",)
 OPEN = ("zookeeper-security-migration.sh --zookeeper.acl=unsecure --zookeeper.connect zk1:2181/kafka",)
 THE_OPERATORS = {"a silent broker", "no broker", "a failed log dir", "log dirs that are not told"} | {
     "a broken queue", "a listener with the controllers' name", "an unreadable registration",
+    "an unreadable topic", "no replicas", "configs that are garbage", "configs of a broker that are garbage",
+    "ACLs that are garbage", "an unreadable reassign_partitions", "quotas that are garbage", "garbage in /migration",
 }  # fmt: skip
-"""What no command cures: disks, processes, properties that only an operator can name."""
+"""What no command cures: disks, processes, properties that only an operator can name; and what nobody has back once a
+command has deleted it."""
 PRINTED = {
     "a move in flight": CANCEL,
     "an entry of reassign_partitions": CANCEL,
-    "an unreadable reassign_partitions": (f"{SHELL} delete /admin/reassign_partitions",),
-    "a request": (f"{SHELL} delete /admin/reassignment_requests/r",),
-    "a deletion": (f"printf '%s\\n' 'delete /admin/delete_topics/t' 'delete /controller' | {SHELL}",),
+    "a request": LEAVE,
+    "a cancellation": (f"{SHELL} delete /admin/cancel_reassignment_in_progress",),
+    "a deletion": (f"{UNLESS_KRAFTS}printf '%s\\n' 'delete /admin/delete_topics/t' 'delete /controller' | {SHELL}",),
     "a lease": LEAVE,
     "our settings among the defaults": LEAVE,
-    "a topic without id": (f"{SHELL} delete /controller",),
-    "an unreadable topic": (f"{SHELL} deleteall /brokers/topics/u",),
-    "no replicas": (f"{SHELL} create /admin/delete_topics/t",),
+    "a topic without id": (f"{UNLESS_KRAFTS}{SHELL} delete /controller",),
     "a broker that is gone": PLAN,
     "a replica to be deleted there": PLAN,
-    "configs that are garbage": (f"{SHELL} delete /config/topics/t",),
-    "ACLs that are garbage": (f"{SHELL} delete /kafka-acl/Topic/x",),
+    "configs of no broker": (f"{SHELL} delete /config/brokers/one",),
     "a quota that is no number": (f'{SHELL} set /config/users/a \'{{"version":1,"config":{{}}}}\'',),
     "znodes of two owners": OPEN,
     "an empty /migration": (f"{SHELL} delete /migration",),
@@ -356,9 +359,10 @@ def test_mg_1_the_command_that_cures_a_blocker_is_printed_as_it_can_be_run(case:
     assert blocker.commands == PRINTED[case]
 
 
-@for_each("case", sorted(BLOCKERS.keys() - THE_OPERATORS))
-def test_mg_1_whatever_a_command_can_cure_has_one(case: str) -> None:
-    assert all(one.commands for one in found(BLOCKERS[case][0]) if one.level is Level.UNSAFE)
+@pytest.mark.parametrize("case", BLOCKERS)
+def test_mg_1_whatever_a_command_can_cure_without_harm_has_one(case: str) -> None:
+    told = [one for one in found(BLOCKERS[case][0]) if one.level is Level.UNSAFE]
+    assert all(bool(one.commands) == (case not in THE_OPERATORS) for one in told)
 
 
 def test_mg_1_replicas_on_several_lost_brokers_are_moved_by_one_plan() -> None:
@@ -368,56 +372,66 @@ def test_mg_1_replicas_on_several_lost_brokers_are_moved_by_one_plan() -> None:
 
 def test_mg_1_commands_for_a_secured_cluster_name_the_files_that_they_need_and_none_names_an_unknown_broker() -> None:
     cures = Cures("zk:1", Connection("b:1", "client.properties"), "-zk-tls-config-file tls.properties")
-    assert cures.cancel() == ("kafka-reassign --bootstrap-server b:1 --command-config client.properties --cancel",)
-    assert cures.elect() == ("zookeeper-shell.sh zk:1 -zk-tls-config-file tls.properties delete /controller",)
+    [cancel] = cures.cancel()
+    connected = "kafka-reassign --bootstrap-server b:1 --command-config client.properties"
+    assert cancel == f"{connected} --cancel --preserve-throttles"
+    [elect] = cures.elect()
+    assert elect.endswith(" || zookeeper-shell.sh zk:1 -zk-tls-config-file tls.properties delete /controller")
     [opened] = cures.open_znodes()
     assert opened.endswith("--zookeeper.connect zk:1 --zk-tls-config-file tls.properties")
     assert Cures("zk:1").heal() == Cures("zk:1").cancel() == ()
 
 
-def test_mg_1_throttles_that_stand_are_deleted_by_name() -> None:
+def test_mg_1_throttles_that_stand_are_named_with_their_values_which_somebody_may_want() -> None:
     rate = "leader.replication.throttled.rate"
     configs = {"<default>": {rate: "5", "log.cleaner.threads": "1"}, "1": {rate: "7"}}
     [warned] = [one for one in found(with_(0, broker_configs=configs)) if one.subject == "throttles"]
-    before = "kafka-configs.sh --bootstrap-server b1:9092,b2:9092 --alter --entity-type brokers"
-    assert warned.commands == (
-        f"{before} --entity-default --delete-config {rate}",
-        f"{before} --entity-name 1 --delete-config {rate}",
+    assert f"brokers/<default> ({rate}=5), brokers/1 ({rate}=7)" in warned.text
+    assert warned.commands == ()
+
+
+def test_mg_1_what_waits_in_the_queue_is_kept_by_leave_and_not_cancelled_with_what_moves() -> None:
+    def both(state: State) -> None:
+        in_flight(state)
+        for _ in state[0].queue.put(QueuePart("/q", "/q", {("t", 1): WaitingMove((1, 2), "rpc")}, 0, 1, 1, 9)):
+            pass
+
+    printed = {one.subject: one.commands for one in found(both) if one.level is Level.UNSAFE}
+    assert printed == {"moves": LEAVE, "waiting-moves": LEAVE}
+
+
+def under_kraft(state: State) -> None:
+    """Broker 3 is the last in ZooKeeper mode."""
+    here, rest, more, _ = state
+    rest["controller"] = ControllerNow(ControllerOwner(3000, (), 0, 0, kraft_epoch=7), 3, 0, None)
+    here.brokers = {3: here.brokers[3]}
+    own = [OwnZnode(f"/admin/reassignment_throttles/brokers/{broker}", 5, 0, 0) for broker in (1, 2)]
+    more["own"] = OwnZnodes(own, [])
+    rate = {"leader.replication.throttled.rate": "5", "failure.interval.ms": "1"}
+    here.broker_configs = {"1": {**rate, "log.cleaner.threads": "1"}, "2": {}, "<default>": rate}
+
+
+@pytest.mark.parametrize("case", [None, *BLOCKERS])
+def test_mg_1_once_kraft_has_the_cluster_nothing_is_said_of_brokers_and_no_command_is_printed(case: str | None) -> None:
+    """In step 5 brokers in KRaft mode are not registered in ZooKeeper, which holds a copy of all else."""
+
+    def both(state: State) -> None:
+        if case is not None:
+            BLOCKERS[case][0](state)
+        under_kraft(state)
+
+    told = found(both)
+    assert [one for one in told if one.commands] == []
+    assert {one.subject for one in told if one.level is Level.UNSAFE} == {"migration", "leases"}
+    [taken] = [one for one in told if one.subject == "migration"]
+    assert "the KRaft controller 3000 has the cluster (/controller, epoch 7)" in taken.text
+    texts = " ".join(f"{one.text} {one.advice}" for one in told)
+    assert not re.search(
+        r"`kafka-reassign(?!-rpc)[^`]*(--cancel|--execute|throttle)|leave|plan heal|delete /|lost", texts
     )
-
-
-@pytest.mark.parametrize("subject", ["throttles", "leases"])
-def test_mg_1_of_many_throttled_topics_the_first_have_commands_and_the_advice_counts_the_rest(subject: str) -> None:
-    def many(state: State) -> None:
-        here, rest, more, _ = state
-        here.topic_configs = {f"t{number}": {"leader.replication.throttled.replicas": "*"} for number in range(232)}
-        if subject == "leases":
-            rest["controller"] = ControllerNow(ControllerOwner(3000, (), 0, 0, kraft_epoch=7), 3, 0, None)
-            own = [OwnZnode(f"/admin/reassignment_throttles/topics/t{number}", 5, 0, 0) for number in range(232)]
-            more["own"] = OwnZnodes(own, [])
-
-    [one] = [one for one in found(many) if one.subject == subject]
-    assert len(one.commands) == 20
-    assert all(command.startswith("kafka-configs.sh --bootstrap-server b1:9092") for command in one.commands)
-    assert one.advice.endswith("; these commands are for 20, and 212 more wait: run this check again")
-
-
-def test_mg_1_a_lease_that_stayed_under_kraft_is_deleted_by_name_and_one_that_was_cleared_is_none() -> None:
-    """`leave` would stop: ZooKeeper does not decide any more. The znode of the former values stays in any case."""
-
-    def stayed(state: State) -> None:
-        here, rest, more, _ = state
-        rest["controller"] = ControllerNow(ControllerOwner(3000, (), 0, 0, kraft_epoch=7), 3, 0, None)
-        own = [OwnZnode(f"/admin/reassignment_throttles/brokers/{broker}", 5, 0, 0) for broker in (1, 2)]
-        more["own"] = OwnZnodes(own, [])
-        here.broker_configs = {"1": {"leader.replication.throttled.rate": "5", "log.cleaner.threads": "1"}, "2": {}}
-
-    [lease] = [one for one in found(stayed) if one.subject == "leases"]
-    assert (lease.level, "brokers/1:" in lease.text) == (Level.UNSAFE, True)
-    assert lease.commands == (
-        "kafka-configs.sh --bootstrap-server b1:9092,b2:9092 --alter --entity-type brokers --entity-name 1"
-        " --delete-config leader.replication.throttled.rate",
-    )
+    [lease] = [one for one in told if one.subject == "leases"]
+    assert "brokers/1 (leader.replication.throttled.rate=5). Nobody" in lease.text
+    assert "broker 3 is in ZooKeeper mode still" in texts
 
 
 def test_mg_1_what_the_shell_reads_from_its_input_is_quoted_as_it_wants_it() -> None:
@@ -439,7 +453,7 @@ def test_mg_1_credentials_are_not_printed_in_a_command() -> None:
 def test_mg_1_what_others_have_written_is_one_word_of_a_printed_command() -> None:
     evil = "b; touch /tmp/x:9092"
     cures = Cures("zk:1", Connection(evil))
-    lines = [*cures.heal(), *cures.cancel(), *cures.without_configs("brokers", "$(id)", ["a`id`", "c&d"])]
+    lines = [*cures.heal(), *cures.cancel(), *cures.delete(["/a`id`"])]
     words = [shlex.split(line, posix=True) for line in lines]
-    assert sum(evil in found for found in words) == len(lines) - 1, "all but the plan, which asks nobody"
-    assert words[-1][-3:] == ["$(id)", "--delete-config", "a`id`,c&d"]
+    assert sum(evil in found for found in words) == len(lines) - 2, "all but the plan, which asks nobody, and the shell"
+    assert words[-1][-2:] == ["delete", "/a`id`"]

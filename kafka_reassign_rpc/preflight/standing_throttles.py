@@ -1,0 +1,37 @@
+"""The configs that throttle replication now, whoever has set them. Pure."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
+from kafka_reassign_rpc.core.throttling.replication_throttles import (
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+)
+from kafka_reassign_rpc.support.bounded_text import word
+
+_LONGEST = 100
+"""Characters of a value that are shown: a list of replicas may be long."""
+_THROTTLES = (LEADER_RATE, FOLLOWER_RATE, LEADER_REPLICAS, FOLLOWER_REPLICAS)
+
+
+class Throttled(NamedTuple):
+    """A config entity, such as `brokers/1`, and its configs that throttle. As text it has the values too."""
+
+    entity: str
+    configs: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return f"{self.entity} ({', '.join(f'{name}={word(value, _LONGEST)}' for name, value in self.configs.items())})"
+
+
+def standing_throttles(cluster: Cluster) -> list[Throttled]:
+    return [
+        Throttled(f"{kind}/{name}", found)
+        for kind, configs in ((BROKERS, cluster.broker_configs), (TOPICS, cluster.topic_configs))
+        for name, values in configs.items()
+        if (found := {one: values[one] for one in _THROTTLES if one in values})
+    ]
