@@ -53,7 +53,7 @@ def connected(arguments: argparse.Namespace) -> Iterator["ReassignmentClient"]:
     from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 
     try:
-        check_addresses(arguments.bootstrap_server.split(","))
+        check_addresses(arguments.bootstrap_server)
         configs = _configs(arguments, lambda text: say(f"warning: {text}"))
         with word_if_slow(say, f"{arguments.bootstrap_server} does not answer yet, trying on"):
             client = ReassignmentClient(**configs)

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME
 from kafka_reassign_rpc.core.acls.acl_binding import parse_super_users
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.security.bad_setting import Password
-from kafka_reassign_rpc.support.bounded_text import whole_number
+from kafka_reassign_rpc.support.host_port import BadAddress, host_port
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
 from kafka_reassign_rpc.zookeeper.connect_string import parse_connect_string
 
@@ -176,9 +176,11 @@ def host_and_port(value: Any) -> tuple[str, int]:
 
 
 def _place(given: str) -> tuple[str, int] | None:
-    host, _, digits = given.rpartition(":")
-    port = whole_number(digits, 0, 65535)
-    return None if port is None or ":" not in given else (host.strip("[]"), port)
+    try:
+        host, port = host_port(given)
+    except BadAddress:
+        return None
+    return host, port
 
 
 _HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")

@@ -12,10 +12,11 @@ from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login.kerberos import GSSAPI
 from kafka_reassign_rpc.security.login.sasl_login import MECHANISMS, OAUTHBEARER, SaslLogin
 from kafka_reassign_rpc.security.security_protocols import protocol_named, uses_sasl, uses_tls
+from kafka_reassign_rpc.support.host_port import Address, BadAddress, host_ports
 
 DEFAULT_PORT = 9092
-_HOST_PORT = re.compile(r"(?:[A-Za-z_]+://)?(?:\[(?P<ip>[^\[\]]+)\]|(?P<host>[^:/\[\]]+))(?::(?P<port>\d{1,5}))?")
-"""A security protocol before HOST:PORT means nothing, as in Java."""
+_ALONE = re.compile(r"(?:[A-Za-z_]+://)?(?:\[[^\[\]]+\]|[^:/\[\],\s]+)")
+"""A host without a port, which Kafka's clients refuse and kafka-python does not."""
 _OF_TLS = (
     "ssl_context",
     "ssl_check_hostname",
@@ -33,14 +34,6 @@ _OF_SASL = (
     "sasl_kerberos_domain_name",
     "sasl_oauth_token_provider",
 )
-
-
-class Address(NamedTuple):
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
 
 
 class _Configs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,9 +70,7 @@ def client_settings(configs: Mapping[str, Any]) -> ClientSettings:
     rest = dict(configs)
     controllers = "bootstrap_controllers" in rest
     given = rest.pop("bootstrap_controllers" if controllers else "bootstrap_servers", "localhost")
-    named = given.split(",") if isinstance(given, str) else list(given)
-    if not named:
-        raise BadSetting("No bootstrap.servers are given")
+    addresses = _addresses(given)
     of_tls = {name: rest.pop(name) for name in _OF_TLS if name in rest}
     of_sasl = {name: rest.pop(name) for name in _OF_SASL if name in rest}
     unknown = rest.keys() - set(_Configs.__struct_fields__)
@@ -91,8 +82,8 @@ def client_settings(configs: Mapping[str, Any]) -> ClientSettings:
         raise BadSetting(str(error)) from None
     protocol = protocol_named(found.security_protocol, "security_protocol")
     return ClientSettings(
-        named,
-        tuple(map(_address, named)),
+        [text for text, _ in addresses],
+        tuple(address for _, address in addresses),
         controllers,
         found,
         _context(of_tls) if uses_tls(protocol) else None,
@@ -100,12 +91,15 @@ def client_settings(configs: Mapping[str, Any]) -> ClientSettings:
     )
 
 
-def _address(text: str) -> Address:
-    found = _HOST_PORT.fullmatch(text.strip())
-    port = DEFAULT_PORT if found is None else int(found["port"] or DEFAULT_PORT)
-    if found is None or port > 65_535:
-        raise BadSetting(f"Invalid url in bootstrap.servers: {text}")
-    return Address(found["ip"] or found["host"], port)
+def _addresses(given: str | Iterable[str]) -> list[tuple[str, Address]]:
+    texts = (text.strip() for text in (given.split(",") if isinstance(given, str) else given))
+    try:
+        found = host_ports(f"{text}:{DEFAULT_PORT}" if _ALONE.fullmatch(text) else text for text in texts)
+    except BadAddress as error:
+        raise BadSetting(str(error)) from None
+    if not found:
+        raise BadSetting("No bootstrap.servers are given")
+    return [(text, address._replace(host=address.host or "localhost")) for text, address in found]
 
 
 def _context(configs: Mapping[str, Any]) -> ssl.SSLContext:

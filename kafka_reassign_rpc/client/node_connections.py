@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from kafka_reassign_rpc.client import traffic
 from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable
-from kafka_reassign_rpc.client.client_settings import Address, ClientSettings
+from kafka_reassign_rpc.client.client_settings import ClientSettings
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.frame_errors import BadFrameSize, RemoteProtocolError
 from kafka_reassign_rpc.protocol.messages import ApiMessage
@@ -22,6 +22,7 @@ from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.bounded_text import shortened
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.forgetting import forget_others
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.transport.login import connect
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 

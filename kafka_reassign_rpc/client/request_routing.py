@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable, UnsupportedHere, raise_for
-from kafka_reassign_rpc.client.client_settings import Address, ClientSettings
+from kafka_reassign_rpc.client.client_settings import ClientSettings
 from kafka_reassign_rpc.client.node_connections import SLOW_S, NodeConnection, NodeConnections
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.frame_codec import decode_body, encode_body
@@ -28,6 +28,7 @@ from kafka_reassign_rpc.protocol.messages import (
     RequestFor,
 )
 from kafka_reassign_rpc.protocol.versions import common_version
+from kafka_reassign_rpc.support.host_port import Address
 
 log = logging.getLogger(__name__)
 

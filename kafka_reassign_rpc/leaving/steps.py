@@ -29,6 +29,7 @@ from kafka_reassign_rpc.zookeeper.topic_znodes import MISSING_REPLICAS
 from kafka_reassign_rpc.zookeeper.transactions import split_ops
 
 _topic = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_CANCEL = command("kafka-reassign", "--cancel", "--preserve-throttles")
 _WAITS = (znode_paths.REASSIGNMENT_REQUESTS, *znode_paths.QUEUES)
 
 
@@ -84,8 +85,8 @@ def _before(facts: Facts, *, hand_over: bool) -> Iterator[Step]:
             "moves",
             Act.WAIT,
             f"{counted(len(moving), 'partition')} {agreeing(len(moving), 'are')} moving ({some(moving)})",
-            f"they end by themselves; `{command('kafka-reassign', '--cancel', '--preserve-throttles')}` takes them back, --hand-over lets a"
-            " stock controller carry them on, without throttles of leases",
+            f"they end by themselves; `{_CANCEL}` takes them back, --hand-over lets a stock controller carry them on,"
+            " without throttles of leases",
         )
     if cluster.batch is not None and (controls or owner is None):
         waiting = counted(len(cluster.batch.entries), "move")

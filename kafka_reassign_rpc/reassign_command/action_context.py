@@ -1,6 +1,5 @@
 """The context of an action: client, options and output. Addresses are checked before the client connects."""
 
-import re
 import socket
 import sys
 from collections.abc import Iterable, Sequence
@@ -16,12 +15,12 @@ from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment
+from kafka_reassign_rpc.support.host_port import BadAddress, host_ports
 from kafka_reassign_rpc.support.slow_word import word_if_slow
 
 SLOW_S = 10.0
 """After so long a user is told that nobody answers: the whole limit is a minute, as in the stock tool."""
 _NO_CLIENT = "CommandFailed to create new KafkaAdminClient"
-_ADDRESS = re.compile(r"^(?:[A-Z_]+://)?(?:\[([0-9A-Fa-f:.%]+)\]|([\w.\-]+)):(\d+)$")
 
 
 class ActionContext:
@@ -37,7 +36,7 @@ class ActionContext:
         properties = load(path, lambda text: _say(f"WARN {text}")) if path else {}
         controllers = options.value("bootstrap-controller")
         self._bootstrap = options.value("bootstrap-server") or controllers or ""
-        check_addresses(self._bootstrap.split(","))
+        check_addresses(self._bootstrap)
         self._configs = client_configs(self._bootstrap, properties, lambda text: _say(f"WARN {text}"))
         self.asks_controllers = controllers is not None
         if self.asks_controllers:
@@ -109,17 +108,18 @@ class ActionContext:
                 raise from_server(error)
 
 
-def check_addresses(addresses: Sequence[str]) -> None:
+def check_addresses(given: str) -> None:
     """Raises CommandFailed if one is not HOST:PORT, or if none can be resolved."""
+    try:
+        found = host_ports(given)
+    except BadAddress as error:
+        raise CommandFailed(f"{_NO_CLIENT}: {error}") from None
     resolved = False
-    for address in addresses:
-        match = _ADDRESS.match(address.strip())
-        if match is None or int(match[3]) > 65535:
-            raise CommandFailed(f"{_NO_CLIENT}: Invalid url in bootstrap.servers: {address}")
+    for text, address in found:
         try:
-            socket.getaddrinfo(match[1] or match[2], int(match[3]), type=socket.SOCK_STREAM)
+            socket.getaddrinfo(address.host or None, address.port, type=socket.SOCK_STREAM)
         except OSError:
-            _say(f"WARN Couldn't resolve server {address} from bootstrap.servers")
+            _say(f"WARN Couldn't resolve server {text} from bootstrap.servers")
         else:
             resolved = True
     if not resolved:

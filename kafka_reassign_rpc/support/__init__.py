@@ -12,6 +12,7 @@ bounded_text   what anybody may have written, read and shown within limits
 bounded_log    log lines within limits
 error_text     errors for people
 forgetting     maps that hold what there is
+host_port      addresses as Kafka reads them
 counted        numbers with their nouns and verbs
 typed_commands  commands that somebody is told to type
 human_units    sizes and durations with units

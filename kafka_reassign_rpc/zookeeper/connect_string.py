@@ -1,5 +1,6 @@
 """Kafka's `zookeeper.connect`: `host:port,host:port/chroot`, IPv6 addresses in brackets."""
 
+from ipaddress import ip_address
 from typing import NamedTuple
 
 from kafka_reassign_rpc.support.bounded_text import whole_number
@@ -32,10 +33,10 @@ def _host(part: str, text: str) -> tuple[str, int]:
         if not bracket or (port and not port.startswith(":")):
             raise ValueError(f"zookeeper.connect: {part!r} in {text!r} is not [address]:port")
         port = port[1:]
-    elif part.count(":") > 1:  # an IPv6 address without brackets can only be an address without a port
-        host, port = part, ""
     else:
-        host, _, port = part.partition(":")
+        host, colon, port = part.rpartition(":")
+        if not colon or (":" in host and not _is_address(host)):  # an IPv6 address without a port
+            host, port = part, ""
     if not host:
         raise ValueError(f"zookeeper.connect: {part!r} in {text!r} has no host")
     if not port:
@@ -44,6 +45,15 @@ def _host(part: str, text: str) -> tuple[str, int]:
     if number is None:
         raise ValueError(f"zookeeper.connect: {port!r} in {text!r} is not a port")
     return host, number
+
+
+def _is_address(text: str) -> bool:
+    """`::ffff:127.0.0.1:2181` is an address with a port, as to ZooKeeper; `::1` is one without."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def show_host(host: str, port: int) -> str:

@@ -1,6 +1,7 @@
-"""Every command that is printed is run in the state in which it was printed, and harms nothing: each topic keeps its id,
-its partitions, their number of replicas and an in-sync replica that was in sync before; what an operator has configured
-stands, and what nobody can read is still there to be repaired.
+"""Every command that is printed is run in the state in which it was printed, and harms nothing.
+
+Each topic keeps its id, its partitions, their number of replicas and an in-sync replica that was in sync before; what
+an operator has configured stands, and what nobody can read is still there to be repaired.
 """
 
 import json
@@ -151,7 +152,7 @@ async def test_mg_1_no_command_that_is_printed_harms_the_cluster_in_the_state_in
         there = await cluster.replicas()
         targets = {name: [({1, 2, 3} - set(found)).pop(), found[0]] for name, found in [*there.items()][:3]}
         assert set((await cluster.alter("a", targets, throttle=1_000)).values()) == {0}
-        await eventually(lambda: cluster.throttles())
+        await eventually(cluster.throttles)
         moving = await none_harms(cluster, opened)
         assert not any("--cancel" in one for one in moving.below), "that would forget what waits"
         await cluster.alter("a", dict.fromkeys(targets))

@@ -251,7 +251,7 @@ def test_236_12_a_config_that_is_unknown_or_wrong_is_refused() -> None:
         ({"proxy_url": "socks5://a"}, "Unrecognized configs: proxy_url"),
         ({"request_timeout_ms": "soon"}, "request_timeout_ms"),
         ({"bootstrap_servers": "a:b"}, "Invalid url in bootstrap.servers: a:b"),
-        ({"bootstrap_servers": "a:70000"}, "Invalid url in bootstrap.servers: a:70000"),
+        ({"bootstrap_servers": "a:70000"}, "Invalid port in bootstrap.servers: a:70000"),
         ({"bootstrap_servers": []}, "No bootstrap.servers"),
         ({"security_protocol": "TLS"}, "security_protocol: expected one of"),
         ({"security_protocol": "SSL", "ssl_cafile": "/nowhere"}, "ssl_"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.client.client_settings import Address, client_settings
+from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.node_connections import NodeConnections
 from kafka_reassign_rpc.client.result_values import PartitionReassignment
 from kafka_reassign_rpc.core.events import catalogue
@@ -17,6 +17,7 @@ from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.state.partition import MoveRecord
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.slices import run_through
 from kafka_reassign_rpc.watch.move_book import MoveBook, Standing
 from tests.core.build import cluster, moving

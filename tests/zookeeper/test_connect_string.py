@@ -16,6 +16,7 @@ from tests.tables import for_each
         ("zk1/", [("zk1", 2181)], ""),
         ("[::1]:2182,[fe80::1]/k", [("::1", 2182), ("fe80::1", 2181)], "/k"),
         ("::1", [("::1", 2181)], ""),
+        ("::ffff:127.0.0.1:2182,fe80::1%lo:7,zk:1,", [("::ffff:127.0.0.1", 2182), ("fe80::1%lo", 7), ("zk", 1)], ""),
     ],
 )
 def test_sv_1_the_connect_string_reads_as_kafka_reads_it(text: str, hosts: list[tuple[str, int]], chroot: str) -> None:

@@ -1,0 +1,50 @@
+"""HOST:PORT as Kafka reads it (Utils.getHost and getPort): `b1:9092`, `[fe80::1%lo]:9092`, `::ffff:127.0.0.1:9092`.
+
+All commands and settings read their addresses so, but for `zookeeper.connect`: that is read as ZooKeeper's client does.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kafka_reassign_rpc.support.bounded_text import whole_number
+
+_HOST_PORT = re.compile(r"(?:[0-9A-Za-z\-%._]*://)?\[?([0-9A-Za-z\-%._:]*)\]?:([0-9]+)")
+"""A security protocol before it means nothing; what else stands there is refused, which Kafka reads over. The last
+colon begins the port, with brackets or without.
+"""
+LAST_PORT = 65_535
+
+
+class Address(NamedTuple):
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class BadAddress(ValueError):
+    """The words are those of Kafka's clients, for bootstrap.servers."""
+
+    def __init__(self, what: str, text: str) -> None:
+        super().__init__(f"Invalid {what} in bootstrap.servers: {text}")
+
+
+def host_port(text: str) -> Address:
+    """The host may be empty. Raises BadAddress."""
+    found = _HOST_PORT.fullmatch(text.strip())
+    if found is None:
+        raise BadAddress("url", text)
+    port = whole_number(found[2], 0, LAST_PORT)
+    if port is None:
+        raise BadAddress("port", text)
+    return Address(found[1], port)
+
+
+def host_ports(given: str | Iterable[str]) -> list[tuple[str, Address]]:
+    """A list as of bootstrap.servers (ClientUtils.parseAndValidateAddresses), each with its text: what is empty, as
+    after a comma at the end, is left out. Raises BadAddress.
+    """
+    texts = given.split(",") if isinstance(given, str) else given
+    return [(text.strip(), host_port(text)) for text in texts if text.strip()]
