@@ -15,8 +15,9 @@ MESSAGES = (
     (
         "The replication factor is changed from … to …",
         "The option `--disallow-replication-factor-change`, or"
-        " `partition.reassignments.replication.factor.change.allowed=false`, forbids it. Name as many brokers as"
-        " before",
+        " `partition.reassignments.replication.factor.change.allowed=false`, forbids it: name as many brokers as"
+        " before. Or the request itself does, with AllowReplicationFactorChange=false, which kcl (franz-go) sends"
+        " without being asked: change replication factors with `kafka-reassign` or Kafka's tool",
     ),
     (
         "No broker can have the id …: a reassignment server has taken it (/admin/reassignment_server_ids/…), and"

@@ -38,6 +38,12 @@ def reassignments_disabled(cluster: Cluster) -> KafkaError | None:
     return PolicyViolation(f"No reassignment may be started: {reason}. Cancellations are still possible.")
 
 
+FORBIDDEN_BY_REQUEST = (
+    "the request itself forbids: it says AllowReplicationFactorChange=false, which kcl (franz-go) sends without being"
+    " asked. kafka-reassign and Kafka's own tool ask for the change"
+)
+
+
 def lease_refused(cluster: Cluster) -> KafkaError | None:
     """Why no throttle lease is given, None if one may be."""
     brokers = cluster.soft.migrating
@@ -52,7 +58,9 @@ def lease_refused(cluster: Cluster) -> KafkaError | None:
 
 
 def with_reason(error: KafkaError | None, *, forbidden: bool) -> KafkaError | None:
-    """Names the rule (`forbidden`) that refuses a change of replication factor."""
-    if forbidden and isinstance(error, InvalidReplicationFactor):
-        return InvalidReplicationFactor(f"{error}, which {REPLICATION_FACTOR_CHANGE_ALLOWED}=false forbids")
-    return error
+    """Names what refuses a change of replication factor: the rule (`forbidden`), or else the request."""
+    if not isinstance(error, InvalidReplicationFactor):
+        return error
+    return InvalidReplicationFactor(
+        f"{error}, which {f'{REPLICATION_FACTOR_CHANGE_ALLOWED}=false forbids' if forbidden else FORBIDDEN_BY_REQUEST}"
+    )

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
+from kafka_reassign_rpc.core.restrictions import FORBIDDEN_BY_REQUEST
 from tests.interop.clusters import ComparedCluster
 from tests.interop.comparing import ABSENT, Difference
 from tests.stock.jars import EACH_TOOL, require
@@ -285,7 +286,7 @@ WANTED = (
         "TOPIC-0: The broker does not support the AllowReplicationFactorChange option for the"
         " AlterPartitionReassignments API. Consider re-sending the request without the option or updating the server"
         " version",
-        "TOPIC-0: The replication factor is changed from 2 to 3",
+        f"TOPIC-0: The replication factor is changed from 2 to 3, which {FORBIDDEN_BY_REQUEST}",
         "860-1: stock 3.9 has no version 1",
     ),
 )

@@ -5,6 +5,8 @@ answer (stock: hash order; ours: as asked), the order and type of a collection p
 far a leader epoch rises at each step (stock writes some states twice). It checks that a leader epoch never falls.
 """
 
+from kafka_reassign_rpc.core.restrictions import FORBIDDEN_BY_REQUEST
+
 from .comparing import ABSENT, Difference
 
 _ORDER = "455-7: a cancel restores the order that stood before the move; stock keeps the order of the union"
@@ -88,7 +90,14 @@ WANTED: tuple[Difference, ...] = (
             [
                 allow,
                 [
-                    [0, *((0, None) if allow else (38, "The replication factor is changed from 3 to 4"))],
+                    [
+                        0,
+                        *(
+                            (0, None)
+                            if allow
+                            else (38, f"The replication factor is changed from 3 to 4, which {FORBIDDEN_BY_REQUEST}")
+                        ),
+                    ],
                     [1, 0, None],
                     [2, 39, "Empty replica list specified in partition reassignment."],
                     [9, 3, "The partition does not exist."],
