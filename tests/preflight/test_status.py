@@ -140,6 +140,12 @@ async def test_mg_5_a_kraft_controller_that_has_taken_the_cluster_is_named_as_su
 
     assert shown.out.startswith("controller: KRaft controller 3000, epoch ")
     assert found["controller"]["kind"] == KRAFT
+    assert (found["lost"], found["healing"]) == (None, None), "brokers in KRaft mode look lost in ZooKeeper"
+    assert "brokers in KRaft mode do not register" in " ".join(shown.out.split())
+    for asks in (["check"], ["check", "--without", "3"], ["check", "--for-kraft"]):
+        checked = (await run(*asks, "--zookeeper-connect", simulated.connect, "--json")).document
+        told = {one["subject"] for one in checked["findings"] if one["level"] == "UNSAFE"}
+        assert told == {"migration"}, "nothing is said of brokers and replicas"
     await simulated.zk.delete(znode_paths.CONTROLLER)
 
 
