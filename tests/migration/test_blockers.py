@@ -140,6 +140,7 @@ async def by_hand(zk: ZooKeeper) -> None:
     await zk.create(znode_paths.delete_topic("empty"))
     for path in (
         "/admin/reassign_partitions",
+        "/admin/reassignment_requests/request_0000000007",
         "/config/topics/gone",
         "/kafka-acl/Topic/safe",
         "/brokers/topics/garbage",
