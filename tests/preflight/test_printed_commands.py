@@ -26,7 +26,7 @@ from tests.migration.page import Shell, put_program, shell
 from tests.preflight.command import every_znode
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.in_ci, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.gate, pytest.mark.timeout(400)]
 
 TYPED = re.compile(r"`((?:kafka-reassign|kafka-reassign-rpc) [^`]*--[^`]*)`")
 READS = ("--list", "--status", "--verify", "check", "status")
