@@ -39,7 +39,7 @@ def broker_links(values: Mapping[str, str]) -> BrokerLinks:
     tls = None
     if any(map(of_listener.text, _STORES)) if protocol is None else uses_tls(protocol):
         config = TlsConfig.of(values, prefixes)
-        tls = ReloadedContext("the link to brokers", config.client_context, config.files)
+        tls = ReloadedContext("the link to brokers", config.load_client, config.files)
     login = None
     mechanism = properties.text(MECHANISM)
     if mechanism is not None if protocol is None else uses_sasl(protocol):

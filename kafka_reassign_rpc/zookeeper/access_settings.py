@@ -31,7 +31,7 @@ def zookeeper_access(values: Mapping[str, str]) -> Access:
             f"{SET_ACL}: ZooKeeper would not know whose the znodes are: it needs a section {DEFAULT_SECTION} in"
             f" {jaas.JAAS_FILE}, or {ENABLE_TLS} with {_KEYSTORE}"
         )
-    context = None if tls is None else ReloadedContext("the connection to ZooKeeper", tls.client_context, tls.files)
+    context = None if tls is None else ReloadedContext("the connection to ZooKeeper", tls.load_client, tls.files)
     return Access(tls=context, sasl=sasl, acl_of=secured if sets_acl else open_to_all)
 
 
