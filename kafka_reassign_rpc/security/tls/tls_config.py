@@ -51,13 +51,13 @@ class TlsConfig(msgspec.Struct, frozen=True):
             raise BadSetting(
                 f"{found.name('ssl.client.auth')}: expected one of {', '.join(CLIENT_AUTH)}, got {client_auth!r}"
             )
-        identification = found.raw("ssl.endpoint.identification.algorithm")
+        identification = found.text("ssl.endpoint.identification.algorithm")
         if identification is not None and identification.lower() not in ("https", ""):
             name = found.name("ssl.endpoint.identification.algorithm")
             raise BadSetting(f"{name}: expected https or nothing, got {identification!r}")
-        rules = found.text("ssl.principal.mapping.rules") or "DEFAULT"
+        rules = found.text("ssl.principal.mapping.rules")
         try:
-            parsed = parse_rules(rules)
+            parsed = parse_rules("DEFAULT" if rules is None else rules)
         except ValueError as error:
             raise BadSetting(f"{found.name('ssl.principal.mapping.rules')}: {error}") from None
         return cls(
