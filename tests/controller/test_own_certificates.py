@@ -121,7 +121,7 @@ async def started(config: ServerConfig) -> AsyncIterator[ControllerProcess]:
         yield server
 
 
-async def test_sv_5_a_server_that_no_broker_would_reach_stands_by_until_its_certificate_is_right_and_then_goes_on(
+async def test_sv_5_a_server_that_no_broker_would_reach_stands_by_and_resigns_until_its_certificate_is_right(
     zk_connect: str, made: Made, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(own_tls, "CHECK_S", 0.02)
@@ -145,17 +145,27 @@ async def test_sv_5_a_server_that_no_broker_would_reach_stands_by_until_its_cert
         caplog.clear()
         made.store(made.ca.issue(ends=-timedelta(days=2)))
         assert await tls.check()
-        await eventually(lambda: server._state.status().certificates.failing)
+        await eventually(lambda: "the controllership" in caplog.text or "standing by" in caplog.text)
         status = server._state.status()
-        assert status.document.role == "controller"
-        assert status.document.problems[0].kind == "certificates"
-        assert "expired" in status.document.problems[0].text
+        assert status.document.role != "controller"
+        (problem,) = [one for one in status.document.problems if one.kind == "certificates"]
+        assert "expired" in problem.text
+
+        async def is_vacant() -> bool:
+            return await zk.exists(znode_paths.CONTROLLER) is None
+
+        await eventually(is_vacant)
         days = status.certificates.days_left(status.document.at / 1000)
         assert days["listener INTERNAL", "own"] == pytest.approx(-2, abs=0.1)
         assert {("listener INTERNAL", "ca"), ("brokers", "own")} < days.keys()
         errors = [one for one in caplog.records if one.levelno == logging.ERROR]
-        assert len(errors) == 1  # for this certificate, and not each time that somebody looks
+        assert len(errors) == 2  # for this certificate, and not each time that somebody looks
         assert "What to do: give the keystore a certificate" in errors[0].getMessage()
+        assert errors[1].getMessage().startswith("standing by: listener INTERNAL: brokers would not connect")
+
+        made.store(made.ca.issue())
+        assert await tls.check()
+        await eventually(lambda: server._state.role().role == "controller")
 
 
 async def test_sv_5_a_server_whose_certificate_fails_looks_again_each_hour(

@@ -3,9 +3,10 @@
 Without it a certificate that no broker takes shows only afterwards: brokers cannot report ISRs, and log a failure with
 each attempt. A stock broker refuses to start then (SslFactory).
 
-A server whose certificate fails while it controls does not give the controllership back: connections that brokers have
-go on, other servers may have the same certificate, and a stock broker would take over without what waits and what is
-held. It takes up a new certificate within seconds.
+A server whose certificate brokers would refuse while it controls gives the controllership back: a stock 3.9 broker
+whose connection to the controller fails by TLS as it asks for ids of producers ends (a NullPointerException in
+RPCProducerIdManager), so that each new idempotent producer ends one more broker. Brokers take each other's
+certificates, and one of them takes over until the certificate is right.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from kafka_reassign_rpc.security.tls.own_handshake import Loaded, ends, refused
 
 log = logging.getLogger(__name__)
 
-CHECK_S = 10.0
+CHECK_S = 1.0
 """Seconds between two looks whether certificates are new, ..."""
 EVERY_S = 3600.0
 """... and, where they are not, between two handshakes."""
@@ -31,8 +32,8 @@ Used = Sequence[tuple[str, Loaded]]
 
 
 class OwnTls:
-    """`endpoints`: where peers reach the listeners, in the order of the configuration. `on_change` is called when a
-    server that was kept out may control."""
+    """`endpoints`: where peers reach the listeners, in the order of the configuration. `on_change` is called when
+    brokers would no longer take the certificate, or take it again."""
 
     def __init__(
         self,
@@ -71,8 +72,8 @@ class OwnTls:
     async def _look(self) -> None:
         before = self.found
         self._judged = used(self._config)
-        self._due_at = self._now() + EVERY_S
         self.found = await asyncio.to_thread(certificates, self._config, self._endpoints())
+        self._due_at = self._now() + min(EVERY_S, self._until_next_end())
         for one in self.found.handshakes:
             if one.fails:
                 log.error("%s. What to do: %s", one, CURE)
@@ -80,8 +81,13 @@ class OwnTls:
                 log.warning("%s. Those that trust another CA do", one)
         if before.failing and not self.found.failing:
             log.info("the certificates of all listeners are taken")
-        if before.kept_out is not None and self.found.kept_out is None:
+        if (before.kept_out is None) != (self.found.kept_out is None):
             self.on_change()
+
+    def _until_next_end(self) -> float:
+        """In seconds: a certificate that ends is noticed then, not an hour later."""
+        now = time.time()
+        return min((at - now + 1 for at in self.found.ends.values() if at > now), default=EVERY_S)
 
 
 def certificates(config: ServerConfig, endpoints: Sequence[Endpoint]) -> OwnCertificates:

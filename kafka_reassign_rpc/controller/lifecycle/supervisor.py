@@ -15,8 +15,8 @@ A server whose id a broker registers with ends its term and the process: clients
 A server without an authorizer does not control brokers that have one: it would let anybody do what they refuse. As soon
 as a broker says so it ends its term (`brokers_door`), unless `broker.authorizer` is `ignore`.
 
-A server by whose listener no broker would come, for its certificate, does not become the controller (`own_tls`). One
-whose certificate ends while it controls goes on.
+A server by whose listener no broker would come, for its certificate, does not become the controller, and gives
+the controllership back (`own_tls`).
 
 A server never campaigns once a KRaft controller has copied the metadata. One that is the controller when a migration
 begins goes on until the KRaft controller takes `/controller`: somebody has to control the brokers until then.
@@ -97,7 +97,7 @@ class Supervisor:
         self._zk.on_disconnected(self._disconnected)
         self._zk.on_connected(self._connected)
         self._survey.on_authorizer = self._authorizer_changed
-        own_tls.on_change = self._changed.set
+        own_tls.on_change = self._certificates_changed
 
     async def start(self) -> None:
         self._running = asyncio.create_task(self.run(), name="supervisor")
@@ -229,10 +229,10 @@ class Supervisor:
                 return False
 
     async def _is_kept_out(self, owner: controller_election.ControllerOwner | None) -> bool:
-        """Whether this server must not control the brokers. Where they have an authorizer that it lacks, it gives the
-        controllership back."""
+        """Whether this server must not control the brokers: they have an authorizer that it lacks, or would not come to
+        it. It then gives the controllership back."""
         closed = await self._why_closed()
-        why = closed or ("" if self._owns(owner) else await self._why_unreachable())
+        why = closed or await self._why_unreachable()
         if why and why != self._kept_out_logged:
             log.error("standing by%s: %s", ", and refusing all that needs a right" if closed else "", why)
         self._kept_out_logged = why
@@ -252,8 +252,17 @@ class Supervisor:
 
     async def _why_unreachable(self) -> str:
         await self._own_tls.known()
-        unreachable = self._own_tls.found.kept_out
-        return "" if unreachable is None else f"{unreachable}. It becomes the controller once that works"
+        return self._unreachable
+
+    @property
+    def _unreachable(self) -> str:
+        found = self._own_tls.found.kept_out
+        return "" if found is None else f"{found}. It takes part in elections again once that works"
+
+    def _certificates_changed(self) -> None:
+        if self._unreachable:
+            self._end_term(self._unreachable)
+        self._changed.set()
 
     def _authorizer_changed(self) -> None:
         if self._door is not None and not self._door.may_control:
