@@ -25,6 +25,10 @@ from cryptography.hazmat.primitives.serialization import (
 
 HOSTS = ("localhost", "127.0.0.1")
 PASSWORD = "a secret: of-the-store"
+_KEY_USAGES = (
+    *("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement"),
+    *("key_cert_sign", "crl_sign", "encipher_only", "decipher_only"),
+)
 _YEAR = datetime.timedelta(days=365)
 
 
@@ -67,9 +71,21 @@ class Issued(NamedTuple):
 class Authority:
     """A CA. `above`: the one that issued its certificate; itself where there is none."""
 
-    def __init__(self, name: str, above: "Authority | None" = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        above: "Authority | None" = None,
+        *,
+        hosts: Sequence[str] = (),
+        begins: datetime.timedelta = -_YEAR,
+        ends: datetime.timedelta = _YEAR,
+        renews: "Authority | None" = None,
+        ca: bool = True,
+    ) -> None:
+        """`renews`: it has the key of that one. Without `ca` nobody should take what it issues."""
         self._name = x509.Name.from_rfc4514_string(name)
-        issued = (above or self)._issue(self._name, ec.generate_private_key(ec.SECP256R1()), (), ca=True)
+        key = ec.generate_private_key(ec.SECP256R1()) if renews is None else renews.own.key
+        issued = (above or self)._issue(self._name, key, hosts, begins=begins, ends=ends, ca=ca)
         self.own = issued
         self._key = issued.key
 
@@ -84,12 +100,15 @@ class Authority:
         begins: datetime.timedelta = -_YEAR,
         ends: datetime.timedelta = _YEAR,
         usages: Sequence[x509.ObjectIdentifier] = (),
+        key_usages: Sequence[str] = (),
         by_rsa: bool = False,
     ) -> Issued:
         """A new key with a certificate of this authority. Its chain has the intermediate authorities, without the
-        first one. `begins` and `ends` are counted from now; `usages`: its extended key usage."""
+        first one. `begins` and `ends` are counted from now; `usages`: its extended key usage; `key_usages`: what the
+        key may do, if not everything."""
         key: Any = rsa.generate_private_key(65537, 2048) if by_rsa else ec.generate_private_key(ec.SECP256R1())
-        return self._issue(x509.Name.from_rfc4514_string(name), key, hosts, begins=begins, ends=ends, usages=usages)
+        subject = x509.Name.from_rfc4514_string(name)
+        return self._issue(subject, key, hosts, begins=begins, ends=ends, usages=usages, key_usages=key_usages)
 
     def pem_truststore(self, path: Path) -> dict[str, str]:
         path.write_text(self.own.chain[0].public_bytes(Encoding.PEM).decode())
@@ -105,6 +124,7 @@ class Authority:
         begins: datetime.timedelta = -_YEAR,
         ends: datetime.timedelta = _YEAR,
         usages: Sequence[x509.ObjectIdentifier] = (),
+        key_usages: Sequence[str] = (),
     ) -> Issued:
         by_itself = not hasattr(self, "own")
         builder = (
@@ -121,6 +141,9 @@ class Authority:
             builder = builder.add_extension(x509.SubjectAlternativeName([_host(one) for one in hosts]), critical=False)
         if usages:
             builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
+        if key_usages:
+            allowed = {name: name in key_usages for name in _KEY_USAGES}
+            builder = builder.add_extension(x509.KeyUsage(**allowed), critical=True)
         certificate = builder.sign(key if by_itself else self._key, hashes.SHA256())
         above: tuple[x509.Certificate, ...] = ()
         if not by_itself and self.own.chain[0].issuer != self.own.chain[0].subject:

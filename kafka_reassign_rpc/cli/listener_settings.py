@@ -9,12 +9,14 @@ from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS, Endpoint
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.login.client_security import DEFAULT_MECHANISM
 from kafka_reassign_rpc.security.properties import prefix_of
-from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
+from kafka_reassign_rpc.security.sasl.sasl_config import ENABLED, SaslConfig
 from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP, protocols_of_listeners, uses_sasl
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.server.listener_security import ListenerSecurity, by_certificate, tls_context
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
+from kafka_reassign_rpc.transport.broker_link_settings import LISTENER, MECHANISM
 
 CLIENT_AUTH = "ssl.client.auth"
 
@@ -42,9 +44,21 @@ def sasl_sources(listeners: Sequence[Endpoint], values: Mapping[str, Any]) -> Sa
     properties = security_properties(values)
     names = [one.listener for one in listeners if uses_sasl(one.security_protocol)]
     try:
-        return SaslSources({name: SaslConfig.of(properties, name) for name in names}) if names else None
+        configs = {name: SaslConfig.of(properties, name) for name in names}
+        _check_brokers_mechanism(configs, values)
+        return SaslSources(configs) if names else None
     except BadSetting as error:
         raise UsageError(str(error)) from None
+
+
+def _check_brokers_mechanism(configs: Mapping[str, SaslConfig], values: Mapping[str, Any]) -> None:
+    """As KafkaConfig does. Raises BadSetting."""
+    brokers = (values.get(LISTENER) or "").upper()
+    given = values.get(MECHANISM)
+    mechanism = DEFAULT_MECHANISM if given is None else given
+    if brokers in configs and mechanism not in configs[brokers].mechanisms:
+        shown = mechanism or "a blank"
+        raise BadSetting(f"{MECHANISM}: {shown} is not among {ENABLED} of listener {brokers}, by which brokers come")
 
 
 def listener_security(

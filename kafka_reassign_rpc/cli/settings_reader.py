@@ -4,8 +4,9 @@ Each setting has one dotted name, Kafka's where Kafka has the setting. `socket.r
 `--socket-request-max-bytes` and the key `"socket.request.max.bytes"` of the file (quoted, or as a dotted TOML key).
 A flag wins over the environment variable that a few settings have, that over the file, and the file over
 server.properties (`--kafka-config`), of which only what concerns this server is taken. A secret has no flag. A file may
-also say `listener.name.<listener>.<setting>`. The settings of the server stand in `server_settings.py`. Sizes and
-durations may have a unit: 500MiB, 20s.
+also say `listener.name.<listener>.<setting>`. A blank is a value: for a setting of Kafka what Kafka makes of it
+(`security/blank_values.py`), for others what its parser does. The settings of the server stand in `server_settings.py`.
+Sizes and durations may have a unit: 500MiB, 20s.
 """
 
 import argparse
@@ -18,9 +19,9 @@ from typing import Any, NamedTuple
 from kafka_reassign_rpc.cli.kafka_config import KafkaConfig, read_kafka_config, setting_of_listener
 from kafka_reassign_rpc.cli.security_names import OTHER_NAMES, Surroundings, unused
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.cli.value_parsers import text_or_empty
 from kafka_reassign_rpc.core.config_values import INT64
 from kafka_reassign_rpc.security.bad_setting import Password
+from kafka_reassign_rpc.security.blank_values import REFUSED, TAKE_BLANKS, is_blank
 from kafka_reassign_rpc.security.secret_files import of_settings_file
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.counted import first_of
@@ -85,6 +86,15 @@ class Setting(NamedTuple):
     @property
     def flag(self) -> str:
         return "--" + self.name.replace(".", "-")
+
+    @property
+    def blank(self) -> Any:
+        """What Kafka makes of a blank. Raises ValueError where that is an error."""
+        if self.name not in TAKE_BLANKS:
+            raise ValueError(REFUSED)
+        if self.secret:
+            return Password("")
+        return "" if self.default is None else self.default
 
     @property
     def default_text(self) -> str:
@@ -170,14 +180,18 @@ def read_settings(arguments: argparse.Namespace, settings: Iterable[Setting]) ->
     for name in from_file:
         if name not in known and _of_listener(name, known) is None:
             raise UsageError(f"{arguments.config}: unknown setting {name!r}")
-    kafka = _read_kafka_config(arguments.kafka_config, known) if arguments.kafka_config else KafkaConfig()
+    kafka = (
+        read_kafka_config(arguments.kafka_config, _of_kafka(known), _of_listeners(known))
+        if arguments.kafka_config
+        else KafkaConfig()
+    )
     from_kafka = kafka.taken
 
     def value(name: str, setting: Setting) -> Any:
         flag = getattr(arguments, setting.key, None) if name == setting.name else None
         if flag is not None:
             return _parsed(setting, setting.flag, flag)
-        if said := _of_environment(setting):
+        if (said := _of_environment(setting)) is not None:
             return _parsed(setting, setting.variable, said)
         if name in from_file:
             return _parsed(setting, f"{arguments.config}: {name}", from_file[name])
@@ -200,15 +214,15 @@ def read_settings(arguments: argparse.Namespace, settings: Iterable[Setting]) ->
     flags = [one.name for one in known.values() if getattr(arguments, one.key, None) is not None]
     return {
         **found,
-        GIVEN: [*from_file, *flags, *(one.name for one in known.values() if _of_environment(one))],
+        GIVEN: [*from_file, *flags, *(one.name for one in known.values() if _of_environment(one) is not None)],
         LEFT_OUT: kafka.left,
         SECRET_FILES: (*of_config, *kafka.secret_files),
         OF_BROKER: {name: Password(text) for name, text in from_kafka.items()},
     }
 
 
-def _of_environment(setting: Setting) -> str:
-    return os.environ.get(setting.variable, "").strip() if setting.variable else ""
+def _of_environment(setting: Setting) -> str | None:
+    return os.environ.get(setting.variable) if setting.variable else None
 
 
 def _refuse(path: str | None, names: Iterable[tuple[str, str]], cure: str) -> None:
@@ -226,17 +240,6 @@ def _of_listeners(known: Mapping[str, Setting]) -> Collection[str]:
     return [name for name, setting in known.items() if setting.of_listeners]
 
 
-def _read_kafka_config(path: str, known: Mapping[str, Setting]) -> KafkaConfig:
-    """Blank values count as none."""
-    found = read_kafka_config(path, _of_kafka(known), _of_listeners(known))
-    taken = {
-        name: value
-        for name, value in found.taken.items()
-        if value.strip() or (known.get(name) or _of_listener(name, known) or known[name]).parse is text_or_empty
-    }
-    return found._replace(taken=taken)
-
-
 def _of_listener(name: str, known: Mapping[str, Setting]) -> Setting | None:
     """The setting that the name sets for one listener, or None."""
     found = setting_of_listener(name, _of_listeners(known))
@@ -245,6 +248,8 @@ def _of_listener(name: str, known: Mapping[str, Setting]) -> Setting | None:
 
 def _parsed(setting: Setting, place: str, value: Any) -> Any:
     try:
+        if setting.of_kafka and is_blank(value):
+            return setting.blank
         return setting.parse(_plain_number(setting.name, value))
     except ValueError as error:
         raise UsageError(f"{place}: {error}{_hint(setting.name)}") from None

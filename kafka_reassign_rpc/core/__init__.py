@@ -24,6 +24,7 @@ settings_in_force.py      which settings hold, derived from all that they come f
 absence.py                holds waiting moves after somebody else has controlled the cluster for long
 windows                   windows for moves by the time of day
 window_now.py             what the windows of a cluster mean at a time
+own_certificates.py       who would take a server's certificates, and when they end
 cordon.py                 brokers that get no new replica (KIP-1066)
 departure.py              whether brokers may go: what partitions lose, and whether the others have room
 restrictions.py           whether reassignments are disabled, and the rule on replication factors

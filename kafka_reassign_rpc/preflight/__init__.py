@@ -10,6 +10,8 @@ settings_findings
                  what follows from the settings that all servers share (pure)
 secret_file_findings
                  whether others may read the files with the server's secrets
+certificate_findings
+                 whether brokers and clients would take the server's certificates (pure)
 broker_principals
                  as whom brokers come to their controller
 cures            the commands that cure what is found, as they can be run (pure)

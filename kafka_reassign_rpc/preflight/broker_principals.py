@@ -20,7 +20,7 @@ from kafka_reassign_rpc.security.login.sasl_login import JAAS, OAUTHBEARER, SCRA
 from kafka_reassign_rpc.security.properties import Properties, prefix_of
 from kafka_reassign_rpc.security.sasl.kerberos import default_realm
 from kafka_reassign_rpc.security.sasl.kerberos_names import NoShortName, parse_rules, short_name
-from kafka_reassign_rpc.security.sasl.sasl_config import ENABLED, RULES
+from kafka_reassign_rpc.security.sasl.sasl_config import ENABLED, RULES, enabled_mechanisms
 from kafka_reassign_rpc.security.security_protocols import uses_sasl
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.security.tls.principal_mapping import NoMatchingRule
@@ -130,7 +130,7 @@ def _by_certificate(listener: str, certificate: bytes | None, own: Mapping[str, 
 
 def _by_login(listener: str, mechanism: str, logins: BrokerLogins) -> str:
     own = Properties(logins.own, (prefix_of(listener), ""))
-    if mechanism not in (own.words(ENABLED) or (GSSAPI,)):
+    if mechanism not in (enabled_mechanisms(own)):
         raise CannotLogIn(f"they log in by {mechanism}, and {own.name(ENABLED)} of the server does not have it")
     if mechanism == OAUTHBEARER:
         raise UnknownPrincipal(f"{mechanism}: only the token says who it is")

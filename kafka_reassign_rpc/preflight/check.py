@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
+from kafka_reassign_rpc.controller.lifecycle.own_tls import certificates
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
@@ -11,6 +12,7 @@ from kafka_reassign_rpc.preflight import (
     ask_brokers,
     authorizer_findings,
     broker_findings,
+    certificate_findings,
     default_config_findings,
     kraft_findings,
     migration_state,
@@ -149,6 +151,8 @@ async def _check(
         deletes=config.broker_settings.get("delete.topic.enable") is True,
         refuses=config.refuses_by_policy,
     )
+    own = await asyncio.to_thread(certificates, config, config.advertised or config.listeners)
+    found += certificate_findings.findings(own, now_ms() / 1000)
     found += default_config_findings.findings(standing, answers)
     found += topic_config_findings.findings(state.cluster.topic_configs, answers)
     found += authorizer_findings.findings(

@@ -1,6 +1,7 @@
 """Who is at the other end of a connection, and who this side is: TLS, SASL and logins by Kafka's settings. No sockets.
 
     authenticator.py        what a connection asks before any handler sees a request
+    blank_values.py         what a blank setting means
     bad_setting.py          the error of a security setting, and text that never shows
     properties.py           settings as texts by name
     config_providers.py     values of a properties file that stand elsewhere

@@ -1,6 +1,7 @@
 from collections.abc import Mapping
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
+from kafka_reassign_rpc.security.blank_values import check_blank
 
 LISTENER_PREFIX = "listener.name."
 
@@ -34,16 +35,24 @@ class Properties:
                 return prefix + setting
         return self._prefixes[0] + setting
 
-    def raw(self, setting: str) -> str | None:
-        value = self._values.get(self.name(setting))
-        return None if value is None else value.strip()
-
     def text(self, setting: str) -> str | None:
-        return self.raw(setting) or None
+        """None where it is not set; "" where it is blank and Kafka takes that. Raises BadSetting where Kafka refuses
+        a blank."""
+        name = self.name(setting)
+        value = self._values.get(name)
+        check_blank(name, self._unprefixed(setting), value)
+        return None if value is None else value.strip()
 
     def password(self, setting: str) -> Password | None:
         value = self.text(setting)
-        return Password(value) if value else None
+        return None if value is None else Password(value)
 
-    def words(self, setting: str) -> list[str]:
-        return [word.strip() for word in (self.raw(setting) or "").split(",") if word.strip()]
+    def words(self, setting: str) -> list[str] | None:
+        """None where it is not set; nothing where it is blank."""
+        value = self.text(setting)
+        return None if value is None else [word.strip() for word in value.split(",") if word.strip()]
+
+    def _unprefixed(self, setting: str) -> str:
+        """A prefix that is none of a listener is a part of the name: `zookeeper.ssl.protocol`."""
+        first = self._prefixes[0]
+        return setting if first.startswith(LISTENER_PREFIX) else first + setting

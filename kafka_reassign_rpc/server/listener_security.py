@@ -24,7 +24,7 @@ class ListenerSecurity(msgspec.Struct, frozen=True):
 
 def tls_context(listener: str, config: TlsConfig) -> ReloadedContext:
     """Reads the listener's stores. Raises BadSetting."""
-    return ReloadedContext(f"listener {listener}", config.server_context, config.files)
+    return ReloadedContext(f"listener {listener}", config.load_server, config.files)
 
 
 def by_certificate(config: TlsConfig) -> MakeAuthenticator:

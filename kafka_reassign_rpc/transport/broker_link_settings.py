@@ -37,13 +37,13 @@ def broker_links(values: Mapping[str, str]) -> BrokerLinks:
     prefixes = _prefixes(listener or protocol)
     of_listener = Properties(values, prefixes)
     tls = None
-    if any(map(of_listener.text, _STORES)) if protocol is None else uses_tls(protocol):
+    if any(of_listener.text(store) is not None for store in _STORES) if protocol is None else uses_tls(protocol):
         config = TlsConfig.of(values, prefixes)
-        tls = ReloadedContext("the link to brokers", config.client_context, config.files)
+        tls = ReloadedContext("the link to brokers", config.load_client, config.files)
     login = None
     mechanism = properties.text(MECHANISM)
     if mechanism is not None if protocol is None else uses_sasl(protocol):
-        login = _login(values, mechanism or DEFAULT_MECHANISM, listener or protocol)
+        login = _login(values, DEFAULT_MECHANISM if mechanism is None else mechanism, listener or protocol)
     return BrokerLinks(listener, protocol, tls, login)
 
 

@@ -49,7 +49,7 @@ class BrokerLinks:
     ) -> None:
         self.listener = listener
         self.protocol = protocol
-        self._tls = tls
+        self.tls = tls
         self._login = login
         self._troubles: dict[tuple[int, str], str] = {}
 
@@ -59,8 +59,8 @@ class BrokerLinks:
 
     async def keep(self) -> None:
         """Takes up new certificates when their files change, until it is cancelled."""
-        if self._tls is not None:
-            await self._tls.keep()
+        if self.tls is not None:
+            await self.tls.keep()
 
     def endpoint(self, broker: Broker) -> Endpoint:
         """If the settings name only a protocol, that is also the listener's name
@@ -107,9 +107,9 @@ class BrokerLinks:
             raise LoginFailed(f"it should speak {self.protocol}, by this server's settings")
         context = None
         if uses_tls(protocol):
-            if self._tls is None:
+            if self.tls is None:
                 raise LoginFailed("this server has no settings of TLS (ssl.truststore.location)")
-            context = self._tls.context
+            context = self.tls.context
         if uses_sasl(protocol) and self._login is None:
             raise LoginFailed("this server has no login (sasl.mechanism.inter.broker.protocol, sasl.jaas.config)")
         login = self._login if uses_sasl(protocol) else None

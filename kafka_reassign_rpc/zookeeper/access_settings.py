@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.blank_values import is_blank
 from kafka_reassign_rpc.security.login import jaas
 from kafka_reassign_rpc.security.login.zookeeper_login import ZooKeeperLogin, zookeeper_login
 from kafka_reassign_rpc.security.properties import Properties
@@ -31,7 +32,7 @@ def zookeeper_access(values: Mapping[str, str]) -> Access:
             f"{SET_ACL}: ZooKeeper would not know whose the znodes are: it needs a section {DEFAULT_SECTION} in"
             f" {jaas.JAAS_FILE}, or {ENABLE_TLS} with {_KEYSTORE}"
         )
-    context = None if tls is None else ReloadedContext("the connection to ZooKeeper", tls.client_context, tls.files)
+    context = None if tls is None else ReloadedContext("the connection to ZooKeeper", tls.load_client, tls.files)
     return Access(tls=context, sasl=sasl, acl_of=secured if sets_acl else open_to_all)
 
 
@@ -50,7 +51,19 @@ def _tls(values: Mapping[str, str], properties: Properties) -> TlsConfig | None:
     for name in UNSUPPORTED:
         if _switch(properties, name):
             raise BadSetting(f"{name}: it is not supported: revoked certificates are not found out")
-    return TlsConfig.of(_with_key_password(values, properties), ("zookeeper.",))
+    return TlsConfig.of(_with_key_password(_without_blank_stores(values), properties), ("zookeeper.",))
+
+
+def _without_blank_stores(values: Mapping[str, str]) -> Mapping[str, str]:
+    """To ZooKeeper's client the blank location, type or password of a store is as good as none, and nothing is read of
+    a store without a location (X509Util)."""
+    found = dict(values)
+    for store in (f"zookeeper.ssl.{kind}" for kind in ("keystore", "truststore")):
+        is_set = bool(values.get(f"{store}.location", "").strip())
+        for name in (f"{store}.{part}" for part in ("location", "password", "type")):
+            if not is_set or is_blank(values.get(name)):
+                found.pop(name, None)
+    return found
 
 
 def _with_key_password(values: Mapping[str, str], properties: Properties) -> Mapping[str, str]:

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.cli.serve_command import server_config
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import LEFT_OUT, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.security.bad_setting import Password
 from kafka_reassign_rpc.security.sasl.hashed_users import hashed_line
 from tests.certificates import PASSWORD, Authority
 
@@ -95,7 +96,7 @@ def test_sv_5_a_brokers_server_properties_gives_what_concerns_this_server(
     assert values["broker.id"] == 1000
     assert [one.port for one in values["listeners"]] == [0]
     assert values["ssl.endpoint.identification.algorithm"] == ""
-    assert values["ssl.keystore.password"] is None
+    assert values["ssl.keystore.password"] == Password("")
     assert set(values[LEFT_OUT]) == {
         "broker.id",
         "log.dirs",

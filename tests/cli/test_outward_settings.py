@@ -78,7 +78,7 @@ def test_sv_5_without_settings_nothing_is_secured() -> None:
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"zookeeper_ssl_client_enable": "false", "java_security_auth_login_config": ""}, "zookeeper.set.acl: "),
+        ({"zookeeper_ssl_client_enable": "false", "zookeeper_sasl_client": "false"}, "zookeeper.set.acl: "),
         ({"zookeeper_clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNIO"}, "zookeeper.clientCnxnSocket: "),
         ({"zookeeper_ssl_crl_enable": "true"}, "zookeeper.ssl.crl.enable: "),
         ({"zookeeper_ssl_keystore_password": "wrong"}, "zookeeper.ssl.keystore.location: "),

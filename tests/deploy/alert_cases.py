@@ -1,6 +1,7 @@
 """When each alert of deploy/prometheus fires, and when it does not: series of two servers, minute by minute."""
 
 from tests.deploy.alert_series import KAFKA, LONG, OTHER, PREFIX, Case, Fired, crosses, passes, servers
+from tests.deploy.certificate_cases import CERTIFICATE_CASES, VALID
 
 GONE = Fired("No server is the controller, and none knows another.")
 WAIT = Fired("Moves wait, and none is in flight.")
@@ -406,6 +407,7 @@ CASES = (
         lasts=0,
     ),
     passes("KafkaReassignRepairUnapproved", "repairs_unapproved", "0x5 4x2 0x60", at=9),
+    *CERTIFICATE_CASES,
     Case(
         "KafkaReassignEventsLost",
         "events are lost, and then no more",
@@ -444,6 +446,7 @@ HEALTHY = {
     **NOTHING_MOVES,
     **servers("webhook_dropped_total", f"0{LONG}", f"0{LONG}", receiver="https://hooks"),
     **servers("cordoned_broker_replicas_total", f"0{LONG}", f"0{LONG}"),
+    **VALID,
     **servers("log_directory_offline", f"_{LONG}", broker="3", log_directory="/data/2"),
     **{
         name: f"0{LONG}"

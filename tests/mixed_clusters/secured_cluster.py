@@ -109,14 +109,15 @@ class Secured:
         path = self.directory / f"changed-{self._files}.properties"
         own = (self.directory / "1" / "server.properties").read_text()
         path.write_text(own + "".join(f"{name.replace('_', '.')}={value}\n" for name, value in changed.items()))
-        ended = await run_command(
-            *("check", "--kafka-config", str(path)),
-            *("--java-security-auth-login-config", str(self.directory / "jaas.conf")),
-            *("--listeners", f"{self.inter_broker}://127.0.0.1:9"),
-        )
+        ended = await run_command("check", "--kafka-config", str(path), *self.as_servers(self.inter_broker))
         assert SECRET not in ended.out + ended.err
         lines = (line for line in ended.out.splitlines() if " authorizer: " in line or " super-users: " in line)
         return ended.code, "\n".join(lines)
+
+    def as_servers(self, listener: str) -> Sequence[str]:
+        """The flags of a server that does not start."""
+        jaas = ("--java-security-auth-login-config", str(self.directory / "jaas.conf"))
+        return (*jaas, "--listeners", f"{listener}://127.0.0.1:9")
 
     async def we_are_known(self) -> bool:
         """Clients ask any node where the controller is: one whom a broker sends to its predecessor is refused."""

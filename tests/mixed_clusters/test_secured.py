@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from confluent_kafka import Producer
 
 from kafka_reassign_rpc.client import ReassignmentClient, client_configs
 from kafka_reassign_rpc.security.properties import parse_properties
@@ -222,3 +223,42 @@ async def test_sv_5_a_server_without_the_right_says_so_once(secured: Secured) ->
     assert server.log.count("CLUSTER_AUTHORIZATION_FAILED") == len(BROKERS)
     assert await server.stop() == 0
     await eventually(secured.stock_controls, within=60)
+
+
+async def test_sv_5_a_server_with_a_certificate_that_brokers_refuse_stands_by_and_one_that_controls_resigns(
+    secured: Secured,
+) -> None:
+    """A broker that asks such a controller for ids of producers ends by an error of its own, so that the server must
+    not stay the controller: afterwards an idempotent producer gets its ids, and all brokers live."""
+    own = secured.directory / "own.pem"
+    strange, good = Authority("CN=strange").issue("CN=kafka"), secured.ca.issue("CN=kafka")
+    strange.pem_keystore(own)
+    theirs = secured.stock.brokers[1].properties
+    properties = {name: value for name, value in theirs.items() if not name.startswith("ssl.keystore.")}
+    file = secured.file("own", {**properties, **good.pem_keystore(own)})
+
+    strange.pem_keystore(own)
+    said = await output_of(CLI, ["check", "--kafka-config", file, *secured.as_servers("INTERNAL")])
+    assert said.code == 1
+    assert "UNSAFE   certificates: listener INTERNAL: brokers would not connect: no certificate of" in said.out
+    server = await secured.start("own", "--kafka-config", file)
+    await eventually(lambda: "standing by: listener INTERNAL: brokers would not connect" in server.log, within=30)
+    assert await controller(secured.zk) in BROKERS
+    assert await server.stop() == 0
+
+    good.pem_keystore(own)
+    server = await secured.serve("own", "--kafka-config", file)
+    await asyncio.to_thread(create_topic, client_configs(secured.internal, secured.certificate()), "numbered")
+
+    strange.pem_keystore(own)
+    await eventually(secured.stock_controls, within=60)
+    assert "standing by: listener INTERNAL: brokers would not connect" in server.log
+    producer = Producer({**secured.librdkafka("SCRAM-SHA-512"), "enable.idempotence": True})
+    for partition in (0, 1):
+        producer.produce("numbered", b"1", partition=partition)
+    assert await asyncio.to_thread(producer.flush, 60) == 0
+    assert {int(name) for name in await secured.zk.children(znode_paths.BROKER_IDS)} == set(BROKERS)
+
+    good.pem_keystore(own)
+    await eventually(lambda: "the certificates of all listeners are taken" in server.log, within=30)
+    assert await server.stop() == 0

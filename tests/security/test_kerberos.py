@@ -24,7 +24,7 @@ from tests.tables import for_each
     ],
 )
 def test_sv_5_a_principal_gets_the_name_of_the_first_rule_that_is_for_it(principal: str, rules: str, name: str) -> None:
-    assert short_name(principal, parse_rules([one for one in rules.split(",") if one]), "R") == name
+    assert short_name(principal, parse_rules(rules.split(",") if rules else None), "R") == name
 
 
 @pytest.mark.parametrize(

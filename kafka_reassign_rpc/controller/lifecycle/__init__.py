@@ -14,6 +14,7 @@ server_node          this server as clients see it
 cluster_lookup       which cluster is in ZooKeeper, and whether there is one to join
 served_status        what the status page sees of this server
 brokers_door         what a server without an authorizer does where the brokers have one
+own_tls              TLS handshakes with oneself, before this server controls and each hour
 served_acls          ACLs as clients find and change them
 server_registration  the id of this server, which no other has
 """

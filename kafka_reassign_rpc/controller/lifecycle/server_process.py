@@ -13,6 +13,7 @@ from kafka_reassign_rpc.controller.lifecycle.brokers_door import BrokersDoor
 from kafka_reassign_rpc.controller.lifecycle.client_listeners import ClientListeners
 from kafka_reassign_rpc.controller.lifecycle.cluster_lookup import cluster_id, connect
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
+from kafka_reassign_rpc.controller.lifecycle.own_tls import OwnTls
 from kafka_reassign_rpc.controller.lifecycle.served_http import ServedHttp
 from kafka_reassign_rpc.controller.lifecycle.served_status import ServedStatus
 from kafka_reassign_rpc.controller.lifecycle.server_config import FULL, OFF, ServerConfig
@@ -62,7 +63,8 @@ class ControllerProcess:
         """None if the cluster's ZooKeeper has the ACLs, too."""
         of = config.authorizer
         self._acls = None if of is None else AclKeeper(self._acl_zk or zk, of.acl_authorizer())
-        self._state = state = ServerState(around, service, standby, self._acls)
+        own_tls = OwnTls(config, lambda: self._listeners.endpoints())  # noqa: PLW0108 (made later)
+        self._state = state = ServerState(around, service, standby, self._acls, own_tls)
         is_shown = config.metrics_listener is not None and config.status_page != OFF
         self._page = ServedStatus(config, state, figures, is_shown=is_shown, full=config.status_page == FULL)
         self._http = None if config.metrics_listener is None else ServedHttp(config, state, stats, self._page)
@@ -75,10 +77,13 @@ class ControllerProcess:
         )
         credentials = config.sasl.credentials if config.sasl is not None and config.sasl.needs_credentials else None
         self._client_configs = ClientConfigKeeper(zk, quotas, credentials)
-        self._supervisor = Supervisor(around, self._listeners.endpoints, service, standby, registration, self._door)
+        self._supervisor = Supervisor(
+            around, self._listeners.endpoints, service, standby, registration, own_tls, self._door
+        )
         certificates = [one.tls.keep for one in config.security.values() if one.tls]
         keepers = [("certificates", keep) for keep in (config.links.keep, config.zookeeper_access.keep, *certificates)]
         self._background = Background([*keepers, ("figures", figures.keep)])
+        self._handshakes = Background([("handshakes with itself", own_tls.keep)])
         self._cluster_id = ""
         self._parts = Parts(list(self._all_parts()))
 
@@ -102,6 +107,7 @@ class ControllerProcess:
         yield Part(nothing, self._supervisor.stop)
         yield Part(self._client_configs.start, self._client_configs.close)
         yield Part(lambda: self._listeners.start(self._cluster_id), self._listeners.close)
+        yield Part(self._handshakes.start, self._handshakes.close)
         yield Part(self._supervisor.start, self._supervisor.resign)
 
     async def __aenter__(self) -> Self:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.duties.acl_keeper import AclKeeper
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
+from kafka_reassign_rpc.controller.lifecycle.own_tls import OwnTls
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
 from kafka_reassign_rpc.controller.telemetry.gauge_values import ServerStatus
@@ -24,12 +25,18 @@ class Role(NamedTuple):
 
 class ServerState:
     def __init__(
-        self, around: Surroundings, service: ControllerService, standby: Standby, acls: AclKeeper | None
+        self,
+        around: Surroundings,
+        service: ControllerService,
+        standby: Standby,
+        acls: AclKeeper | None,
+        own_tls: OwnTls,
     ) -> None:
         self._around = around
         self._service = service
         self._standby = standby
         self._acls = acls
+        self._own_tls = own_tls
         self.cluster_id = ""
         """Known once ZooKeeper is connected."""
         self.pages: Mapping[int, str] = {}
@@ -68,6 +75,7 @@ class ServerState:
             brokers=standby.brokers if term is None else term.cluster.brokers,
             pages=self.pages,
             term=term,
+            certificates=self._own_tls.found,
         )
 
     def status(self) -> ServerStatus:
@@ -81,4 +89,5 @@ class ServerState:
             refusing=config.links.troubles,
             figures=self._service.figures(),
             webhooks=recorder.notified,
+            certificates=self._own_tls.found,
         )

@@ -15,6 +15,9 @@ A server whose id a broker registers with ends its term and the process: clients
 A server without an authorizer does not control brokers that have one: it would let anybody do what they refuse. As soon
 as a broker says so it ends its term (`brokers_door`), unless `broker.authorizer` is `ignore`.
 
+A server by whose listener no broker would come, for its certificate, does not become the controller, and gives
+the controllership back (`own_tls`).
+
 A server never campaigns once a KRaft controller has copied the metadata. One that is the controller when a migration
 begins goes on until the KRaft controller takes `/controller`: somebody has to control the brokers until then.
 """
@@ -28,6 +31,7 @@ from kafka_reassign_rpc.controller import controller_election, odd_znodes
 from kafka_reassign_rpc.controller.controller_election import Leadership, Takeover
 from kafka_reassign_rpc.controller.lifecycle.brokers_door import BrokersDoor
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService, TermServices
+from kafka_reassign_rpc.controller.lifecycle.own_tls import OwnTls
 from kafka_reassign_rpc.controller.lifecycle.server_registration import (
     BrokerIdTaken,
     IdOfBroker,
@@ -66,6 +70,7 @@ class Supervisor:
         service: ControllerService,
         standby: Standby,
         registration: ServerRegistration,
+        own_tls: OwnTls,
         door: BrokersDoor | None = None,
     ) -> None:
         self._around = around
@@ -77,13 +82,14 @@ class Supervisor:
         self._service = service
         self._standby = standby
         self._registration = registration
+        self._own_tls = own_tls
         self._door = door
         self._changed = asyncio.Event()
         self._term: Term | None = None
         self._controller_known = asyncio.Event()
         self._odd_logged: dict[str, odd_znodes.Odd | None] = {}
         self._taken_logged = False
-        self._closed_logged = ""
+        self._kept_out_logged = ""
         self._is_cut_off = False
         self._running: asyncio.Task[None] | None = None
         self._zk.on_watch(self._watch_fired)
@@ -91,6 +97,7 @@ class Supervisor:
         self._zk.on_disconnected(self._disconnected)
         self._zk.on_connected(self._connected)
         self._survey.on_authorizer = self._authorizer_changed
+        own_tls.on_change = self._certificates_changed
 
     async def start(self) -> None:
         self._running = asyncio.create_task(self.run(), name="supervisor")
@@ -222,21 +229,40 @@ class Supervisor:
                 return False
 
     async def _is_kept_out(self, owner: controller_election.ControllerOwner | None) -> bool:
-        """Whether the brokers have an authorizer that this server lacks. It then gives the controllership back."""
-        if self._door is None:
+        """Whether this server must not control the brokers: they have an authorizer that it lacks, or would not come to
+        it. It then gives the controllership back."""
+        closed = await self._why_closed()
+        why = closed or await self._why_unreachable()
+        if why and why != self._kept_out_logged:
+            log.error("standing by%s: %s", ", and refusing all that needs a right" if closed else "", why)
+        self._kept_out_logged = why
+        if not why:
             return False
-        await self._door.known()
-        if self._door.may_control:
-            self._closed_logged = ""
-            return False
-        if self._closed_logged != self._door.why_closed:
-            self._closed_logged = self._door.why_closed
-            log.error("standing by, and refusing all that needs a right: %s", self._door.why_closed)
         if self._owns(owner):
             await controller_election.resign(self._zk)
         elif owner is not None:
             self._controller_known.set()
         return True
+
+    async def _why_closed(self) -> str:
+        if self._door is None:
+            return ""
+        await self._door.known()
+        return "" if self._door.may_control else self._door.why_closed
+
+    async def _why_unreachable(self) -> str:
+        await self._own_tls.known()
+        return self._unreachable
+
+    @property
+    def _unreachable(self) -> str:
+        found = self._own_tls.found.kept_out
+        return "" if found is None else f"{found}. It takes part in elections again once that works"
+
+    def _certificates_changed(self) -> None:
+        if self._unreachable:
+            self._end_term(self._unreachable)
+        self._changed.set()
 
     def _authorizer_changed(self) -> None:
         if self._door is not None and not self._door.may_control:

@@ -8,6 +8,7 @@ from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, 
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import MetricType
 from kafka_reassign_rpc.core.events.notifications import WebhookCounts
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
+from kafka_reassign_rpc.core.own_certificates import NO_CERTIFICATES, OwnCertificates
 from kafka_reassign_rpc.core.state.partition import ROUTES
 from kafka_reassign_rpc.core.status.documents import Caps, Healing, StartWindow, Status, Totals
 
@@ -25,6 +26,7 @@ class ServerStatus(NamedTuple):
     events_lost     events that could not be written to the event log
     healing         failed brokers and their repairs, as last diagnosed
     refusing        brokers that do not take this server
+    certificates    who would take those of this server, and when they end
     webhooks        what became of notifications, by receiver
     only_looks      it is `watch`: nobody tells it what only a controller knows, and while it does not see the cluster
                     it knows nothing of it, where a standby of the cluster has none of the controller's moves
@@ -39,6 +41,7 @@ class ServerStatus(NamedTuple):
     figures: ClusterFigures = NO_FIGURES
     webhooks: Mapping[str, WebhookCounts] = {}
     only_looks: bool = False
+    certificates: OwnCertificates = NO_CERTIFICATES
 
 
 def values_of(status: ServerStatus) -> Iterator[tuple[MetricType, Values]]:
@@ -54,6 +57,9 @@ def values_of(status: ServerStatus) -> Iterator[tuple[MetricType, Values]]:
     waiting: Values = {} if totals.waiting is None else {(route,): totals.waiting.get(route, 0) for route in ROUTES}
     yield metric_catalogue.MOVES_WAITING, {} if status.only_looks else waiting
     yield metric_catalogue.CAPS, {} if status.only_looks else _caps(document.caps)
+    certificates = status.certificates
+    yield metric_catalogue.HANDSHAKE_FAILS, {(one.listener,): one.fails for one in certificates.handshakes}
+    yield metric_catalogue.CERTIFICATE_DAYS_LEFT, certificates.days_left(document.at / 1000)
     for place, metric in enumerate(
         (metric_catalogue.WEBHOOK_SENT, metric_catalogue.WEBHOOK_FAILED, metric_catalogue.WEBHOOK_DROPPED)
     ):

@@ -124,6 +124,19 @@ BROKERS_REFUSING = _gauge(
     "Brokers that do not take this server: its login, its TLS or its right to CLUSTER_ACTION fails there, or they know"
     " a newer controller.",
 )
+HANDSHAKE_FAILS = _gauge(
+    "tls_handshake_fails",
+    "1 where a TLS handshake of this server with itself fails at a listener, as it then does for brokers and clients;"
+    " it is tried before this server controls, each hour, and with each new certificate.",
+    "listener",
+)
+CERTIFICATE_DAYS_LEFT = _gauge(
+    "certificate_days_left",
+    "Days until a certificate ends that this server shows or needs. `use`: `listener NAME`, `brokers`, `ZooKeeper`;"
+    " `part`: `own`, or `ca` for the first to end of those above it.",
+    "use",
+    "part",
+)
 BROKERS_FAILED = _gauge(
     "brokers_failed", "Brokers that are gone and that replicas, or moves in flight or waiting, name."
 )
@@ -247,6 +260,8 @@ METRICS: tuple[MetricType, ...] = (
     BROKERS_CORDONED,
     CORDON_BROKEN,
     BROKERS_REFUSING,
+    HANDSHAKE_FAILS,
+    CERTIFICATE_DAYS_LEFT,
     BROKERS_MIGRATING,
     LEASES_REFUSED,
     BROKERS_FAILED,

@@ -236,6 +236,7 @@ class StatusProblem(msgspec.Struct, frozen=True):
         "under_replicated",
         "needless_throttles",
         "unseen",
+        "certificates",
     ]
     level: Literal["wrong", "warn"]
     text: str

@@ -53,6 +53,9 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
     yield from _of_role(view, full=full)
     for text in view.unseen[:MOST_UNSEEN] if full else ():
         yield StatusProblem("unseen", "warn", text, None)
+    if failing := view.certificates.failing:
+        text = first_of(failing, NAMED, between="; ") if full else "the certificates of listeners are refused"
+        yield StatusProblem("certificates", "wrong", text, None)
     if not view.brokers and view.role in OF_SERVERS:
         yield _no_broker(term)
     if term is None or totals is None:

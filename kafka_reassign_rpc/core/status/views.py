@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
+from kafka_reassign_rpc.core.own_certificates import NO_CERTIFICATES, OwnCertificates
 from kafka_reassign_rpc.core.partition_health import UnhealthyPartitions
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.broker import Broker
@@ -78,6 +79,7 @@ class ServerView(NamedTuple):
     term          None if it does not know the moves
     unseen        what cannot be seen, and why: one line each
     silent_since  since when the cluster has not reported the moves to `watch`, ms since 1970, or None
+    certificates  who would take those of this server
     """
 
     server: int
@@ -92,3 +94,4 @@ class ServerView(NamedTuple):
     term: TermView | None
     unseen: Sequence[str] = ()
     silent_since: int | None = None
+    certificates: OwnCertificates = NO_CERTIFICATES

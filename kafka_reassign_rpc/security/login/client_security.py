@@ -18,10 +18,15 @@ class ClientSecurity(NamedTuple):
 def client_security(values: Mapping[str, str]) -> ClientSecurity:
     """By the properties of a Java client. Reads no keystore. Raises BadSetting."""
     properties = Properties(values, ("",))
-    protocol = protocol_named(properties.text("security.protocol") or "PLAINTEXT", "security.protocol")
+    protocol = _protocol(properties.text("security.protocol"))
     tls = TlsConfig.of(values) if uses_tls(protocol) else None
     login = None
     if uses_sasl(protocol):
-        mechanism = properties.text("sasl.mechanism") or DEFAULT_MECHANISM
+        mechanism = properties.text("sasl.mechanism")
+        mechanism = DEFAULT_MECHANISM if mechanism is None else mechanism
         login = sasl_login(mechanism, jaas_entry(properties), properties, JAAS)
     return ClientSecurity(protocol, tls, login)
+
+
+def _protocol(given: str | None) -> str:
+    return "PLAINTEXT" if given is None else protocol_named(given, "security.protocol")

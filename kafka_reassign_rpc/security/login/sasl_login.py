@@ -74,7 +74,7 @@ def _kerberos_service(entry: JaasEntry, properties: Properties, place: str) -> s
     in_entry = entry.option("serviceName")
     if service is not None and in_entry is not None and service != in_entry:
         raise BadSetting(f"{place}: its serviceName and {name} differ")
-    if service is None and in_entry is None:
+    if not (service or in_entry):
         raise BadSetting(f"{name}: GSSAPI needs the first part of the brokers' principal, such as kafka")
     kerberos.prepare(entry, place)
     return service or in_entry or ""

@@ -53,9 +53,9 @@ class KerberosRule(msgspec.Struct, frozen=True):
         return found
 
 
-def parse_rules(texts: Sequence[str]) -> tuple[KerberosRule, ...]:
-    """Raises ValueError with the rule."""
-    return tuple(_parse(text) for text in texts) or (KerberosRule("DEFAULT"),)
+def parse_rules(texts: Sequence[str] | None) -> tuple[KerberosRule, ...]:
+    """None: no rules are set, which is DEFAULT; an empty list lets nobody in. Raises ValueError with the rule."""
+    return (KerberosRule("DEFAULT"),) if texts is None else tuple(map(_parse, texts))
 
 
 def _parse(text: str) -> KerberosRule:

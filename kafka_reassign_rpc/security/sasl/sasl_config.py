@@ -94,8 +94,14 @@ class SaslConfig(msgspec.Struct, frozen=True):
         )
 
 
+def enabled_mechanisms(found: Properties) -> tuple[str, ...]:
+    """Where the setting is blank, nobody can log in."""
+    given = found.words(ENABLED)
+    return (GSSAPI,) if given is None else tuple(dict.fromkeys(given))
+
+
 def _mechanisms(found: Properties) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(found.words(ENABLED))) or (GSSAPI,)
+    names = enabled_mechanisms(found)
     for name in names:
         if name not in KNOWN:
             raise BadSetting(f"{found.name(ENABLED)}: {name}: this server has {', '.join(KNOWN)}")
@@ -121,7 +127,7 @@ def _entry(properties: Mapping[str, str], listener: str, mechanism: str) -> _Fou
     module = {PLAIN: PLAIN_MODULE, GSSAPI: KRB5_MODULE}[mechanism]
     setting = f"{prefix_of(listener)}{mechanism.lower()}.{JAAS}"
     text, path = properties.get(setting), properties.get(jaas.JAAS_FILE, "").strip()
-    if text:
+    if text is not None:
         entry = parse_entry(text, setting)
         if entry.module != module:
             raise BadSetting(f"{setting}: expected {module}, got {entry.module}")
@@ -186,12 +192,19 @@ def _jwks(its: Properties) -> JwksConfig:
 def _token_rules(its: Properties) -> TokenRules:
     prefix = "sasl.oauthbearer."
     return TokenRules(
-        audiences=tuple(its.words(f"{prefix}expected.audience")),
-        issuer=its.text(f"{prefix}expected.issuer"),
-        subject_claim=its.text(f"{prefix}sub.claim.name") or "sub",
-        scope_claim=its.text(f"{prefix}scope.claim.name") or "scope",
+        audiences=tuple(its.words(f"{prefix}expected.audience") or ()),
+        issuer=its.text(f"{prefix}expected.issuer") or None,
+        subject_claim=_claim(its, f"{prefix}sub.claim.name", "sub"),
+        scope_claim=_claim(its, f"{prefix}scope.claim.name", "scope"),
         skew_s=_number(its, f"{prefix}clock.skew.seconds", 30, 0, INT32),
     )
+
+
+def _claim(its: Properties, setting: str, default: str) -> str:
+    found = its.text(setting)
+    if found == "":
+        raise BadSetting(f"{its.name(setting)}: it is blank, and no claim has a blank name")
+    return default if found is None else found
 
 
 def _number(its: Properties, setting: str, default: int, low: int, high: int) -> int:

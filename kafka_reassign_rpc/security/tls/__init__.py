@@ -10,6 +10,7 @@
     principal_mapping.py     ssl.principal.mapping.rules
     java_patterns.py         Java's regular expressions in Python
     alerts.py                alerts for peers whose handshake fails
+    own_handshake.py         whether a peer with the same settings would take the own certificate
     reloaded_context.py      a context that is made again when its files change
 
 Source: org.apache.kafka.common.security.ssl (Kafka 3.9).

@@ -123,7 +123,7 @@ def _key_of_jks(data: bytes, store_password: str | None, key_password: str | Non
     if not store.keys:
         raise BadKeystore(_NO_KEY if store.trusted else "it is empty")
     entry = store.keys[0]
-    plain = java_keystore.private_key(entry, key_password or store_password or "")
+    plain = java_keystore.private_key(entry, (store_password or "") if key_password is None else key_password)
     try:
         return _checked(load_der_private_key(plain, None), entry.certificates)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:

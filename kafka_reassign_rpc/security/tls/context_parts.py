@@ -87,7 +87,7 @@ def _versions(properties: Properties) -> list[ssl.TLSVersion]:
     protocol, name = properties.text("ssl.protocol"), properties.name("ssl.protocol")
     if protocol is not None and protocol not in ("TLS", "SSL", *VERSIONS, *OLD_VERSIONS):
         raise BadSetting(f"{name}: expected one of TLS, {', '.join(VERSIONS)}, got {protocol!r}")
-    words, name = properties.words("ssl.enabled.protocols"), properties.name("ssl.enabled.protocols")
+    words, name = properties.words("ssl.enabled.protocols") or [], properties.name("ssl.enabled.protocols")
     for word in words:
         if word not in VERSIONS and word not in OLD_VERSIONS:
             raise BadSetting(f"{name}: expected some of {', '.join(VERSIONS)}, got {word!r}")

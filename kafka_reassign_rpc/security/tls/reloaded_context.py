@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.tls.own_handshake import Loaded
 from kafka_reassign_rpc.support.file_stamps import Stamp, stamp
 
 log = logging.getLogger(__name__)
@@ -20,12 +21,16 @@ CHECK_S = 10.0
 class ReloadedContext:
     """The first context is made at once: raises BadSetting. `what` names it in the log."""
 
-    def __init__(self, what: str, make: Callable[[], ssl.SSLContext], files: tuple[Path, ...]) -> None:
+    def __init__(self, what: str, load: Callable[[], Loaded], files: tuple[Path, ...]) -> None:
         self._what = what
-        self._make = make
+        self._load = load
         self._files = files
         self._seen = self._state()
-        self.context = make()
+        self.loaded = load()
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        return self.loaded.context
 
     async def keep(self, every: float = CHECK_S) -> None:
         """Checks until cancelled."""
@@ -43,7 +48,7 @@ class ReloadedContext:
             return False
         self._seen = state
         try:
-            self.context = self._make()
+            self.loaded = self._load()
         except BadSetting as error:
             log.error("%s keeps its certificates, since the new files cannot be used: %s", self._what, error)
             return False

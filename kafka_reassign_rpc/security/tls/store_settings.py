@@ -78,6 +78,9 @@ def keystore_settings(properties: Properties) -> KeystoreSettings | None:
     kind = _type(properties, "ssl.keystore.type")
     path = properties.text("ssl.keystore.location")
     password, key_password = properties.password("ssl.keystore.password"), properties.password("ssl.key.password")
+    is_used = path is not None or properties.text("ssl.keystore.key") is not None
+    if is_used and key_password is not None and not key_password.value:
+        raise BadSetting(f"{properties.name('ssl.key.password')}: it is blank, and no key has a blank password")
     key, chain = properties.password("ssl.keystore.key"), properties.password("ssl.keystore.certificate.chain")
     location, password_name = properties.name("ssl.keystore.location"), properties.name("ssl.keystore.password")
     key_name, chain_name = properties.name("ssl.keystore.key"), properties.name("ssl.keystore.certificate.chain")
@@ -127,6 +130,8 @@ def truststore_settings(properties: Properties) -> TruststoreSettings | None:
 
 def read_store(source: str, path: Path) -> bytes:
     """Raises BadSetting."""
+    if not path.name:
+        raise BadSetting(f"{source}: it is blank, and TLS needs the file")
     try:
         return read_bounded(path, LARGEST_STORE)
     except OSError as error:

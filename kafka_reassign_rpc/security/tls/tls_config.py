@@ -8,9 +8,11 @@ from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.properties import Properties
 from kafka_reassign_rpc.security.tls.alerts import AlertingObject
+from kafka_reassign_rpc.security.tls.certificate_stores import KeyAndChain
 from kafka_reassign_rpc.security.tls.context_parts import Offered, load_key, offered, warn_of_end
 from kafka_reassign_rpc.security.tls.der_reader import BadDer
 from kafka_reassign_rpc.security.tls.distinguished_names import subject_name
+from kafka_reassign_rpc.security.tls.own_handshake import NO_CHECK_TIME, Loaded, Twin
 from kafka_reassign_rpc.security.tls.principal_mapping import NoMatchingRule, Rule, parse_rules, principal_name
 from kafka_reassign_rpc.security.tls.store_settings import (
     KeystoreSettings,
@@ -49,13 +51,13 @@ class TlsConfig(msgspec.Struct, frozen=True):
             raise BadSetting(
                 f"{found.name('ssl.client.auth')}: expected one of {', '.join(CLIENT_AUTH)}, got {client_auth!r}"
             )
-        identification = found.raw("ssl.endpoint.identification.algorithm")
+        identification = found.text("ssl.endpoint.identification.algorithm")
         if identification is not None and identification.lower() not in ("https", ""):
             name = found.name("ssl.endpoint.identification.algorithm")
             raise BadSetting(f"{name}: expected https or nothing, got {identification!r}")
-        rules = found.text("ssl.principal.mapping.rules") or "DEFAULT"
+        rules = found.text("ssl.principal.mapping.rules")
         try:
-            parsed = parse_rules(rules)
+            parsed = parse_rules("DEFAULT" if rules is None else rules)
         except ValueError as error:
             raise BadSetting(f"{found.name('ssl.principal.mapping.rules')}: {error}") from None
         return cls(
@@ -72,7 +74,7 @@ class TlsConfig(msgspec.Struct, frozen=True):
     def files(self) -> tuple[Path, ...]:
         return tuple(store.path for store in (self.keystore, self.truststore) if store is not None and store.path)
 
-    def server_context(self) -> ssl.SSLContext:
+    def load_server(self) -> Loaded:
         """Reads the files. Raises BadSetting."""
         if self.keystore is None:
             raise BadSetting(f"{self.place}ssl.keystore.location: TLS needs a keystore with the server's key")
@@ -84,21 +86,46 @@ class TlsConfig(msgspec.Struct, frozen=True):
         load_key(context, own, self.keystore.source)
         warn_of_end(own.chain[0], self.keystore.source)
         context.verify_mode = self.client_auth
-        if self.client_auth != ssl.CERT_NONE:
-            self._trust(context)
-            # A client's certificate is checked at each connection: an ended session is not taken up again.
-            context.options |= ssl.OP_NO_TICKET
-            context.num_tickets = 0
-        return context
+        if self.client_auth == ssl.CERT_NONE:
+            return Loaded(context, own.chain, self._twin(own))
+        self._trust(context, self._trusted())
+        # A client's certificate is checked at each connection: an ended session is not taken up again.
+        context.options |= ssl.OP_NO_TICKET
+        context.num_tickets = 0
+        return Loaded(context, own.chain, self._twin(own))
+
+    def load_client(self) -> Loaded:
+        """Reads the files. Raises BadSetting."""
+        own = None if self.keystore is None else self.keystore.load()
+        context = self._client_context(own, self._trusted())
+        return Loaded(context, () if own is None else own.chain, self._twin(own))
+
+    def server_context(self) -> ssl.SSLContext:
+        """Reads the files. Raises BadSetting."""
+        return self.load_server().context
 
     def client_context(self) -> ssl.SSLContext:
         """Reads the files; pass `server_hostname`. Raises BadSetting."""
+        own = None if self.keystore is None else self.keystore.load()
+        return self._client_context(own, self._trusted())
+
+    def _twin(self, own: KeyAndChain | None) -> Twin:
+        """A truststore that nobody needs may be broken."""
+        try:
+            trusted = self._trusted()
+            context = self._client_context(own, trusted)
+        except BadSetting as error:
+            return Twin(None, (), problem=str(error))
+        context.verify_flags |= NO_CHECK_TIME
+        return Twin(context, trusted, self.checks_host, own is not None)
+
+    def _client_context(self, own: KeyAndChain | None, trusted: tuple[bytes, ...] | None) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self.offered.apply(context)
         context.check_hostname = self.checks_host
-        if self.keystore is not None:
-            load_key(context, self.keystore.load(), self.keystore.source)
-        self._trust(context)
+        if own is not None and self.keystore is not None:
+            load_key(context, own, self.keystore.source)
+        self._trust(context, trusted)
         return context
 
     def principal_of(self, certificate: bytes | None) -> str:
@@ -111,16 +138,20 @@ class TlsConfig(msgspec.Struct, frozen=True):
             raise NoMatchingRule(f"the subject of the certificate cannot be read: {error}") from None
         return "User:" + principal_name(self.rules, name)
 
-    def _trust(self, context: ssl.SSLContext) -> None:
+    def _trusted(self) -> tuple[bytes, ...] | None:
+        """None: what the system trusts."""
+        return None if self.truststore is None else self.truststore.load()
+
+    def _trust(self, context: ssl.SSLContext, trusted: tuple[bytes, ...] | None) -> None:
         """Every certificate of a truststore is trusted by itself, as in Java, a CA's or not."""
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-        if self.truststore is None:
+        if trusted is None or self.truststore is None:
             context.load_default_certs(
                 ssl.Purpose.CLIENT_AUTH if context.protocol == ssl.PROTOCOL_TLS_SERVER else ssl.Purpose.SERVER_AUTH
             )
             return
         try:
-            context.load_verify_locations(cadata=b"".join(self.truststore.load()))
+            context.load_verify_locations(cadata=b"".join(trusted))
         except ssl.SSLError as error:
             raise BadSetting(f"{self.truststore.source}: OpenSSL takes no such certificate: {error.reason}") from None

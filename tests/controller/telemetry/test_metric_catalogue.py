@@ -10,6 +10,7 @@ from kafka_reassign_rpc.controller.telemetry.metrics import Metrics
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.events.notifications import WebhookCounts
+from kafka_reassign_rpc.core.own_certificates import ListenerHandshake, OwnCertificates
 from kafka_reassign_rpc.core.status.broker_documents import Throttle
 from kafka_reassign_rpc.core.status.documents import FailedLogDirs, Healing, StartWindow
 from kafka_reassign_rpc.server.server_stats import ServerStats
@@ -18,7 +19,10 @@ from tests.controller.telemetry.test_metrics import DOCUMENT
 FIGURES = ClusterFigures(throttles={1: (Throttle(5, "config"), None)}, copied={1: (7, 8)})
 LOST = Healing(60_000, False, None, None, [], [FailedLogDirs(3, ["/data/2"], 1, None, 5)], [], 0, 0, None)
 IN_A_WINDOW = replace(DOCUMENT, window=StartWindow(True, "in a window", 30_000, 5), healing=LOST)
-STATUS = ServerStatus(IN_A_WINDOW, True, 0.002, 4, figures=FIGURES, webhooks={"https://a": WebhookCounts(1)})
+OWN = OwnCertificates([ListenerHandshake("SSL", True, "no such name")], {("listener SSL", "own"): 5.0})
+STATUS = ServerStatus(
+    IN_A_WINDOW, True, 0.002, 4, figures=FIGURES, webhooks={"https://a": WebhookCounts(1)}, certificates=OWN
+)
 
 
 def test_sv_7_the_page_shows_the_metrics_of_the_catalogue_and_no_others() -> None:

@@ -276,7 +276,7 @@ async def test_sv_5_changed_files_give_a_new_context_and_broken_ones_keep_the_ol
     ends: Ends, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = TlsConfig.of(ends.server)
-    reloaded = ReloadedContext("listener SSL", config.server_context, config.files)
+    reloaded = ReloadedContext("listener SSL", config.load_server, config.files)
     client = TlsConfig.of(ends.client).client_context()
     first = shake_hands(reloaded.context, client).server_certificate
     assert not await reloaded.check()
