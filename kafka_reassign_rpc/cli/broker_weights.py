@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import share, whole
+from kafka_reassign_rpc.support.secrecy import told
 
 _FLAG = "--broker-weights"
 MEASURES = ("bytes", "replicas", "leaders", "produce", "fetch", "bytes_in", "potential_out", "messages_in", "cpu")
@@ -44,7 +45,7 @@ def _check_columns(columns: list[str]) -> None:
     if wrong or "broker" not in columns or len(columns) < 2 or len({*columns}) < len(columns):
         raise UsageError(
             f"{_FLAG}: expected a first line of broker,weight (weight is for all measures; a column of "
-            f"{', '.join(MEASURES)} is for that one), got {','.join(columns)!r}"
+            f"{', '.join(MEASURES)} is for that one), got {told(','.join(columns))}"
         )
 
 

@@ -27,10 +27,10 @@ def complete_listeners(values: Mapping[str, Any]) -> dict[str, Any]:
         protocols = protocols_of_listeners(values[PROTOCOL_MAP] or "")
     except BadSetting as error:
         raise UsageError(str(error)) from None
-    listeners = [_with_protocol(one, protocols, "--listeners") for one in values["listeners"]]
+    listeners = _with_protocols(values["listeners"], protocols, "--listeners")
     advertised = values["advertised.listeners"]
     if advertised is not None:
-        by_name = {one.listener: _with_protocol(one, protocols, "--advertised-listeners") for one in advertised}
+        by_name = {one.listener: one for one in _with_protocols(advertised, protocols, "--advertised-listeners")}
         if by_name.keys() != {one.listener for one in listeners}:
             raise UsageError("--advertised-listeners: one is needed for each of --listeners, with the same name")
         advertised = tuple(by_name[one.listener] for one in listeners)
@@ -74,9 +74,12 @@ def _security(listener: Endpoint, properties: Mapping[str, str], sasl: SaslSourc
     return ListenerSecurity(tls_context(listener.listener, TlsConfig.of(others, (prefix, ""))), authenticator)
 
 
-def _with_protocol(listener: Endpoint, protocols: Mapping[str, str], setting: str) -> Endpoint:
-    name = listener.listener
-    protocol = protocols.get(name, name)
-    if protocol not in SECURITY_PROTOCOLS:
-        raise UsageError(f"{setting}: listener {name!r}: {PROTOCOL_MAP} does not say its security protocol")
-    return msgspec.structs.replace(listener, security_protocol=protocol)
+def _with_protocols(listeners: Sequence[Endpoint], protocols: Mapping[str, str], setting: str) -> list[Endpoint]:
+    found = []
+    for place, one in enumerate(listeners, 1):
+        protocol = protocols.get(one.listener, one.listener)
+        if protocol not in SECURITY_PROTOCOLS:
+            which = f"listener {place} of {len(listeners)}"
+            raise UsageError(f"{setting}: {PROTOCOL_MAP} does not say the security protocol of {which}, by its name")
+        found.append(msgspec.structs.replace(one, security_protocol=protocol))
+    return found

@@ -10,6 +10,7 @@ from kafka_reassign_rpc.cli.completion import SHELLS, CompletionAction
 from kafka_reassign_rpc.cli.extras import EXTRA_OF_COMMAND, missing_extra
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.support.product_version import product_version
+from kafka_reassign_rpc.support.quiet_arguments import QuietParser
 from kafka_reassign_rpc.support.standard_output import written_out
 
 COMMANDS = tuple(EXTRA_OF_COMMAND)
@@ -37,7 +38,7 @@ def _run(argv: Sequence[str]) -> int:
     if wanted in missing:
         sys.stderr.write(f"kafka-reassign-rpc {wanted}: {missing[wanted]}\n")
         return 2
-    parser = argparse.ArgumentParser(
+    parser = QuietParser(
         prog="kafka-reassign-rpc",
         description="A Kafka cluster's reassignment controller (serve), and tools to plan and execute reassignments.",
         epilog="`kafka-reassign-rpc COMMAND --help` explains a command.",

@@ -12,6 +12,7 @@ from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login.kerberos import GSSAPI
 from kafka_reassign_rpc.security.login.sasl_login import MECHANISMS, OAUTHBEARER, SaslLogin
 from kafka_reassign_rpc.security.security_protocols import protocol_named, uses_sasl, uses_tls
+from kafka_reassign_rpc.support.secrecy import told, told_names
 
 DEFAULT_PORT = 9092
 _HOST_PORT = re.compile(r"(?:[A-Za-z_]+://)?(?:\[(?P<ip>[^\[\]]+)\]|(?P<host>[^:/\[\]]+))(?::(?P<port>\d{1,5}))?")
@@ -84,7 +85,7 @@ def client_settings(configs: Mapping[str, Any]) -> ClientSettings:
     of_sasl = {name: rest.pop(name) for name in _OF_SASL if name in rest}
     unknown = rest.keys() - set(_Configs.__struct_fields__)
     if unknown:
-        raise BadSetting(f"Unrecognized configs: {', '.join(sorted(unknown))}")
+        raise BadSetting(f"Unrecognized configs: {told_names(sorted(unknown))}")
     try:
         found = msgspec.convert({name: value for name, value in rest.items() if value is not None}, _Configs)
     except msgspec.ValidationError as error:
@@ -104,7 +105,7 @@ def _address(text: str) -> Address:
     found = _HOST_PORT.fullmatch(text.strip())
     port = DEFAULT_PORT if found is None else int(found["port"] or DEFAULT_PORT)
     if found is None or port > 65_535:
-        raise BadSetting(f"Invalid url in bootstrap.servers: {text}")
+        raise BadSetting(f"Invalid url in bootstrap.servers: {told(text)}")
     return Address(found["ip"] or found["host"], port)
 
 
@@ -137,7 +138,7 @@ def _path(configs: Mapping[str, Any], name: str) -> str | None:
 def _login(configs: Mapping[str, Any]) -> SaslLogin:
     mechanism = configs.get("sasl_mechanism")
     if mechanism not in MECHANISMS:
-        raise BadSetting(f"sasl_mechanism: {mechanism!r} is not one of {', '.join(MECHANISMS)}")
+        raise BadSetting(f"sasl_mechanism: {told(mechanism)} is not one of {', '.join(MECHANISMS)}")
     given = {name: value for name, value in configs.items() if value is not None and name != "sasl_mechanism"}
     if mechanism == GSSAPI:
         return SaslLogin(mechanism, {"sasl_kerberos_service_name": "kafka", **given})

@@ -16,6 +16,7 @@ from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment
+from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.support.slow_word import word_if_slow
 
 SLOW_S = 10.0
@@ -115,7 +116,7 @@ def check_addresses(addresses: Sequence[str]) -> None:
     for address in addresses:
         match = _ADDRESS.match(address.strip())
         if match is None or int(match[3]) > 65535:
-            raise CommandFailed(f"{_NO_CLIENT}: Invalid url in bootstrap.servers: {address}")
+            raise CommandFailed(f"{_NO_CLIENT}: Invalid url in bootstrap.servers: {told(address)}")
         try:
             socket.getaddrinfo(match[1] or match[2], int(match[3]), type=socket.SOCK_STREAM)
         except OSError:

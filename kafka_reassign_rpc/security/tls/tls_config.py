@@ -18,6 +18,7 @@ from kafka_reassign_rpc.security.tls.store_settings import (
     keystore_settings,
     truststore_settings,
 )
+from kafka_reassign_rpc.support.secrecy import told
 
 CLIENT_AUTH = {"required": ssl.CERT_REQUIRED, "requested": ssl.CERT_OPTIONAL, "none": ssl.CERT_NONE}
 
@@ -47,12 +48,12 @@ class TlsConfig(msgspec.Struct, frozen=True):
         client_auth = (found.text("ssl.client.auth") or "none").lower()
         if client_auth not in CLIENT_AUTH:
             raise BadSetting(
-                f"{found.name('ssl.client.auth')}: expected one of {', '.join(CLIENT_AUTH)}, got {client_auth!r}"
+                f"{found.name('ssl.client.auth')}: expected one of {', '.join(CLIENT_AUTH)}, got {told(client_auth)}"
             )
         identification = found.raw("ssl.endpoint.identification.algorithm")
         if identification is not None and identification.lower() not in ("https", ""):
             name = found.name("ssl.endpoint.identification.algorithm")
-            raise BadSetting(f"{name}: expected https or nothing, got {identification!r}")
+            raise BadSetting(f"{name}: expected https or nothing, got {told(identification)}")
         rules = found.text("ssl.principal.mapping.rules") or "DEFAULT"
         try:
             parsed = parse_rules(rules)
