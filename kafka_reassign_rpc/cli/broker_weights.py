@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import share, whole
+from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.secrecy import told
 
 _FLAG = "--broker-weights"
@@ -36,8 +37,10 @@ def read_broker_weights(path: str | None) -> dict[int, dict[str, float]]:
             columns = [*(rows.fieldnames or ())]
             _check_columns(columns)
             return _weights(rows, columns)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"{_FLAG}: {path}: {error}") from None
+    except OSError as error:
+        raise UsageError(f"{_FLAG}: {error_text(error)}") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise UsageError(f"{_FLAG}: {path} is no CSV in UTF-8") from None
 
 
 def _check_columns(columns: list[str]) -> None:

@@ -14,11 +14,12 @@ HIDDEN = "[hidden]"
 """As Kafka shows a password (org.apache.kafka.common.config.types.Password)."""
 NAMELESS = "[a name that looks like none]"
 
-LONGEST_NAME, LONGEST_WORD, LONGEST_OPTION = 120, 24, 60
+LONGEST_NAME, LONGEST_NUMBER, LONGEST_OPTION = 120, 24, 60
 _NUMBER = re.compile(r"[-+]?\d{1,6}(\.\d{1,3})? ?(|%|B|[kKMGT]i?B(/s)?|ns|us|ms|s|sec|min|h|d)|\d{1,3}[A-Za-z]{1,2}")
-_WORD = re.compile(r"[a-z]+(?:[A-Z][a-z]+)*\d{0,3}|[A-Z]+\d{0,3}|256|512")
+_WORD = re.compile(r"(?=.{1,24}$)(?:[a-z]+(?:[A-Z][a-z]+)*|[A-Z]+)|256|512|…")
+_WORD_OR_NUMBER = re.compile(r"[A-Za-z0-9]{1,24}")
 _SUITE = re.compile(r"(?:TLS|SSL)_[A-Z0-9_]{3,60}")
-_PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9._-]{1,40}){2,12}")
+_PLAIN_PATH = re.compile(r"(?:[a-z0-9]{2,8}:/)?(?:/[A-Za-z0-9._=-]{1,60}){2,16}/?")
 _CLASS = re.compile(r"(?:[a-z][a-z0-9_]*\.){2,8}[A-Z][A-Za-z0-9]{0,60}")
 _KEY = re.compile(r"[A-Za-z]{1,24}(?:[._-][A-Za-z]{1,24}){0,5}")
 _OPTION = re.compile(r"--?[a-z]+(?:-[a-z]+)*|-[A-Za-z]")
@@ -54,19 +55,23 @@ def told(value: object) -> str:
     """What was given in the place of something else. Short numbers and sizes, booleans and blanks are no secrets."""
     if isinstance(value, bool | int | float) or value is None:
         text = repr(value)
-        return text if len(text) <= LONGEST_WORD else HIDDEN
+        return text if len(text) <= LONGEST_NUMBER else HIDDEN
     if isinstance(value, str) and (not value.strip() or _NUMBER.fullmatch(value)):
-        return repr(value[:LONGEST_WORD])
+        return repr(value[:LONGEST_NUMBER])
     return HIDDEN
 
 
 def told_name(name: str) -> str:
-    """The name of a setting, known or not. Of what stands behind a word such as `password` in it, only known words."""
-    looks = len(name.split(".")) > 1 or "_" in name
-    looks = looks and len(name) <= LONGEST_NAME
-    words = _BETWEEN.split(name)
-    looks = looks and all(len(one) <= LONGEST_WORD and _WORD.fullmatch(one) for one in words[::2])
-    return _without_secrets(words) if looks and _TELLING & {one.lower() for one in words[::2]} else NAMELESS
+    """The name of a setting, known or not, with `…` for a word that looks like none. Of what stands behind a word such
+    as `password` in it, only known words.
+    """
+    parts = _BETWEEN.split(name)
+    words = parts[::2]
+    looks = len(words) > 1 and len(name) <= LONGEST_NAME and all(map(_WORD_OR_NUMBER.fullmatch, words))
+    if not looks or not _TELLING & {one.lower() for one in words}:
+        return NAMELESS
+    parts[::2] = [one if _WORD.fullmatch(one) else "…" for one in words]
+    return _without_secrets(parts)
 
 
 def told_class(name: str) -> str:
