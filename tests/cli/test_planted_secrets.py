@@ -135,7 +135,8 @@ def test_sv_9_no_flag_of_a_command_repeats_a_secret_that_was_put_there(command: 
                     text = said(*words, *around, *one)
                     if shown(text):
                         found[(*words, *one)] = text
-        for one in STRAY if command != "hash" else STRAY[1:]:  # its word is a name
+        stray = STRAY if command != "hash" else [one for one in STRAY if one[-1] != MARKER]  # its word is a name
+        for one in stray:
             text = said(*words, *one)
             if shown(text):
                 found[(*words, *one)] = text
