@@ -1,20 +1,23 @@
 """Listeners by Kafka's settings: their protocols, where clients reach them, and their security."""
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
 
+from kafka_reassign_rpc.cli.security_names import OTHER_NAMES
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS, Endpoint
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.properties import prefix_of
 from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
-from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP, protocols_of_listeners, uses_sasl
+from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP, protocols_of_listeners, uses_sasl, uses_tls
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.server.listener_security import ListenerSecurity, by_certificate, tls_context
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
+from kafka_reassign_rpc.support.secrecy import told_name
 
 CLIENT_AUTH = "ssl.client.auth"
 
@@ -34,7 +37,27 @@ def complete_listeners(values: Mapping[str, Any]) -> dict[str, Any]:
         if by_name.keys() != {one.listener for one in listeners}:
             raise UsageError("--advertised-listeners: one is needed for each of --listeners, with the same name")
         advertised = tuple(by_name[one.listener] for one in listeners)
+    for one in listeners:
+        refuse_without_effect(values, one.listener, one.security_protocol, f"{PROTOCOL_MAP} says its protocol")
     return {**values, "listeners": tuple(listeners), "advertised.listeners": advertised}
+
+
+def refuse_without_effect(values: Mapping[str, Any], listener: str, protocol: str, cure: str) -> None:
+    """Raises UsageError for a setting of security of this listener that its protocol makes nothing of: whoever wrote it
+    thinks that the door is closed. `kafka.config.other.names` may let it stay.
+    """
+    prefix = prefix_of(listener)
+    stay = values.get(OTHER_NAMES) or ()
+    for name in values:
+        setting = name.removeprefix(prefix)
+        of_tls, of_sasl = setting.startswith("ssl."), "sasl." in setting
+        if not name.startswith(prefix) or any(fnmatchcase(name, pattern) for pattern in stay):
+            continue
+        if (of_tls and not uses_tls(protocol)) or (of_sasl and not uses_sasl(protocol)):
+            raise UsageError(
+                f"{told_name(name)}: it has no effect, since this listener speaks {protocol}, so it would be open:"
+                f" {cure}; remove the setting, or let it stay by {OTHER_NAMES}, if that is meant"
+            )
 
 
 def sasl_sources(listeners: Sequence[Endpoint], values: Mapping[str, Any]) -> SaslSources | None:

@@ -1,12 +1,14 @@
 """`kafka-reassign-rpc`: finds the module of a command, parses its flags and runs it."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
 from kafka_reassign_rpc.cli.completion import SHELLS, CompletionAction
+from kafka_reassign_rpc.cli.environment import misspelt
 from kafka_reassign_rpc.cli.extras import EXTRA_OF_COMMAND, missing_extra
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.support.product_version import product_version
@@ -37,6 +39,9 @@ def _run(argv: Sequence[str]) -> int:
     known = (wanted,) if wanted in COMMANDS else COMMANDS  # the modules of other commands cost seconds to import
     if wanted in missing:
         sys.stderr.write(f"kafka-reassign-rpc {wanted}: {missing[wanted]}\n")
+        return 2
+    if (wrong := misspelt(os.environ)) is not None:
+        sys.stderr.write(f"kafka-reassign-rpc: {wrong}\n")
         return 2
     parser = QuietParser(
         prog="kafka-reassign-rpc",

@@ -119,7 +119,7 @@ def check_addresses(addresses: Sequence[str]) -> None:
             raise CommandFailed(f"{_NO_CLIENT}: Invalid url in bootstrap.servers: {told(address)}")
         try:
             socket.getaddrinfo(match[1] or match[2], int(match[3]), type=socket.SOCK_STREAM)
-        except OSError:
+        except (OSError, UnicodeError):  # a label of a name is empty or too long
             _say(f"WARN Couldn't resolve server {address} from bootstrap.servers")
         else:
             resolved = True

@@ -33,18 +33,18 @@ algorithm certificate chain cipher class config encoder endpoint expiry file han
 length lifetime location manager master max min ms name old password path provider server store time type url
 """
 _OF_NAMES = """
-acl acls admin advertised allow auth authorizer auto background backoff batch broker brokers buffer bytes cache callback
-certificate chain class classes cleaner client clients cluster command compression config configs connect connection
-connections consumer controller cooldown cordoned count create credentials default delegation delete dir dirs disk
-enable enabled endpoint event events everyone expected factor factory failed failure fetch file files filter flush
-format group groups health heartbeat host hosts id identification idle init inter interceptor internal interval jaas
-jmx key keystore kerberos lag leader level listener listeners location log max mechanism mechanisms message metadata
-metric metrics min ms name names network node num offset offsets partition partitions password path per plugin policy
-port principal process producer properties protocol provider providers proxy query queue queued quota rack rate
-reassignment refresh remote replica replication reporter reporters request requests retention retry role rules sasl
-schema scram secret security segment server servers session size socket ssl state static status storage super sync
-telemetry thread threads throttle tier timeout tls token topic topics transaction truststore type unclean url user users
-value version watch webhook window worker zookeeper
+acl acls admin advertised allow auth authorizer auto background backoff batch broker brokers buffer bytes cache
+callback certificate chain class classes cleaner client clients cluster command compression config configs connect
+connection connections consumer controller cooldown cordoned count create credentials default delegation delete dir
+dirs disk enable enabled endpoint event events everyone expected factor factory failed failure fetch file files filter
+flush format group groups health heartbeat host hosts id identification idle init inter interceptor internal interval
+jaas jmx kafka kerberos key keystore lag leader level listener listeners location log max mechanism mechanisms message
+metadata metric metrics min ms name names network node num offset offsets partition partitions password path per
+plugin policy port principal process producer properties protocol provider providers proxy query queue queued quota
+rack rate reassign reassignment refresh remote replica replication reporter reporters request requests retention retry
+role rules sasl schema scram secret security segment server servers session size socket ssl state static status
+storage super sync telemetry thread threads throttle tier timeout tls token topic topics transaction truststore type
+unclean url user users value version watch webhook window worker zookeeper
 """
 _SAFE = frozenset((_OF_SECRETS + _AFTER_SECRETS).split())
 _TELLING = frozenset((_OF_NAMES + _OF_SECRETS + _AFTER_SECRETS).split())
@@ -110,7 +110,7 @@ def told_words(words: Sequence[str]) -> str:
     return " ".join(found)
 
 
-def told_path(path: str | Path) -> str:
+def told_path(path: str | os.PathLike[str]) -> str:
     """A path that is there, or whose folder is, or that is written as one. A word without a folder may be anything."""
     text = os.fspath(path)
     folder, slash, _ = text.rpartition("/")
