@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 
 from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS
+from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.properties import Properties
 from kafka_reassign_rpc.security.tls.alerts import AlertingObject
@@ -110,7 +111,10 @@ class TlsConfig(msgspec.Struct, frozen=True):
             name = subject_name(certificate)
         except (BadDer, ValueError, IndexError) as error:
             raise NoMatchingRule(f"the subject of the certificate cannot be read: {error}") from None
-        return "User:" + principal_name(self.rules, name)
+        found = principal_name(self.rules, name) if len(name) <= LONGEST_NAME else name
+        if len(found) > LONGEST_NAME:
+            raise NoMatchingRule(f"the certificate's name has {len(found)} characters, a user's at most {LONGEST_NAME}")
+        return f"User:{found}"
 
     def _trust(self, context: ssl.SSLContext) -> None:
         """Every certificate of a truststore is trusted by itself, as in Java, a CA's or not."""
