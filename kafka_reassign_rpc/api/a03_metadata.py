@@ -203,7 +203,7 @@ def _message(
     )
     alive = frozenset(e.id for e in endpoints)
     topics = (_topic(version, topic, alive, operations) for topic in found)
-    unknown = (_failed_topic(version, *one) for one in missing)
+    unknown = (_failed_topic(version, *one, operations) for one in missing)
     partitions = sum(len(topic.partitions) for topic in found)
     return answer_with(answer, "topics", chain(topics, unknown), len(found) + len(missing), partitions)
 
@@ -244,7 +244,15 @@ def _partition(version: int, view: PartitionMetadata) -> tuple[object, ...]:
     return error, index, leader, replicas, isr
 
 
-def _failed_topic(version: int, name: str | None, topic_id: UUID, code: int) -> tuple[object, ...]:
+def _failed_topic(
+    version: int,
+    name: str | None,
+    topic_id: UUID,
+    code: int,
+    operations: Callable[[str], frozenset[int]] | None = None,
+) -> tuple[object, ...]:
+    """As in Kafka, whoever may describe a topic that is not there learns what else is allowed on it."""
+    tells = operations is not None and name is not None and code != TopicAuthorizationFailed.code
     return _fields_of_topic(version)(
         {
             "error_code": code,
@@ -252,7 +260,7 @@ def _failed_topic(version: int, name: str | None, topic_id: UUID, code: int) -> 
             "topic_id": topic_id,
             "is_internal": name in INTERNAL_TOPICS and code != TopicAuthorizationFailed.code,
             "partitions": (),
-            "authorized_operations": None,
+            "authorized_operations": operations(name) if tells else None,  # type: ignore[misc,arg-type]
         }
     )
 

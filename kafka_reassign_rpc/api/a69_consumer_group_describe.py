@@ -2,6 +2,7 @@
 
 from typing import NoReturn
 
+from kafka_reassign_rpc.api.answer_fields import NOT_TOLD
 from kafka_reassign_rpc.api.api_definition import MANY, Api, ApiGroup, Handled, RequestContext
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
@@ -9,7 +10,6 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnsupportedVersion
 from kafka_reassign_rpc.protocol.messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 
 _Group = ConsumerGroupDescribeResponse.DescribedGroup
-_NOT_TOLD = -(1 << 31)
 
 
 def handle(_node: Node, _request: ConsumerGroupDescribeRequest, _ctx: RequestContext) -> NoReturn:
@@ -18,7 +18,7 @@ def handle(_node: Node, _request: ConsumerGroupDescribeRequest, _ctx: RequestCon
 
 def fail(request: ConsumerGroupDescribeRequest, version: int, error: KafkaError) -> Handled:
     groups = (
-        _Group(version=version, group_id=group, error_code=error.code, members=[], authorized_operations=_NOT_TOLD)
+        _Group(version=version, group_id=group, error_code=error.code, members=[], authorized_operations=NOT_TOLD)
         for group in request.group_ids
     )
     return answer_with(ConsumerGroupDescribeResponse(version=version), "groups", groups, len(request.group_ids))

@@ -8,11 +8,11 @@ It is not advertised, since ZooKeeper-mode brokers do not have this API: stock t
 (`Elr:` instead of `Elr: N/A`). Source: DescribeTopicPartitionsRequestHandler and KRaftMetadataCache of Kafka 3.9.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from heapq import merge
 from itertools import chain, islice
 
-from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
+from kafka_reassign_rpc.api.answer_fields import NOT_TOLD, ZERO_UUID
 from kafka_reassign_rpc.api.api_definition import (
     MANY,
     Acl,
@@ -97,9 +97,9 @@ def _page(
             break
     alive = frozenset(e.id for e in node.nodes(ctx.listener))
     elements = (
-        _failed_topic(name, UnknownTopicOrPartition if is_valid_name(name) else InvalidTopic)
+        _failed_topic(name, UnknownTopicOrPartition if is_valid_name(name) else InvalidTopic, _bits(ctx, name))
         if topic is None
-        else _describe(topic, on_page, alive, ctx.access.operations(AclResource.TOPIC, topic.name))
+        else _describe(topic, on_page, alive, _bits(ctx, name))
         for name, topic, on_page in topics
     )
     refused = (_failed_topic(name, TopicAuthorizationFailed) for name in denied)
@@ -118,7 +118,7 @@ def _in_order(names: list[str]) -> Steps[Iterator[str]]:
     return merge(*runs)
 
 
-def _describe(topic: Topic, indexes: list[int], alive: frozenset[int], operations: Iterable[int]) -> _Topic:
+def _describe(topic: Topic, indexes: list[int], alive: frozenset[int], operations: int) -> _Topic:
     partitions = []
     for index in indexes:
         view = partition_metadata(index, topic.partitions[index], alive, hide_dead=False)
@@ -131,11 +131,11 @@ def _describe(topic: Topic, indexes: list[int], alive: frozenset[int], operation
         topic_id=topic.id or ZERO_UUID,
         is_internal=topic.name in INTERNAL_TOPICS,
         partitions=partitions,
-        topic_authorized_operations=sum(1 << one for one in operations),
+        topic_authorized_operations=operations,
     )
 
 
-def _failed_topic(name: str, error: type[KafkaError]) -> _Topic:
+def _failed_topic(name: str, error: type[KafkaError], operations: int = NOT_TOLD) -> _Topic:
     return _Topic(
         version=0,
         error_code=error.code,
@@ -143,7 +143,12 @@ def _failed_topic(name: str, error: type[KafkaError]) -> _Topic:
         topic_id=ZERO_UUID,
         is_internal=name in INTERNAL_TOPICS and error is not TopicAuthorizationFailed,
         partitions=[],
+        topic_authorized_operations=operations,
     )
+
+
+def _bits(ctx: RequestContext, topic: str) -> int:
+    return sum(1 << one for one in ctx.access.operations(AclResource.TOPIC, topic))
 
 
 def fail(request: DescribeTopicPartitionsRequest, _version: int, error: KafkaError) -> Handled:

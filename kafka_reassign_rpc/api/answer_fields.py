@@ -39,3 +39,7 @@ def message_of(error: KafkaError | None) -> str | None:
     if error is None or (isinstance(error, _UNTOLD) and error.message == error.default_message):
         return None
     return error.message
+
+
+NOT_TOLD = -(1 << 31)
+"""Authorized operations that nobody has asked for, or that the caller may not learn."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import share, whole
+from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.support.secrecy import told
 
 _FLAG = "--broker-weights"
 MEASURES = ("bytes", "replicas", "leaders", "produce", "fetch", "bytes_in", "potential_out", "messages_in", "cpu")
@@ -35,8 +37,10 @@ def read_broker_weights(path: str | None) -> dict[int, dict[str, float]]:
             columns = [*(rows.fieldnames or ())]
             _check_columns(columns)
             return _weights(rows, columns)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"{_FLAG}: {path}: {error}") from None
+    except OSError as error:
+        raise UsageError(f"{_FLAG}: {error_text(error)}") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise UsageError(f"{_FLAG}: {path} is no CSV in UTF-8") from None
 
 
 def _check_columns(columns: list[str]) -> None:
@@ -44,7 +48,7 @@ def _check_columns(columns: list[str]) -> None:
     if wrong or "broker" not in columns or len(columns) < 2 or len({*columns}) < len(columns):
         raise UsageError(
             f"{_FLAG}: expected a first line of broker,weight (weight is for all measures; a column of "
-            f"{', '.join(MEASURES)} is for that one), got {','.join(columns)!r}"
+            f"{', '.join(MEASURES)} is for that one), got {told(','.join(columns))}"
         )
 
 

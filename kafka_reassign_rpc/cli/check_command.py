@@ -23,7 +23,7 @@ from kafka_reassign_rpc.preflight.check import check, check_for_kraft
 from kafka_reassign_rpc.preflight.check_departure import check_departure
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
-from kafka_reassign_rpc.support.bounded_text import shown
+from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.transport.broker_link_settings import LISTENER
 
 HELP = "look whether a server could control a cluster, it could migrate to KRaft, or brokers may go; changes nothing"
@@ -107,7 +107,7 @@ def _without(arguments: argparse.Namespace) -> frozenset[int]:
         raise UsageError("--for-kraft and --without ask two questions: give one of them")
     found = cordon.parse_brokers(arguments.without)
     if not found:
-        raise UsageError(f"--without: expected {cordon.EXPECTED}, got {shown(arguments.without)}")
+        raise UsageError(f"--without: expected {cordon.EXPECTED}, got {told(arguments.without)}")
     return found
 
 

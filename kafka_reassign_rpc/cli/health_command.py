@@ -18,6 +18,7 @@ from kafka_reassign_rpc.cli.watch_settings import WATCH
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.properties import prefix_of
 from kafka_reassign_rpc.security.tls import TlsConfig
+from kafka_reassign_rpc.support.quiet_arguments import QuietParser
 
 HELP = "ask a server on this machine whether it lives"
 USAGE = "kafka-reassign-rpc health [--pid PID] [--ready] [--config FILE] [--SETTING VALUE …]"
@@ -98,7 +99,7 @@ def _command_line(pid: int) -> argparse.Namespace:
 
 
 def _parsed(flags: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="kafka-reassign-rpc serve", add_help=False)
+    parser = QuietParser(prog="kafka-reassign-rpc serve", add_help=False)
     add_flags(parser, SETTINGS)
     return parser.parse_args(flags)
 

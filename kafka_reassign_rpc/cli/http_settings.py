@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kafka_reassign_rpc.cli.listener_settings import refuse_without_effect
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.usage_error import UsageError
@@ -84,6 +85,7 @@ HTTP_SETTINGS: tuple[Setting, ...] = (
 def http_security(values: Mapping[str, Any]) -> HttpSecurity:
     """Reads the stores and the file. Raises UsageError."""
     users_file = values[USERS_FILE]
+    refuse_without_effect(values, LISTENER, values[PROTOCOL], f"{PROTOCOL} says its protocol")
     if values[PROTOCOL] == "PLAINTEXT":
         if users_file is not None:
             raise UsageError(f"{USERS_FILE}: passwords need {PROTOCOL}=SSL")

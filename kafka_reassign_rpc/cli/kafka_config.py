@@ -11,6 +11,7 @@ from kafka_reassign_rpc.security.config_providers import is_of_providers, resolv
 from kafka_reassign_rpc.security.properties import LISTENER_PREFIX, parse_properties
 from kafka_reassign_rpc.security.secret_files import SecretFile, of_settings_file
 from kafka_reassign_rpc.support.bounded_files import read_bounded
+from kafka_reassign_rpc.support.secrecy import told_path
 
 LARGEST_FILE = 2**20
 JAVA_ALONE = (
@@ -48,7 +49,7 @@ def read_kafka_config(path: str, wanted: Iterable[str], of_listeners: Iterable[s
         data = read_bounded(Path(path), LARGEST_FILE)
         found = parse_properties(data.decode("latin-1"))
     except OSError as error:
-        raise UsageError(f"--kafka-config: cannot read {path}: {error.strerror}") from None
+        raise UsageError(f"--kafka-config: cannot read {told_path(path)}: {error.strerror}") from None
     except BadSetting as error:
         raise UsageError(f"--kafka-config: {path}: {error}") from None
     names, below = frozenset(wanted), frozenset(of_listeners)

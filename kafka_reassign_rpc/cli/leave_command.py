@@ -25,6 +25,7 @@ from kafka_reassign_rpc.leaving.facts import Facts
 from kafka_reassign_rpc.leaving.kept_file import WrongFile
 from kafka_reassign_rpc.leaving.leave import Choices, Stopped, leave
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.support.secrecy import told_path
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.access import Access
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -92,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.wait_seconds is not None and not arguments.wait_seconds >= 0:
         raise UsageError("--wait-seconds: expected 0 or more")
     if arguments.export and not Path(arguments.export).absolute().parent.is_dir():
-        raise UsageError(f"--export: there is no folder {Path(arguments.export).absolute().parent}")
+        raise UsageError(f"--export: there is no folder {told_path(Path(arguments.export).parent)}")
     access = outward_settings.access(security_properties(read_settings(arguments, SETTINGS)))
     history = None if arguments.without_history or not arguments.export else _history(arguments, seconds)
     choices = Choices(

@@ -1,10 +1,12 @@
 """Listeners by Kafka's settings: their protocols, where clients reach them, and their security."""
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
 
+from kafka_reassign_rpc.cli.security_names import OTHER_NAMES
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS, Endpoint
@@ -12,10 +14,11 @@ from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login.client_security import DEFAULT_MECHANISM
 from kafka_reassign_rpc.security.properties import prefix_of
 from kafka_reassign_rpc.security.sasl.sasl_config import ENABLED, SaslConfig
-from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP, protocols_of_listeners, uses_sasl
+from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP, protocols_of_listeners, uses_sasl, uses_tls
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.server.listener_security import ListenerSecurity, by_certificate, tls_context
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
+from kafka_reassign_rpc.support.secrecy import told_name
 from kafka_reassign_rpc.transport.broker_link_settings import LISTENER, MECHANISM
 
 CLIENT_AUTH = "ssl.client.auth"
@@ -29,14 +32,34 @@ def complete_listeners(values: Mapping[str, Any]) -> dict[str, Any]:
         protocols = protocols_of_listeners(values[PROTOCOL_MAP] or "")
     except BadSetting as error:
         raise UsageError(str(error)) from None
-    listeners = [_with_protocol(one, protocols, "--listeners") for one in values["listeners"]]
+    listeners = _with_protocols(values["listeners"], protocols, "--listeners")
     advertised = values["advertised.listeners"]
     if advertised is not None:
-        by_name = {one.listener: _with_protocol(one, protocols, "--advertised-listeners") for one in advertised}
+        by_name = {one.listener: one for one in _with_protocols(advertised, protocols, "--advertised-listeners")}
         if by_name.keys() != {one.listener for one in listeners}:
             raise UsageError("--advertised-listeners: one is needed for each of --listeners, with the same name")
         advertised = tuple(by_name[one.listener] for one in listeners)
+    for one in listeners:
+        refuse_without_effect(values, one.listener, one.security_protocol, f"{PROTOCOL_MAP} says its protocol")
     return {**values, "listeners": tuple(listeners), "advertised.listeners": advertised}
+
+
+def refuse_without_effect(values: Mapping[str, Any], listener: str, protocol: str, cure: str) -> None:
+    """Raises UsageError for a setting of security of this listener that its protocol makes nothing of: whoever wrote it
+    thinks that the door is closed. `kafka.config.other.names` may let it stay.
+    """
+    prefix = prefix_of(listener)
+    stay = values.get(OTHER_NAMES) or ()
+    for name in values:
+        setting = name.removeprefix(prefix)
+        of_tls, of_sasl = setting.startswith("ssl."), "sasl." in setting
+        if not name.startswith(prefix) or any(fnmatchcase(name, pattern) for pattern in stay):
+            continue
+        if (of_tls and not uses_tls(protocol)) or (of_sasl and not uses_sasl(protocol)):
+            raise UsageError(
+                f"{told_name(name)}: it has no effect, since this listener speaks {protocol}, so it would be open:"
+                f" {cure}; remove the setting, or let it stay by {OTHER_NAMES}, if that is meant"
+            )
 
 
 def sasl_sources(listeners: Sequence[Endpoint], values: Mapping[str, Any]) -> SaslSources | None:
@@ -88,9 +111,12 @@ def _security(listener: Endpoint, properties: Mapping[str, str], sasl: SaslSourc
     return ListenerSecurity(tls_context(listener.listener, TlsConfig.of(others, (prefix, ""))), authenticator)
 
 
-def _with_protocol(listener: Endpoint, protocols: Mapping[str, str], setting: str) -> Endpoint:
-    name = listener.listener
-    protocol = protocols.get(name, name)
-    if protocol not in SECURITY_PROTOCOLS:
-        raise UsageError(f"{setting}: listener {name!r}: {PROTOCOL_MAP} does not say its security protocol")
-    return msgspec.structs.replace(listener, security_protocol=protocol)
+def _with_protocols(listeners: Sequence[Endpoint], protocols: Mapping[str, str], setting: str) -> list[Endpoint]:
+    found = []
+    for place, one in enumerate(listeners, 1):
+        protocol = protocols.get(one.listener, one.listener)
+        if protocol not in SECURITY_PROTOCOLS:
+            which = f"listener {place} of {len(listeners)}"
+            raise UsageError(f"{setting}: {PROTOCOL_MAP} does not say the security protocol of {which}, by its name")
+        found.append(msgspec.structs.replace(one, security_protocol=protocol))
+    return found

@@ -15,6 +15,7 @@ from kafka_reassign_rpc.server.event_loop import LoopName
 from kafka_reassign_rpc.server.event_loop import run as run_loop
 from kafka_reassign_rpc.support.bounded_log import BoundedFormatter, JsonFormatter
 from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.support.tasks import end
 
 log = logging.getLogger(__name__)
@@ -40,7 +41,7 @@ def add_log_arguments(parser: argparse.ArgumentParser) -> None:
 
 def check_level(level: str) -> None:
     if level.upper() not in LEVELS:
-        raise UsageError(f"--log-level: expected one of {', '.join(LEVELS)}, got {level!r}")
+        raise UsageError(f"--log-level: expected one of {', '.join(LEVELS)}, got {told(level)}")
 
 
 def set_up_logging(level: str, log_format: str) -> None:

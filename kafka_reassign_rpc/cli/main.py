@@ -1,15 +1,18 @@
 """`kafka-reassign-rpc`: finds the module of a command, parses its flags and runs it."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
 from kafka_reassign_rpc.cli.completion import SHELLS, CompletionAction
+from kafka_reassign_rpc.cli.environment import misspelt
 from kafka_reassign_rpc.cli.extras import EXTRA_OF_COMMAND, missing_extra
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.support.product_version import product_version
+from kafka_reassign_rpc.support.quiet_arguments import QuietParser
 from kafka_reassign_rpc.support.standard_output import written_out
 
 COMMANDS = tuple(EXTRA_OF_COMMAND)
@@ -37,7 +40,10 @@ def _run(argv: Sequence[str]) -> int:
     if wanted in missing:
         sys.stderr.write(f"kafka-reassign-rpc {wanted}: {missing[wanted]}\n")
         return 2
-    parser = argparse.ArgumentParser(
+    if (wrong := misspelt(os.environ)) is not None:
+        sys.stderr.write(f"kafka-reassign-rpc: {wrong}\n")
+        return 2
+    parser = QuietParser(
         prog="kafka-reassign-rpc",
         description="A Kafka cluster's reassignment controller (serve), and tools to plan and execute reassignments.",
         epilog="`kafka-reassign-rpc COMMAND --help` explains a command.",

@@ -7,6 +7,7 @@ from kafka_reassign_rpc.cli.broker_weights import MEASURES, add_broker_weights, 
 from kafka_reassign_rpc.cli.spark_arguments import check_spark_arguments
 from kafka_reassign_rpc.cli.usage_error import UsageError, checked, checked_if_given
 from kafka_reassign_rpc.cli.value_parsers import byte_count, seconds, share, whole
+from kafka_reassign_rpc.support.secrecy import told
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
@@ -287,7 +288,7 @@ def names_in(flag: str, text: str | None) -> tuple[str, ...]:
 def _broker_bandwidth(text: str) -> tuple[int, int]:
     broker, separator, rate = text.partition("=")
     if not separator:
-        raise UsageError(f"--broker-bandwidth: expected a broker and its bandwidth, as 4=25MB, got {text!r}")
+        raise UsageError(f"--broker-bandwidth: expected a broker and its bandwidth, as 4=25MB, got {told(text)}")
     return (
         checked("--broker-bandwidth", whole(0, 2**31 - 1), broker),
         checked("--broker-bandwidth", byte_count(1), rate),
@@ -301,7 +302,9 @@ def _weights(given: list[str], spreads_topics: bool) -> Any:
     for text in given:
         name, _, value = text.partition("=")
         if name not in _WEIGHTS:
-            raise UsageError(f"--weight: expected one of {', '.join(_WEIGHTS)} and a number, as bytes=2, got {text!r}")
+            raise UsageError(
+                f"--weight: expected one of {', '.join(_WEIGHTS)} and a number, as bytes=2, got {told(text)}"
+            )
         chosen[name] = checked("--weight", share(0.0, 1000.0), value)
     weights = GoalWeights(**chosen)
     if weights.spread_topics and not spreads_topics:

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError, checked, checked_if_given
 from kafka_reassign_rpc.cli.value_parsers import byte_count, share, whole
 from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.support.secrecy import told
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.disks.disk_plan import DiskRequest
@@ -82,7 +83,7 @@ def _request(arguments: argparse.Namespace) -> "DiskRequest":
         broker, separator, path = text.partition(":")
         if not separator or not path.startswith("/"):
             raise UsageError(
-                f"--empty: expected a broker and the absolute path of a log dir, as 3:/data/2, got {text!r}"
+                f"--empty: expected a broker and the absolute path of a log dir, as 3:/data/2, got {told(text)}"
             )
         path = f"/{'/'.join(filter(None, path.split('/')))}"  # as Java writes it, and so brokers tell it
         paths = empty.setdefault(checked("--empty", whole(0, 2**31 - 1), broker), [])

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.security.properties import LISTENER_PREFIX
 from kafka_reassign_rpc.security.slips import OF_CLIENTS, meant_by
+from kafka_reassign_rpc.support.secrecy import told_name
 
 OTHER_NAMES = "kafka.config.other.names"
 
@@ -110,10 +111,11 @@ def _of_listener(name: str, around: Surroundings) -> str:
     listener, _, setting = name.removeprefix(LISTENER_PREFIX).partition(".")
     if listener not in around.listeners:
         if listener.lower() in around.listeners:
-            return f"Kafka reads the listener's name in small letters: {LISTENER_PREFIX}{listener.lower()}.{setting}"
+            small_name = f"{LISTENER_PREFIX}{listener.lower()}.{setting}"
+            return f"Kafka reads the listener's name in small letters: {told_name(small_name)}"
         if setting in _LIMITS and not around.is_complete:
             return ""
-        return f"there is no listener {listener!r}, only {', '.join(sorted(around.listeners)) or 'none'}"
+        return f"there is no such listener, only {', '.join(sorted(around.listeners)) or 'none'}"
     if _may_be_of_listener(setting, around):
         return ""
     mechanism, _, below = setting.partition(".")
@@ -121,11 +123,11 @@ def _of_listener(name: str, around: Surroundings) -> str:
     if below in _OF_ANY_MECHANISM or below in _OF_ONE_MECHANISM.get(small, ()):
         if mechanism in _MECHANISMS or mechanism in around.mechanisms:
             return ""
-        return f"there is no mechanism {mechanism!r}; mechanisms are written in small letters"
+        return "there is no such mechanism; mechanisms are written in small letters"
     if small in _MECHANISMS or small in around.mechanisms:
         known = {*_OF_ANY_MECHANISM, *_OF_ONE_MECHANISM.get(small, ())}
-        return f"no mechanism {small} of a listener has a setting {below!r}{_similar(below, known)}"
-    return f"no listener has a setting {setting!r}{_similar(setting, {*around.of_listeners, *_BROKERS_OWN})}"
+        return f"no mechanism {small} of a listener has such a setting{similar(below, known)}"
+    return f"no listener has such a setting{similar(setting, {*around.of_listeners, *_BROKERS_OWN})}"
 
 
 def _may_be_of_listener(setting: str, around: Surroundings) -> bool:
@@ -136,12 +138,13 @@ def _may_be_of_listener(setting: str, around: Surroundings) -> bool:
 
 
 def _unknown(name: str, own: Collection[str]) -> str:
-    similar = _similar(name, {*own, *_BROKERS_OWN})
+    meant = similar(name, {*own, *_BROKERS_OWN})
     if any(word in name.lower() for word in _WORDS):
-        return f"neither Kafka nor this server knows it{similar}"
-    return f"nobody knows it{similar}" if similar else ""
+        return f"neither Kafka nor this server knows it{meant}"
+    return f"nobody knows it{meant}" if meant else ""
 
 
-def _similar(name: str, known: Collection[str]) -> str:
+def similar(name: str, known: Collection[str]) -> str:
+    """What may be meant, for the end of a message, or ""."""
     meant = meant_by(name, known)
     return f"; is {meant} meant?" if meant else ""

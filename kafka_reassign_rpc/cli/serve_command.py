@@ -52,6 +52,7 @@ from kafka_reassign_rpc.security.secret_files import readable
 from kafka_reassign_rpc.server import core_dumps, file_descriptors
 from kafka_reassign_rpc.server.http_security import HttpSecurity
 from kafka_reassign_rpc.server.server_limits import ServerLimits, most_per_ip
+from kafka_reassign_rpc.support.secrecy import told_names
 
 log = logging.getLogger(__name__)
 
@@ -192,7 +193,7 @@ def _event_log_config(values: dict[str, Any]) -> EventLogConfig | None:
 def log_left_out(path: str | None, left_out: Sequence[str]) -> None:
     if path is not None:
         log.info("%s: settings of the broker that have no effect here: %s",
-                 path, ", ".join(left_out) or "none")  # fmt: skip
+                 path, told_names(left_out))  # fmt: skip
     for name in JAVA_ALONE:
         if name in left_out:
             log.warning("%s: %s has no effect: this server runs no Java classes", path, name)

@@ -11,21 +11,24 @@ Sizes and durations may have a unit: 500MiB, 20s.
 
 import argparse
 import os
+import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.cli.kafka_config import KafkaConfig, read_kafka_config, setting_of_listener
-from kafka_reassign_rpc.cli.security_names import OTHER_NAMES, Surroundings, unused
+from kafka_reassign_rpc.cli.security_names import OTHER_NAMES, Surroundings, similar, unused
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.core.config_values import INT64
-from kafka_reassign_rpc.security.bad_setting import Password
+from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
 from kafka_reassign_rpc.security.blank_values import REFUSED, TAKE_BLANKS, is_blank
+from kafka_reassign_rpc.security.properties import refuse_cut_keys
 from kafka_reassign_rpc.security.secret_files import of_settings_file
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.counted import first_of
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
+from kafka_reassign_rpc.support.secrecy import told_name, told_path
 
 LEFT_OUT = "names left out of kafka.config"
 """The key of the names in `--kafka-config` that are of no use to this server, in the order of the file."""
@@ -179,7 +182,7 @@ def read_settings(arguments: argparse.Namespace, settings: Iterable[Setting]) ->
     from_file = _read_toml(arguments.config) if arguments.config else {}
     for name in from_file:
         if name not in known and _of_listener(name, known) is None:
-            raise UsageError(f"{arguments.config}: unknown setting {name!r}")
+            raise UsageError(f"{arguments.config}: unknown setting {told_name(name)}{similar(name, known)}")
     kafka = (
         read_kafka_config(arguments.kafka_config, _of_kafka(known), _of_listeners(known))
         if arguments.kafka_config
@@ -226,7 +229,7 @@ def _of_environment(setting: Setting) -> str | None:
 
 
 def _refuse(path: str | None, names: Iterable[tuple[str, str]], cure: str) -> None:
-    found = [f"{name}: {why}" for name, why in names]
+    found = [f"{told_name(name)}: {why}" for name, why in names]
     if found:
         shown = first_of(found, _SHOWN_NAMES, between="; ")
         raise UsageError(f"{path}: {shown}: a slip there can let anybody in, so {cure}")
@@ -281,11 +284,21 @@ def _read_toml(path: str) -> dict[str, Any]:
     """Uses dotted names. Raises UsageError."""
     try:
         with Path(path).open("rb") as file:
-            return dict(_flatten(tomllib.load(file)))
+            found = dict(_flatten(tomllib.load(file)))
+        refuse_cut_keys(found.items())
+    except BadSetting as error:
+        raise UsageError(f"--config: {told_path(path)}: {error}") from None
     except OSError as error:
-        raise UsageError(f"--config: cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"--config: {path} is not TOML: {error}") from None
+        raise UsageError(f"--config: cannot read {told_path(path)}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:  # beside TOML's own errors: an integer of thousands of digits
+        raise UsageError(f"--config: {told_path(path)} is not TOML{_place_of(error)}") from None
+    return found
+
+
+def _place_of(error: Exception) -> str:
+    """Where TOML found it; what stands there may be a secret."""
+    found = re.search(r"\(at (line \d+, column \d+|end of document)\)", str(error))
+    return "" if found is None else f": see {found[1]}"
 
 
 def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.support.secrecy import told
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,10 +53,12 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
 def check_spark_arguments(arguments: argparse.Namespace) -> None:
     """Raises UsageError for values with which Spark would not start."""
     if not _MASTER.fullmatch(arguments.master):
-        raise UsageError(f"--master: expected local[N], spark://HOST:PORT, yarn or k8s://URL, got {arguments.master!r}")
+        raise UsageError(
+            f"--master: expected local[N], spark://HOST:PORT, yarn or k8s://URL, got {told(arguments.master)}"
+        )
     found = _MEMORY.fullmatch(arguments.driver_memory)
     if found is None or int(found[1]) * _UNITS[found[2].lower()] < _LEAST_MEMORY:
-        raise UsageError(f"--driver-memory: expected 512m or more, such as 2g, got {arguments.driver_memory!r}")
+        raise UsageError(f"--driver-memory: expected 512m or more, such as 2g, got {told(arguments.driver_memory)}")
     _properties(arguments)
 
 
@@ -64,7 +67,7 @@ def _properties(arguments: argparse.Namespace) -> Mapping[str, str]:
     for text in arguments.conf:
         key, equals, value = text.partition("=")
         if not equals or not key.startswith("spark."):
-            raise UsageError(f"--conf: expected spark.KEY=VALUE, got {key!r}")
+            raise UsageError(f"--conf: expected spark.KEY=VALUE, got {told(key)}")
         found[key] = value
     return found
 

@@ -20,6 +20,7 @@ from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import zookeeper_connect
 from kafka_reassign_rpc.cli.zookeeper_access import add_access
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, client_configs, load_properties
+from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.running_servers import configs_of_another
 from kafka_reassign_rpc.preflight import cluster_status
 from kafka_reassign_rpc.preflight.cluster_status import ClusterStatus, StatusParts
@@ -70,9 +71,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _configs(arguments: argparse.Namespace) -> dict[str, Any]:
     try:
         properties = load_properties(arguments.command_config, _warn) if arguments.command_config else {}
-        return client_configs(arguments.bootstrap_server, properties, _warn)
+        found = client_configs(arguments.bootstrap_server, properties, _warn)
     except BadSetting as error:
         raise UsageError(f"--command-config: {error}") from None
+    try:
+        client_settings(found)  # an address that is none is no cluster that does not answer
+    except BadSetting as error:
+        raise UsageError(f"--bootstrap-server: {error}") from None
+    return found
 
 
 def _warn(text: str) -> None:

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.security.bad_setting import Password
 from kafka_reassign_rpc.support.host_port import BadAddress, host_port
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
+from kafka_reassign_rpc.support.secrecy import told, told_class
 from kafka_reassign_rpc.zookeeper.connect_string import parse_connect_string
 
 LONGEST_HOST_NAME = 253
@@ -28,9 +29,9 @@ def whole(low: int, high: int = 2**63 - 1) -> Callable[[Any], int]:
         try:
             number = int(value)
         except (TypeError, ValueError):
-            raise ValueError(f"expected a whole number, got {value!r}") from None
+            raise ValueError(f"expected a whole number, got {told(value)}") from None
         if not low <= number <= high or isinstance(value, float | bool):
-            raise ValueError(f"expected a whole number from {low} to {high}, got {value!r}")
+            raise ValueError(f"expected a whole number from {low} to {high}, got {told(value)}")
         return number
 
     return parse
@@ -74,9 +75,9 @@ def share(low: float, high: float = 1.0) -> Callable[[Any], float]:
         try:
             number = float(value)
         except ValueError:
-            raise ValueError(f"expected a number, got {value!r}") from None
+            raise ValueError(f"expected a number, got {told(value)}") from None
         if not low <= number <= high:
-            raise ValueError(f"expected a number from {low} to {high}, got {value!r}")
+            raise ValueError(f"expected a number from {low} to {high}, got {told(value)}")
         return number
 
     return parse
@@ -85,13 +86,13 @@ def share(low: float, high: float = 1.0) -> Callable[[Any], float]:
 def text(value: Any) -> str:
     """Text that is not blank."""
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"expected text, got {value!r}")
+        raise ValueError(f"expected text, got {told(value)}")
     return value.strip()
 
 
 def text_or_empty(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"expected text, got {value!r}")  # noqa: TRY004 (as every parser here)
+        raise ValueError(f"expected text, got {told(value)}")  # noqa: TRY004 (as every parser here)
     return value.strip()
 
 
@@ -128,7 +129,7 @@ def authorizer_class(value: Any) -> str:
         why = "Kafka 3.0 removed it: AclAuthorizer decides by the same ACLs"
     elif name == _IN_KRAFT:
         why = "its ACLs are in KRaft, not in ZooKeeper"
-    raise ValueError(f"expected {CLASS_NAME} or nothing, not {name!r}: {why}")
+    raise ValueError(f"expected {CLASS_NAME} or nothing, not {told_class(name)}: {why}")
 
 
 def super_users(value: Any) -> frozenset[str]:
@@ -139,7 +140,7 @@ def super_users(value: Any) -> frozenset[str]:
 def one_of(*choices: str) -> Callable[[Any], str]:
     def parse(value: Any) -> str:
         if value not in choices:
-            raise ValueError(f"expected one of {', '.join(choices)}, got {value!r}")
+            raise ValueError(f"expected one of {', '.join(choices)}, got {told(value)}")
         return str(value)
 
     return parse
@@ -157,7 +158,7 @@ def true_or_false(value: Any) -> bool:
         return value
     if value in ("true", "false"):
         return bool(value == "true")
-    raise ValueError(f"expected true or false, got {value!r}")
+    raise ValueError(f"expected true or false, got {told(value)}")
 
 
 def zookeeper_connect(value: Any) -> str:
@@ -171,7 +172,7 @@ def host_and_port(value: Any) -> tuple[str, int]:
     """`HOST:PORT`; an IPv6 address stands in brackets."""
     place = _place(text(value))
     if place is None:
-        raise ValueError(f"expected HOST:PORT, got {value!r}")
+        raise ValueError(f"expected HOST:PORT, got {told(value)}")
     return place
 
 
@@ -191,7 +192,7 @@ def host_names(value: Any) -> frozenset[str]:
     names = [part.strip().lower() for part in listed(value).split(",") if part.strip()]
     for name in names:
         if len(name) > LONGEST_HOST_NAME or not _HOST_NAME.fullmatch(name):
-            raise ValueError(f"expected names of hosts, without scheme, port or wildcard, got {name!r}")
+            raise ValueError(f"expected names of hosts, without scheme, port or wildcard, got {told(name)}")
     return frozenset(names)
 
 
@@ -205,7 +206,7 @@ def counts_by_address(value: Any) -> dict[str, int]:
         try:
             found[str(ip_address(address.strip("[]")))] = whole(0, 2**31 - 1)(count)
         except ValueError:
-            raise ValueError(f"expected IP:CONNECTIONS, got {part.strip()!r}") from None
+            raise ValueError(f"expected IP:CONNECTIONS, got {told(part.strip())}") from None
     return found
 
 
@@ -216,7 +217,7 @@ def listeners(value: Any) -> tuple[Endpoint, ...]:
         name, separator, rest = part.strip().partition("://")
         place = _place(rest) if separator else None
         if place is None:
-            raise ValueError(f"expected NAME://HOST:PORT, got {part.strip()!r}")
+            raise ValueError(f"expected NAME://HOST:PORT, got {told(part.strip())}")
         found.append(Endpoint(name.upper(), NO_PROTOCOL, *place))
     if len({endpoint.listener for endpoint in found}) != len(found):
         raise ValueError("a listener's name stands twice")

@@ -1,5 +1,6 @@
 """Which cluster to look at: a part of the server's catalogue."""
 
+from kafka_reassign_rpc.cli import environment
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.value_parsers import text, true_or_false
 from kafka_reassign_rpc.watch.clusters import clusters
@@ -20,7 +21,7 @@ WATCHED_SETTINGS: tuple[Setting, ...] = (
         " watch. Environment variable: KAFKA_REASSIGN_WATCH.",
         group=GROUP,
         metavar="true|false",
-        variable="KAFKA_REASSIGN_WATCH",
+        variable=environment.WATCH,
         is_switch=True,
     ),
     Setting(
@@ -32,7 +33,7 @@ WATCHED_SETTINGS: tuple[Setting, ...] = (
         " with name, bootstrap-server and command-config.",
         group=GROUP,
         metavar="HOST:PORT[,…]",
-        variable="KAFKA_REASSIGN_BOOTSTRAP_SERVER",
+        variable=environment.BOOTSTRAP_SERVER,
     ),
     Setting(
         COMMAND_CONFIG,
@@ -43,7 +44,7 @@ WATCHED_SETTINGS: tuple[Setting, ...] = (
         group=GROUP,
         metavar="FILE",
         default_words="no login, and no TLS",
-        variable="KAFKA_REASSIGN_COMMAND_CONFIG",
+        variable=environment.COMMAND_CONFIG,
     ),
     Setting(
         CLUSTERS,

@@ -21,7 +21,7 @@ from kafka_reassign_rpc.core.events.notifications import DEFAULT_KINDS, kinds
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
 from kafka_reassign_rpc.security.secret_files import WEBHOOK_SECRET
 from kafka_reassign_rpc.support.bounded_files import read_bounded
-from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.support.secrecy import told, told_path
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ def _wrong(url: str) -> str | None:
 def _kinds(value: Any) -> frozenset[str]:
     found = kinds(words(value))
     if not found:
-        raise ValueError(f"expected names of events, got {value!r}")
+        raise ValueError(f"expected names of events, got {told(value)}")
     return found
 
 
@@ -162,7 +162,7 @@ def _secret(path: str | None) -> Password:
         secret = Password(read_bounded(Path(path), MOST_SECRET).decode().strip())
         signing_key(secret)
     except OSError as error:
-        raise UsageError(f"{WEBHOOK_SECRET}: {path}: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"{WEBHOOK_SECRET}: {told_path(path)}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{WEBHOOK_SECRET}: {path}: expected text in UTF-8") from None
     except BadSetting as error:
@@ -176,4 +176,4 @@ def _tls(path: str | None) -> ssl.SSLContext:
     except ssl.SSLError:
         raise UsageError(f"{CA_FILE}: {path}: expected certificates in PEM") from None
     except OSError as error:
-        raise UsageError(f"{CA_FILE}: {error_text(error)}") from None
+        raise UsageError(f"{CA_FILE}: {told_path(path or '')}: {(error.strerror or str(error)).lower()}") from None

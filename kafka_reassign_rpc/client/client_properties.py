@@ -13,6 +13,7 @@ from kafka_reassign_rpc.security.properties import parse_properties
 from kafka_reassign_rpc.security.secret_files import named_files, of_settings_file, readable
 from kafka_reassign_rpc.security.slips import OF_CLIENTS, meant_by
 from kafka_reassign_rpc.support.bounded_files import read_bounded
+from kafka_reassign_rpc.support.secrecy import told, told_name, told_path
 
 DEFAULT_TIMEOUT_MS = 60_000
 MAX_BYTES = 1 << 20
@@ -55,9 +56,10 @@ def client_configs(bootstrap: str, properties: Mapping[str, str], warn: Warn = l
         elif name not in _HANDLED:
             if meant := meant_by(name, OF_CLIENTS):
                 raise BadSetting(
-                    f"{name}: no client knows it; is {meant} meant? A slip there can send secrets in the clear"
+                    f"{told_name(name)}: no client knows it; is {meant} meant? A slip there can send secrets in the"
+                    " clear"
                 )
-            warn(f"The configuration '{name}' was supplied but isn't a known config.")
+            warn(f"The configuration '{told_name(name)}' was supplied but isn't a known config.")
     return configs | _security(properties)
 
 
@@ -76,7 +78,7 @@ def _number(name: str, value: str) -> int:
     try:
         return int(value)
     except ValueError:
-        raise BadSetting(f"Invalid value {value} for configuration {name}: Not a number of type INT") from None
+        raise BadSetting(f"Invalid value {told(value)} for configuration {name}: Not a number of type INT") from None
 
 
 def load_properties(path: str, warn: Warn = lambda _: None) -> dict[str, str]:
@@ -89,7 +91,7 @@ def load_properties(path: str, warn: Warn = lambda _: None) -> dict[str, str]:
         text = read_bounded(Path(path), MAX_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise BadSetting(f"Unable to read file {path}: {reason}") from None
+        raise BadSetting(f"Unable to read file {told_path(path)}: {reason}") from None
     found = parse_properties(text)
     try:
         values = resolved({name: value for name, value in found.items() if not is_of_providers(name)}, found)

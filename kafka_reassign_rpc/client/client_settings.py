@@ -13,6 +13,7 @@ from kafka_reassign_rpc.security.login.kerberos import GSSAPI
 from kafka_reassign_rpc.security.login.sasl_login import MECHANISMS, OAUTHBEARER, SaslLogin
 from kafka_reassign_rpc.security.security_protocols import protocol_named, uses_sasl, uses_tls
 from kafka_reassign_rpc.support.host_port import Address, BadAddress, host_ports
+from kafka_reassign_rpc.support.secrecy import told, told_names
 
 DEFAULT_PORT = 9092
 _ALONE = re.compile(r"(?:[A-Za-z_]+://)?(?:\[[^\[\]]+\]|[^:/\[\],\s]+)")
@@ -75,7 +76,7 @@ def client_settings(configs: Mapping[str, Any]) -> ClientSettings:
     of_sasl = {name: rest.pop(name) for name in _OF_SASL if name in rest}
     unknown = rest.keys() - set(_Configs.__struct_fields__)
     if unknown:
-        raise BadSetting(f"Unrecognized configs: {', '.join(sorted(unknown))}")
+        raise BadSetting(f"Unrecognized configs: {told_names(sorted(unknown))}")
     try:
         found = msgspec.convert({name: value for name, value in rest.items() if value is not None}, _Configs)
     except msgspec.ValidationError as error:
@@ -131,7 +132,7 @@ def _path(configs: Mapping[str, Any], name: str) -> str | None:
 def _login(configs: Mapping[str, Any]) -> SaslLogin:
     mechanism = configs.get("sasl_mechanism")
     if mechanism not in MECHANISMS:
-        raise BadSetting(f"sasl_mechanism: {mechanism!r} is not one of {', '.join(MECHANISMS)}")
+        raise BadSetting(f"sasl_mechanism: {told(mechanism)} is not one of {', '.join(MECHANISMS)}")
     given = {name: value for name, value in configs.items() if value is not None and name != "sasl_mechanism"}
     if mechanism == GSSAPI:
         return SaslLogin(mechanism, {"sasl_kerberos_service_name": "kafka", **given})

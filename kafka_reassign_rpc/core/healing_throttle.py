@@ -3,8 +3,9 @@
 from typing import Any, NamedTuple, Self
 
 from kafka_reassign_rpc.core.config_values import INT64
-from kafka_reassign_rpc.support.bounded_text import shown, whole_number
+from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.human_units import parse_size
+from kafka_reassign_rpc.support.secrecy import told
 
 EXPECTED = "a whole number of bytes per second (-1: no limit) or a share of a broker's link from 1% to 100%"
 
@@ -33,7 +34,7 @@ class HealingThrottle(NamedTuple):
         with_unit = parse_size(text)
         if with_unit is not None and 0 <= with_unit <= INT64:
             return cls(with_unit)
-        raise ValueError(f"expected {EXPECTED}, got {shown(value)}")
+        raise ValueError(f"expected {EXPECTED}, got {told(value)}")
 
     def __str__(self) -> str:
         return f"{self.percent}%" if self.percent else str(self.rate)

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from kafka_reassign_rpc.support.human_units import parse_size
+from kafka_reassign_rpc.support.secrecy import told
 
 MAX_REPLICAS_OF_A_TOPIC = 1_000_000
 
@@ -47,15 +48,15 @@ def parse_topic(text: str) -> SeedTopic:
     """`NAME:PARTITIONS:RF:BYTES`. Raises ValueError with a message of one line."""
     parts = text.rsplit(":", 3)
     if len(parts) != 4 or not parts[0]:
-        raise ValueError(f"{text!r} is not NAME:PARTITIONS:RF:BYTES")
+        raise ValueError(f"{told(text)} is not NAME:PARTITIONS:RF:BYTES")
     try:
         topic = SeedTopic(parts[0], int(parts[1]), int(parts[2]), parse_bytes(parts[3]))
     except ValueError as error:
-        raise ValueError(f"{text!r} is not NAME:PARTITIONS:RF:BYTES: {error}") from error
+        raise ValueError(f"{told(text)} is not NAME:PARTITIONS:RF:BYTES: {error}") from error
     if topic.partitions < 1 or topic.replication_factor < 1:
-        raise ValueError(f"{text!r}: a topic has at least one partition and one replica")
+        raise ValueError(f"{told(text)}: a topic has at least one partition and one replica")
     if topic.partitions * topic.replication_factor > MAX_REPLICAS_OF_A_TOPIC:
-        raise ValueError(f"{text!r}: more than {MAX_REPLICAS_OF_A_TOPIC} replicas")
+        raise ValueError(f"{told(text)}: more than {MAX_REPLICAS_OF_A_TOPIC} replicas")
     return topic
 
 
@@ -63,5 +64,5 @@ def parse_bytes(text: str) -> int:
     """`1500`, `50MB`, `500MiB`; also `64K`, `10M`, `2G`, `1T` for KiB to TiB. Raises ValueError."""
     found = parse_size(f"{text}iB" if text[-1:].upper() in ("K", "M", "G", "T") else text)
     if found is None or found < 0:
-        raise ValueError(f"{text!r} is not a number of bytes; with a unit: 50MB, 500MiB")
+        raise ValueError(f"{told(text)} is not a number of bytes; with a unit: 50MB, 500MiB")
     return found

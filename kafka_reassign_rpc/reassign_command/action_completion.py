@@ -12,6 +12,7 @@ from kafka_reassign_rpc.reassign_command import (
 )
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.options import OPTIONS, Option
+from kafka_reassign_rpc.support.secrecy import told
 
 COMMAND = "kafka-reassign"
 NAME = COMMAND.replace("-", "_")
@@ -26,7 +27,7 @@ def script(shell: str) -> str:
         return _bash()
     if shell == "zsh":
         return _zsh()
-    raise CommandFailed(f"--completion: expected bash or zsh, got {shell!r}")
+    raise CommandFailed(f"--completion: expected bash or zsh, got {told(shell)}")
 
 
 def _takes_file(option: Option) -> bool:

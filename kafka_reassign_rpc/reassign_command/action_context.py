@@ -118,7 +118,7 @@ def check_addresses(given: str) -> None:
     for text, address in found:
         try:
             socket.getaddrinfo(address.host or None, address.port, type=socket.SOCK_STREAM)
-        except OSError:
+        except (OSError, UnicodeError):  # a label of a name is empty or too long
             _say(f"WARN Couldn't resolve server {text} from bootstrap.servers")
         else:
             resolved = True

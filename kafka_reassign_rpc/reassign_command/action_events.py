@@ -13,8 +13,9 @@ from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, Te
 from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.reassignment_json import compact
-from kafka_reassign_rpc.support.bounded_text import printable, shown, whole_number, word
+from kafka_reassign_rpc.support.bounded_text import printable, whole_number, word
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, utc_time
+from kafka_reassign_rpc.support.secrecy import told
 
 LONGEST_TOPIC = 249
 """Kafka's limit, in characters."""
@@ -70,7 +71,7 @@ def event_filter(options: ParsedOptions) -> Filter:
     topic, text = options.value("topic"), options.value("broker")
     broker = None if text is None else whole_number(text, 0, 2**31 - 1)
     if text is not None and broker is None:
-        raise CommandFailed(f"--broker: expected the id of a broker, got {shown(text)}")
+        raise CommandFailed(f"--broker: expected the id of a broker, got {told(text)}")
 
     def wanted(event: Event) -> bool:
         return (topic is None or event.get("topic") == topic) and (broker is None or _is_about(event, broker))
@@ -92,8 +93,7 @@ def _since(text: str, now_s: float) -> int:
         at = datetime.fromisoformat(text)
     except ValueError:
         raise CommandFailed(
-            "--since: expected a time such as 2026-11-22T10:00 (UTC), or how long ago, such as 20min,"
-            f" got {shown(text)}"
+            f"--since: expected a time such as 2026-11-22T10:00 (UTC), or how long ago, such as 20min, got {told(text)}"
         ) from None
     return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
 

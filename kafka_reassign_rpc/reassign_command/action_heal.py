@@ -20,9 +20,10 @@ from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.options import Option
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, broker_ids, connection_options
-from kafka_reassign_rpc.support.bounded_text import shown, whole_number
+from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.counted import counted, plural
 from kafka_reassign_rpc.support.human_units import utc_time
+from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.support.typed_commands import command
 
 COMMAND = "heal"
@@ -75,7 +76,7 @@ def _parser() -> Parser:
 def _broker_id(text: str) -> int:
     found = whole_number(text, 0, INT32)
     if found is None:
-        raise argparse.ArgumentTypeError(f"expected the id of a broker, got {shown(text)}")
+        raise argparse.ArgumentTypeError(f"expected the id of a broker, got {told(text)}")
     return found
 
 

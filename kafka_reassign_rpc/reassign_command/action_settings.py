@@ -10,6 +10,7 @@ from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, Unr
 from kafka_reassign_rpc.reassign_command.options import Option
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
+from kafka_reassign_rpc.support.secrecy import told, told_name
 
 COMMAND = "settings"
 _PLACES = {
@@ -60,9 +61,9 @@ class SettingsCommand:
         for text in found.set:
             name, equals, value = text.partition("=")
             if not equals:
-                raise UnreadableCommandLine(f"kafka-reassign {COMMAND}: --set: expected NAME=VALUE, got {text!r}")
+                raise UnreadableCommandLine(f"kafka-reassign {COMMAND}: --set: expected NAME=VALUE, got {told(text)}")
             if name in self._changes:
-                raise UnreadableCommandLine(f"kafka-reassign {COMMAND}: {name} is named twice")
+                raise UnreadableCommandLine(f"kafka-reassign {COMMAND}: {told_name(name)} is named twice")
             self._changes[name] = _plain(name, value)
         self._moves = found.move
         if self._moves and self._changes:

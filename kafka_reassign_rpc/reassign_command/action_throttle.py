@@ -14,9 +14,10 @@ from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.options import Option
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
-from kafka_reassign_rpc.support.bounded_text import shown, whole_number
+from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.counted import agreeing, counted, plural
 from kafka_reassign_rpc.support.human_units import parse_size
+from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.support.typed_commands import command
 
 COMMAND = "throttle"
@@ -47,14 +48,14 @@ def _rate(text: str) -> int:
     found = whole_number(text, 0, INT64)
     found = parse_size(text) if found is None else found
     if found is None or not 0 <= found <= INT64:
-        raise argparse.ArgumentTypeError(f"expected bytes per second, such as 40MB or 0, got {shown(text)}")
+        raise argparse.ArgumentTypeError(f"expected bytes per second, such as 40MB or 0, got {told(text)}")
     return found
 
 
 def _topics(text: str) -> list[str]:
     found = [name for name in text.split(",") if name]
     if not found:
-        raise argparse.ArgumentTypeError(f"expected names of topics with commas between them, got {shown(text)}")
+        raise argparse.ArgumentTypeError(f"expected names of topics with commas between them, got {told(text)}")
     return found
 
 
@@ -64,7 +65,7 @@ def _partitions(text: str) -> list[TopicPartition]:
         topic, _, number = name.rpartition("-")
         partition = whole_number(number, 0, INT32)
         if not topic or partition is None:
-            raise argparse.ArgumentTypeError(f"expected partitions such as orders-0, got {shown(name)}")
+            raise argparse.ArgumentTypeError(f"expected partitions such as orders-0, got {told(name)}")
         found.append(TopicPartition(topic, partition))
     return found
 

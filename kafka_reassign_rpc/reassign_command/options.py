@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, UnreadableCommandLine
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
+from kafka_reassign_rpc.support.secrecy import told, told_option
 from kafka_reassign_rpc.support.typed_commands import ANY, Connection
 
 _THROTTLE_HELP = (
@@ -283,7 +284,7 @@ class ParsedOptions:
             text = str(with_unit)
         digits = text[1:] if text[:1] in ("-", "+") else text
         if not (digits.isascii() and digits.isdigit() and -(2**63) <= int(text) < 2**63):
-            raise CommandFailed(f"Cannot parse argument '{text}' of option {name}")
+            raise CommandFailed(f"Cannot parse argument {told(text)} of option {name}")
         return int(text)
 
 
@@ -300,8 +301,8 @@ def parse(arguments: Sequence[str]) -> ParsedOptions:
         name, _, value = word.lstrip("-").partition("=")
         option = BY_NAME.get(name)
         if option is None:
-            unknown = name if word.startswith("--") else name[:1]
-            raise UnreadableCommandLine(f"{unknown} is not a recognized option")
+            unknown = told_option(word if word.startswith("--") else word[:2])
+            raise UnreadableCommandLine(f"{unknown.lstrip('-')} is not a recognized option")
         values = parsed.values.setdefault(name, [])
         if option.value is None:
             continue

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from kafka_reassign_rpc.client import Replica, TopicPartition
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
+from kafka_reassign_rpc.support.secrecy import told_path
 
 ANY_LOG_DIR = "any"
 _HOLDS = ("held", "unapproved_since")
@@ -56,7 +57,7 @@ def read_file(path: str) -> str:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CommandFailed(
-            f"Unable to read file {path}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}"
+            f"Unable to read file {told_path(path)}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}"
         ) from None
 
 

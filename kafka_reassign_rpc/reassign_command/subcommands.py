@@ -6,14 +6,15 @@ from collections.abc import Collection, Sequence
 from kafka_reassign_rpc.core import cordon
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option, ParsedOptions
-from kafka_reassign_rpc.support.bounded_text import shown
+from kafka_reassign_rpc.support.quiet_arguments import QuietParser
+from kafka_reassign_rpc.support.secrecy import told
 
 
 class _ArgumentError(Exception):
     pass
 
 
-class Parser(argparse.ArgumentParser):
+class Parser(QuietParser):
     """Has the options of every action that connects."""
 
     def __init__(self, command: str, description: str, epilog: str) -> None:
@@ -26,7 +27,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("--command-config", metavar="FILE", help="a Java properties file with configs of the client")
         self.add_argument("--json", action="store_true", help="print JSON instead of text")
 
-    def error(self, message: str) -> None:  # type: ignore[override]
+    def refuse(self, message: str) -> None:
         raise _ArgumentError(message)
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
@@ -54,7 +55,7 @@ def broker_ids(text: str) -> frozenset[int]:
     """Needs at least one: `3,7`."""
     found = cordon.parse_brokers(text)
     if not found:
-        raise argparse.ArgumentTypeError(f"expected {cordon.EXPECTED}, got {shown(text)}")
+        raise argparse.ArgumentTypeError(f"expected {cordon.EXPECTED}, got {told(text)}")
     return found
 
 

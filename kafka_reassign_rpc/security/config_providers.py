@@ -16,6 +16,7 @@ from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.properties import parse_properties
 from kafka_reassign_rpc.security.tls.java_patterns import java_pattern
 from kafka_reassign_rpc.support.bounded_files import read_bounded
+from kafka_reassign_rpc.support.secrecy import told_key, told_name, told_path
 
 PROVIDERS = "config.providers"
 MOST_BYTES = 1 << 20
@@ -47,7 +48,7 @@ def resolved(values: Mapping[str, str], properties: Mapping[str, str]) -> dict[s
         try:
             found[name] = _replaced(value, providers, MOST_BYTES - size)
         except BadSetting as error:
-            raise BadSetting(f"{name}: {error}") from None
+            raise BadSetting(f"{told_name(name)}: {error}") from None
         size += len(found[name])
     return found
 
@@ -83,19 +84,24 @@ def _replaced(value: str, providers: Mapping[str, Lookup], most: int) -> str:
         lookup = providers.get(variable.provider)
         if lookup is None:
             continue
-        text = value[variable.start : variable.end]
+        length, place = variable.end - variable.start, _told(variable)
         try:
             new = lookup(variable.path, variable.key)
         except BadSetting as error:
-            raise BadSetting(f"{text}: {error}") from None
+            raise BadSetting(f"{place}: {error}") from None
         if new is None:
-            raise BadSetting(f"{text} has no value")
-        size += len(new) - len(text)
+            raise BadSetting(f"{place} has no value")
+        size += len(new) - length
         if size > most:
             raise BadSetting(f"all values together have more than {MOST_BYTES} characters")
         out += [value[at : variable.start], new]
         at = variable.end
     return "".join((*out, value[at:]))
+
+
+def _told(variable: _Variable) -> str:
+    path = f"{told_path(variable.path)}:" if variable.path else ""
+    return f"${{{variable.provider}:{path}{told_key(variable.key)}}}"
 
 
 def _variables(value: str) -> Iterator[_Variable]:
@@ -192,9 +198,9 @@ def _allowed_paths(properties: Mapping[str, str], prefix: str) -> tuple[Path, ..
     paths = [Path(os.path.normpath(part)) for part in given.split(",")]
     for path in paths:
         if not path.is_absolute():
-            raise BadSetting(f"allowed.paths: {path} is not absolute")
+            raise BadSetting(f"allowed.paths: {told_path(path)} is not absolute")
         if not path.exists():
-            raise BadSetting(f"allowed.paths: {path} does not exist")
+            raise BadSetting(f"allowed.paths: {told_path(path)} does not exist")
     return tuple(paths)
 
 
@@ -211,4 +217,6 @@ def _text_of(file: Path) -> str:
     try:
         return read_bounded(file, MOST_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadSetting(f"cannot read {file}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
+        raise BadSetting(
+            f"cannot read {told_path(file)}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}"
+        ) from None

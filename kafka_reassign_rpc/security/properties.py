@@ -1,9 +1,11 @@
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
 from kafka_reassign_rpc.security.blank_values import check_blank
+from kafka_reassign_rpc.support.secrecy import told_name
 
 LISTENER_PREFIX = "listener.name."
+_BEGIN, _END = "-----BEGIN", "-----END"
 
 
 def prefix_of(listener: str) -> str:
@@ -16,9 +18,26 @@ def parse_properties(text: str) -> dict[str, str]:
     import javaproperties  # here, because most calls of the commands read no such file
 
     try:
-        return dict(javaproperties.loads(text))
+        found = dict(javaproperties.loads(text))
     except javaproperties.InvalidUEscapeError:
         raise BadSetting("Malformed \\uxxxx encoding.") from None
+    refuse_cut_keys(found.items())
+    return found
+
+
+def refuse_cut_keys(settings: Iterable[tuple[str, object]]) -> None:
+    """Raises BadSetting for a key or certificate in PEM that has a beginning and no end: the rest of it stands where
+    settings should.
+    """
+    for name, value in settings:
+        pem = value if isinstance(value, str) else ""
+        alone = name.startswith((_BEGIN, _END))
+        if alone or pem.count(_BEGIN) != pem.count(_END):
+            where = "a line of PEM stands alone" if alone else f"{told_name(name)}: PEM is cut after its first line"
+            raise BadSetting(
+                rf"{where}: in a properties file each line of it but the last ends with \; in TOML it stands between"
+                " three quotation marks"
+            )
 
 
 class Properties:

@@ -1,5 +1,6 @@
 from kafka_reassign_rpc.core.state.broker import SECURITY_PROTOCOLS
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.support.secrecy import told
 
 PROTOCOL_MAP = "listener.security.protocol.map"
 
@@ -16,7 +17,7 @@ def protocol_named(text: str, setting: str) -> str:
     """Raises BadSetting."""
     found = text.strip().upper()
     if found not in SECURITY_PROTOCOLS:
-        raise BadSetting(f"{setting}: expected one of {', '.join(SECURITY_PROTOCOLS)}, got {text!r}")
+        raise BadSetting(f"{setting}: expected one of {', '.join(SECURITY_PROTOCOLS)}, got {told(text)}")
     return found
 
 
@@ -27,7 +28,7 @@ def protocols_of_listeners(text: str) -> dict[str, str]:
         name, _, protocol = (word.strip().upper() for word in part.partition(":"))
         if not name or protocol not in SECURITY_PROTOCOLS:
             known = ", ".join(SECURITY_PROTOCOLS)
-            raise BadSetting(f"{PROTOCOL_MAP}: expected NAME:PROTOCOL with one of {known}, got {part!r}")
+            raise BadSetting(f"{PROTOCOL_MAP}: expected NAME:PROTOCOL with one of {known}, got {told(part)}")
         if name in found:
             raise BadSetting(f"{PROTOCOL_MAP}: {name} stands twice")
         found[name] = protocol

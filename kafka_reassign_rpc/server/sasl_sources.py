@@ -31,6 +31,7 @@ from kafka_reassign_rpc.security.sasl.sasl_config import GSSAPI, OAUTHBEARER, PL
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.bounded_files import read_bounded
 from kafka_reassign_rpc.support.file_stamps import Stamp, stamp
+from kafka_reassign_rpc.support.secrecy import told_path
 from kafka_reassign_rpc.support.tasks import end
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ _NO_KEYS = (JoseError, ValueError, TypeError, KeyError, RecursionError)
 
 class UsersFile:
     def __init__(self, setting: str, path: Path) -> None:
-        self._source = f"{setting}: {path}"
+        self._source = f"{setting}: {told_path(path)}"
         self._path = path
         self._seen: Stamp | None = None
         self.users = HashedUsers({})

@@ -1,6 +1,8 @@
 import os
 import re
 
+from kafka_reassign_rpc.support.secrecy import told_path
+
 _NUMBERS = re.compile(r"\[Errno ([0-9]{1,4})\]")
 
 
@@ -15,7 +17,7 @@ def error_text(error: BaseException) -> str:
     if isinstance(error, OSError) and not error.errno and (numbers := _NUMBERS.findall(str(error))):
         return ", ".join(dict.fromkeys(_begun_small(os.strerror(int(number))) for number in numbers))
     if isinstance(error, OSError) and error.strerror:
-        path = f"{error.filename}: " if error.filename else ""
+        path = f"{told_path(error.filename)}: " if isinstance(error.filename, str | os.PathLike) else ""
         return path + _begun_small(error.strerror)
     return str(error) or type(error).__name__
 

@@ -8,11 +8,14 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from kafka_reassign_rpc.support.bounded_text import whole_number
+from kafka_reassign_rpc.support.secrecy import HIDDEN
 
 _HOST_PORT = re.compile(r"(?:[0-9A-Za-z\-%._]*://)?\[?([0-9A-Za-z\-%._:]*)\]?:([0-9]+)")
 """A security protocol before it means nothing; what else stands there is refused, which Kafka reads over. The last
 colon begins the port, with brackets or without.
 """
+_SHOWN = re.compile(r"[0-9A-Za-z\-%._:\[\]]{1,255}:[0-9]{1,10}")
+"""What looks like an address is told where it is none. Anything else may be a secret in the wrong place."""
 LAST_PORT = 65_535
 
 
@@ -28,7 +31,7 @@ class BadAddress(ValueError):
     """The words are those of Kafka's clients, for bootstrap.servers."""
 
     def __init__(self, what: str, text: str) -> None:
-        super().__init__(f"Invalid {what} in bootstrap.servers: {text}")
+        super().__init__(f"Invalid {what} in bootstrap.servers: {text if _SHOWN.fullmatch(text) else HIDDEN}")
 
 
 def host_port(text: str) -> Address:

@@ -57,6 +57,9 @@ def _protocol(properties: Properties, listener: str | None) -> str | None:
     protocols = protocols_of_listeners(properties.text(PROTOCOL_MAP) or "")
     if listener in protocols:
         return protocols[listener]
+    if protocols and listener is not None and listener not in SECURITY_PROTOCOLS:
+        name = CONTROL_PLANE if properties.text(CONTROL_PLANE) else LISTENER
+        raise BadSetting(f"{name}: there is no such listener; {PROTOCOL_MAP} has {', '.join(sorted(protocols))}")
     return listener if listener in SECURITY_PROTOCOLS else None
 
 
@@ -77,6 +80,12 @@ def _login(values: Mapping[str, str], mechanism: str, listener: str | None) -> S
         entry = entry_for(jaas.server_entries(path, listener or ""), mechanism)
         in_file = f"the section {jaas.SERVER_SECTION} of {path}"
         place = f"{jaas.JAAS_FILE}: {in_file}" if entry is not None else f"{place}, or {in_file}"
+    if entry is None and listener is not None and not values.get(PROTOCOL_MAP) and listener not in SECURITY_PROTOCOLS:
+        known = ", ".join(SECURITY_PROTOCOLS)
+        raise BadSetting(
+            f"{LISTENER}: nothing says the protocol of this listener, and there is no login to it: without"
+            f" {PROTOCOL_MAP} the listeners are {known}"
+        )
     # Kafka looks for the other settings of a login behind the mechanism for OAUTHBEARER alone (ConfigurationUtils).
     others = of_mechanism if mechanism == OAUTHBEARER else Properties(values, _prefixes(listener))
     return sasl_login(mechanism, entry, others, place)

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from kafka_reassign_rpc.core.status.documents import VERSION, Status
-from kafka_reassign_rpc.support.bounded_text import shortened
+from kafka_reassign_rpc.support.secrecy import told_name
 
 MOST_CLUSTERS = 50
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
@@ -70,15 +70,13 @@ def clusters(value: Any) -> tuple[WatchedCluster, ...]:
 def _cluster(table: Mapping[str, Any], place: int) -> WatchedCluster:
     which = f"cluster {place}"
     if unknown := sorted(table.keys() - _KEYS):
-        raise ValueError(f"{which}: unknown key {shortened(unknown[0])!r}: there are {', '.join(sorted(_KEYS))}")
+        raise ValueError(f"{which}: unknown key {told_name(unknown[0])}: there are {', '.join(sorted(_KEYS))}")
     no_texts = [key for key in sorted(table) if not isinstance(table[key], str)]
     if no_texts:
         raise ValueError(f"{which}: {no_texts[0]} is a text in quotes")
     name, bootstrap = table.get("name", ""), table.get("bootstrap-server", "").strip()
     if NAME.fullmatch(name) is None:
-        raise ValueError(
-            f"{which}: name {shortened(name)!r}: it has 1 to 63 letters, digits, - and _, a letter or digit first"
-        )
+        raise ValueError(f"{which}: name: it has 1 to 63 letters, digits, - and _, a letter or digit first")
     if not bootstrap:
         raise ValueError(f"{which} ({name}): bootstrap-server is missing: HOST:PORT[,…]")
     config = table.get("command-config")

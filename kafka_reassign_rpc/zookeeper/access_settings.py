@@ -9,6 +9,7 @@ from kafka_reassign_rpc.security.login.zookeeper_login import ZooKeeperLogin, zo
 from kafka_reassign_rpc.security.properties import Properties
 from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
+from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.zookeeper.access import Access
 from kafka_reassign_rpc.zookeeper.znode_acls import open_to_all, secured
 
@@ -39,7 +40,7 @@ def zookeeper_access(values: Mapping[str, str]) -> Access:
 def _switch(properties: Properties, name: str, default: bool = False) -> bool:
     text = (properties.text(name) or str(default)).lower()
     if text not in ("true", "false"):
-        raise BadSetting(f"{name}: expected true or false, got {text!r}")
+        raise BadSetting(f"{name}: expected true or false, got {told(text)}")
     return text == "true"
 
 

@@ -20,30 +20,30 @@ def parse_connect_string(text: str) -> ConnectString:
     servers, slash, rest = text.strip().partition("/")
     names = [name for name in rest.split("/") if name]
     if slash and ("," in rest or any(name in (".", "..") for name in names)):
-        raise ValueError(f"zookeeper.connect: the chroot of {text!r} must be one path after the last host")
-    hosts = tuple(_host(part.strip(), text) for part in servers.split(",") if part.strip())
+        raise ValueError("zookeeper.connect: the chroot must be one path after the last host")
+    hosts = tuple(_host(part.strip()) for part in servers.split(",") if part.strip())
     if not hosts:
-        raise ValueError(f"zookeeper.connect: {text!r} names no host")
+        raise ValueError("zookeeper.connect: it names no host")
     return ConnectString(hosts, "".join(f"/{name}" for name in names))
 
 
-def _host(part: str, text: str) -> tuple[str, int]:
+def _host(part: str) -> tuple[str, int]:
     if part.startswith("["):
         host, bracket, port = part[1:].partition("]")
         if not bracket or (port and not port.startswith(":")):
-            raise ValueError(f"zookeeper.connect: {part!r} in {text!r} is not [address]:port")
+            raise ValueError("zookeeper.connect: a part of it is not [address]:port")
         port = port[1:]
     else:
         host, colon, port = part.rpartition(":")
         if not colon or (":" in host and not _is_address(host)):  # an IPv6 address without a port
             host, port = part, ""
     if not host:
-        raise ValueError(f"zookeeper.connect: {part!r} in {text!r} has no host")
+        raise ValueError("zookeeper.connect: a part of it has no host")
     if not port:
         return host, DEFAULT_PORT
     number = whole_number(port, 1, 65535)
     if number is None:
-        raise ValueError(f"zookeeper.connect: {port!r} in {text!r} is not a port")
+        raise ValueError("zookeeper.connect: a part of it ends with no port")
     return host, number
 
 

@@ -358,6 +358,29 @@ async def test_sv_5_authorized_operations_are_shown_as_bits_and_none_of_a_cluste
     assert (await ask(node, request("DescribeCluster"), 1, may)).authorized_operations is NOT_SHOWN
 
 
+@pytest.mark.parametrize("version", range(8, 13))
+async def test_sv_5_who_may_describe_a_topic_that_is_not_there_learns_what_is_allowed_on_it(version: int) -> None:
+    """As of KafkaApis.handleTopicMetadataRequest: it asks the authorizer for each topic but those that are denied."""
+    may = allows(("DESCRIBE", TOPIC, "absent"), ("DELETE", TOPIC, "absent"), ("READ", TOPIC, "not a name"))
+    names = [{"name": name} for name in ("absent", "not a name", "denied")]
+    asked = request("Metadata", topics=names, include_topic_authorized_operations=True)
+    answer = await ask(ModelNode(A), asked, version, may)
+    assert {t.name: (t.error_code, t.authorized_operations) for t in answer.topics} == {
+        "absent": (3, {6, 8}),
+        "not a name": (17, {3, 8}),
+        "denied": (29, NOT_SHOWN),
+    }
+    unasked = await ask(ModelNode(A), request("Metadata", topics=names[:1]), version, may)
+    assert unasked.topics[0].authorized_operations is NOT_SHOWN
+    pages = request("DescribeTopicPartitions", topics=names, response_partition_limit=10, cursor=None)
+    described = await ask(ModelNode(A), pages, 0, may)
+    assert {t.name: t.topic_authorized_operations for t in described.topics} == {
+        "absent": 1 << 6 | 1 << 8,
+        "not a name": 1 << 3 | 1 << 8,
+        "denied": -(2**31),
+    }
+
+
 async def test_sv_5_find_coordinator_refuses_each_key_by_itself() -> None:
     asked = request("FindCoordinator", key_type=0, coordinator_keys=["g", "h"])
     answer = await ask(ModelNode(), asked, 4, allows(("READ", GROUP, "g")))

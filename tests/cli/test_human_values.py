@@ -65,7 +65,10 @@ def test_sv_1_fleet_takes_sizes_and_durations_with_units() -> None:
 @pytest.mark.parametrize(
     ("command", "why"),
     [
-        ("plan heal --snapshot s --out o --bandwidth fast", "--bandwidth: expected a whole number, got 'fast'; with a"),
+        (
+            "plan heal --snapshot s --out o --bandwidth fast",
+            "--bandwidth: expected a whole number, got [hidden]; with a",
+        ),
         (
             "plan rebalance --snapshot s --out o --max-bytes 20s",
             "--max-bytes: expected a whole number, got '20s'; with",

@@ -59,7 +59,10 @@ def test_sv_5_a_listener_has_the_protocol_of_the_map_else_that_of_its_name() -> 
 @pytest.mark.parametrize(
     ("arguments", "saying"),
     [
-        (("--listeners", "INNER://h:1"), "--listeners: listener 'INNER': listener.security.protocol.map does not say"),
+        (
+            ("--listeners", "INNER://h:1"),
+            "--listeners: listener.security.protocol.map does not say the security protocol of listener 1 of 1",
+        ),
         (("--listener-security-protocol-map", "A"), "listener.security.protocol.map: expected NAME:PROTOCOL"),
         (("--listener-security-protocol-map", "A:TLS"), "listener.security.protocol.map: expected NAME:PROTOCOL"),
         (("--listener-security-protocol-map", "A:SSL,a:SSL"), "listener.security.protocol.map: A stands twice"),
@@ -127,7 +130,7 @@ def test_sv_5_a_slip_in_what_is_asked_of_clients_ends_the_start_although_no_list
 ) -> None:
     toml = tmp_path / "c.toml"
     toml.write_text(f'listeners = "SSL://127.0.0.1:0"\n"{name}" = "requird"\n')
-    with pytest.raises(UsageError, match=f"{name}: expected one of required, requested, none, got 'requird'"):
+    with pytest.raises(UsageError, match=f"{name}: expected one of required, requested, none, got \\[hidden\\]"):
         read("--config", str(toml))
     toml.write_text(f'listeners = "SSL://127.0.0.1:0"\n"{name}" = "Required"\n')
     assert read("--config", str(toml))[name] == "required"
@@ -140,7 +143,7 @@ def test_sv_5_a_listeners_own_settings_may_stand_in_toml(tmp_path: Path, stores:
     values = read("--config", str(toml))
     assert listener_security(values["listeners"], values)["SSL"].tls is not None
     toml.write_text('"listener.name.ssl.log.dirs" = "x"')
-    with pytest.raises(UsageError, match=r"unknown setting 'listener\.name\.ssl\.log\.dirs'"):
+    with pytest.raises(UsageError, match=r"unknown setting listener\.name\.ssl\.log\.dirs"):
         read("--config", str(toml))
 
 
@@ -170,7 +173,7 @@ def test_sv_5_a_keystore_that_cannot_be_used_ends_the_command_with_exit_code_2(
     assert f"ssl.keystore.location: {tmp_path}/b.p12: the password is wrong, or the file is broken" in line
     assert wrong not in line
     line = refusal(capsys, command, *ZK, *listeners, "--ssl-principal-mapping-rules", "RULE:x")
-    assert "ssl.principal.mapping.rules: invalid rule `RULE:x`" in line
+    assert "ssl.principal.mapping.rules: rule 1 is invalid from its character 1 on" in line
 
 
 def test_sv_5_a_secret_has_no_flag_and_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
@@ -221,7 +224,7 @@ def test_sv_5_pages_for_monitoring_need_tls_where_they_need_passwords(
     assert f"metrics.users.file: {tmp_path}/users.toml: no such file or directory" in refusal(capsys, "serve", *secured)
     (tmp_path / "users.toml").write_text('prometheus = "s3cr3t"')
     line = refusal(capsys, "serve", *secured)
-    assert f"metrics.users.file: {tmp_path}/users.toml: user 'prometheus': expected salt=" in line
+    assert f"metrics.users.file: {tmp_path}/users.toml: user 1 of the file: expected salt=" in line
     assert "s3cr3t" not in line
     (tmp_path / "users.toml").write_text(f'prometheus = "{hashed_line("s3cr3t", 4096)}"')
     config = server_config(read(*secured))

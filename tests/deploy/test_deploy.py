@@ -377,6 +377,16 @@ def test_hm_6_pods_have_a_user_and_no_rights(file: Path) -> None:
     assert tmp["emptyDir"]["sizeLimit"]
 
 
+@pytest.mark.parametrize("file", COMPOSE_FILES, ids=lambda file: file.stem)
+def test_hm_6_compose_files_publish_to_others_only_listeners_with_a_login(file: Path) -> None:
+    """A published port without an address is open on all interfaces, whatever the host's firewall says."""
+    services = yaml.safe_load(composed(file))["services"]
+    open_to_all = {port for one in services.values() for port in one.get("ports", ()) if port.count(":") < 2}
+    assert open_to_all == ({"9093:9093", "9094:9094", "9193:9093", "9194:9094"} if file.stem == "secured" else set())
+    of_loopback = {port for one in services.values() for port in one.get("ports", ())} - open_to_all
+    assert all(port.startswith("127.0.0.1:") for port in of_loopback)
+
+
 def test_sv_1_the_compose_file_starts_servers_brokers_and_prometheus_that_find_each_other() -> None:
     compose = yaml.safe_load((DEPLOY / "compose/compose.yaml").read_text())
     services = compose["services"]

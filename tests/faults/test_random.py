@@ -1,6 +1,6 @@
 """Random moves, cancels, kills, freezes and restarts. In the end every partition has its last target.
 
-KAFKA_REASSIGN_SEED=7 chooses another run, KAFKA_REASSIGN_SECONDS=600 a longer one.
+FAULTS_SEED=7 chooses another run, FAULTS_SECONDS=600 a longer one.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 from tests.faults.cluster import Cluster, InvariantChecker, Name, Replicas, alter, metadata
 from tests.waiting import eventually
 
-SEED = int(os.environ.get("KAFKA_REASSIGN_SEED", "236455"))
-SECONDS = float(os.environ.get("KAFKA_REASSIGN_SECONDS", "40"))
+SEED = int(os.environ.get("FAULTS_SEED", "236455"))
+SECONDS = float(os.environ.get("FAULTS_SECONDS", "40"))
 BANDWIDTH = 1_000_000
 FLEETS = ("1,2", "3,4", "5,6")
 BROKERS = (1, 2, 3, 4, 5, 6)
@@ -146,7 +146,7 @@ async def test_sv_3_after_random_kills_every_partition_ends_at_its_last_target(c
                 break
         await eventually(lambda: at_rest(cluster, chaos), within=60)
     except BaseException:
-        print(f"KAFKA_REASSIGN_SEED={SEED}:", *chaos.done, sep="\n  ")
+        print(f"FAULTS_SEED={SEED}:", *chaos.done, sep="\n  ")
         raise
     finally:
         watching.cancel()

@@ -511,7 +511,7 @@ def test_dp_13_rates_of_an_unknown_topic_leave_no_snapshot(tmp_path: Path) -> No
     [
         (("--watch", "0"), "--watch: expected a whole number from 1"),
         (("--watch", "5", "--rates-from", "x"), "--rates-from: with --watch"),
-        (("--bootstrap-server", "nowhere"), "Invalid url in bootstrap.servers: nowhere"),
+        (("--bootstrap-server", "nowhere"), "Invalid url in bootstrap.servers: [hidden]"),
         (("--command-config", "/nowhere"), "Unable to read file /nowhere"),
     ],
 )

@@ -302,8 +302,8 @@ GIVEN = ("--snapshot", "nowhere", "--out", "out")
     ("arguments", "saying"),
     [
         (("heal", *GIVEN), "nowhere: no such directory"),
-        (("heal", *GIVEN, "--seed", "x"), "--seed: expected a whole number, got 'x'"),
-        (("drain", *GIVEN, "--brokers", "1,x"), "--brokers: expected a whole number, got 'x'"),
+        (("heal", *GIVEN, "--seed", "x"), "--seed: expected a whole number, got [hidden]"),
+        (("drain", *GIVEN, "--brokers", "1,x"), "--brokers: expected a whole number, got [hidden]"),
         (
             ("combine", "--heal", "7", "--drain", "3", *GIVEN, "--until", "0.05"),
             "--until is about the brokers of --expand: give both",
@@ -314,9 +314,9 @@ GIVEN = ("--snapshot", "nowhere", "--out", "out")
             ("expand", "--brokers", "3", *GIVEN, "--weight", "topic_leaders=1"),
             "--weight: rebalance alone spreads topics",
         ),
-        (("drain", "--brokers", "3", *GIVEN, "--within", "soon"), "--within: expected a whole number, got 'soon'"),
-        (("drain", "--brokers", "3", *GIVEN, "--to", "x"), "--to: expected a whole number, got 'x'"),
-        (("rebalance", *GIVEN, "--weight", "bytes=x"), "--weight: expected a number, got 'x'"),
+        (("drain", "--brokers", "3", *GIVEN, "--within", "soon"), "--within: expected a whole number, got [hidden]"),
+        (("drain", "--brokers", "3", *GIVEN, "--to", "x"), "--to: expected a whole number, got [hidden]"),
+        (("rebalance", *GIVEN, "--weight", "bytes=x"), "--weight: expected a number, got [hidden]"),
         (("set-rf", *GIVEN, "--topics", "*", "--replication-factor", "0"), "--replication-factor: expected"),
         (("heal", *GIVEN, "--max-bytes-per-batch", "0"), "--max-bytes-per-batch: expected"),
         (("verify", "--snapshot", "nowhere", "--plan", "out"), "nowhere: no such directory"),

@@ -123,7 +123,7 @@ def test_dp_9_json_has_a_line_for_each_move(plan: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("arguments", "saying"),
     [
-        (("--broker", "x"), "--broker: expected a whole number, got 'x'"),
+        (("--broker", "x"), "--broker: expected a whole number, got [hidden]"),
         (("--broker", ","), "--broker: names nothing"),
         (("--batch", "0"), "--batch: expected a whole number from 1"),
         (("--limit", "0"), "--limit: expected a whole number from 1"),

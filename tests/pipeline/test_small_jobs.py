@@ -158,22 +158,22 @@ HEAL = "plan heal --snapshot {0}/snapshot --out {0}/plan"
             "export --bootstrap-server 127.0.0.1:1 --out {0}/new --rates-from {0}/none",
             "{0}/none: no such directory",
         ),
-        (HEAL + " --conf nonsense", "--conf: expected spark.KEY=VALUE, got 'nonsense'"),
+        (HEAL + " --conf nonsense", "--conf: expected spark.KEY=VALUE, got [hidden]"),
         (
             HEAL + " --master nonsense",
-            "--master: expected local[N], spark://HOST:PORT, yarn or k8s://URL, got 'nonsense'",
+            "--master: expected local[N], spark://HOST:PORT, yarn or k8s://URL, got [hidden]",
         ),
         (
             HEAL + " --driver-memory lots",
-            "--driver-memory: expected 512m or more, such as 2g, got 'lots'",
+            "--driver-memory: expected 512m or more, such as 2g, got [hidden]",
         ),
         (
             "history --events {0} --driver-memory 400m",
-            "--driver-memory: expected 512m or more, such as 2g, got '400m'",
+            "--driver-memory: expected 512m or more, such as 2g, got [hidden]",
         ),
         (
             "audit --snapshots {0} --master local[0]",
-            "--master: expected local[N], spark://HOST:PORT, yarn or k8s://URL, got 'local[0]'",
+            "--master: expected local[N], spark://HOST:PORT, yarn or k8s://URL, got [hidden]",
         ),
     ],
 )

@@ -316,7 +316,7 @@ async def test_dp_4_a_throttle_ends_with_the_moves_even_if_submit_is_killed_and_
     code, _, err = run("submit", "--plan", str(path), *arguments[:3], "--throttle", "fast")
     assert (code, err) == (
         2,
-        "kafka-reassign-rpc submit: --throttle: expected a whole number, got 'fast'; with a unit: 50MB, 500MiB\n",
+        "kafka-reassign-rpc submit: --throttle: expected a whole number, got [hidden]; with a unit: 50MB, 500MiB\n",
     )
 
 

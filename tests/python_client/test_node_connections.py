@@ -250,12 +250,12 @@ def test_236_12_a_config_that_is_unknown_or_wrong_is_refused() -> None:
     for configs, why in (
         ({"proxy_url": "socks5://a"}, "Unrecognized configs: proxy_url"),
         ({"request_timeout_ms": "soon"}, "request_timeout_ms"),
-        ({"bootstrap_servers": "a:b"}, "Invalid url in bootstrap.servers: a:b"),
+        ({"bootstrap_servers": "a:b"}, "Invalid url in bootstrap.servers: \\[hidden\\]"),
         ({"bootstrap_servers": "a:70000"}, "Invalid port in bootstrap.servers: a:70000"),
         ({"bootstrap_servers": []}, "No bootstrap.servers"),
         ({"security_protocol": "TLS"}, "security_protocol: expected one of"),
         ({"security_protocol": "SSL", "ssl_cafile": "/nowhere"}, "ssl_"),
-        ({"security_protocol": "SASL_SSL", "sasl_mechanism": "AWS_MSK_IAM"}, "sasl_mechanism: 'AWS_MSK_IAM' is not"),
+        ({"security_protocol": "SASL_SSL", "sasl_mechanism": "AWS_MSK_IAM"}, "sasl_mechanism: \\[hidden\\] is not"),
         ({"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}, "sasl_plain_username: PLAIN needs it"),
     ):
         with pytest.raises(ValueError, match=why):

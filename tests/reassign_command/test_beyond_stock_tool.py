@@ -229,11 +229,11 @@ async def test_236_12_a_broker_that_is_gone_does_not_keep_the_other_throttles(co
 
 
 async def test_236_12_nobody_there_is_one_clear_line(files: Files) -> None:
-    impatient = files.write("default.api.timeout.ms=300\nunheard.of=1\n")
+    impatient = files.write("default.api.timeout.ms=300\nunheard.topic=1\n")
     output = await kafka_reassign("--list", "--bootstrap-server", "127.0.0.1:1", "--command-config", impatient)
     assert output.code == 1
     assert output.lines == [
         "Error: org.apache.kafka.common.errors.TimeoutException: Unable to bootstrap from ['127.0.0.1:1']: "
         "127.0.0.1:1: connection refused"
     ]
-    assert output.err == "WARN The configuration 'unheard.of' was supplied but isn't a known config.\n"
+    assert output.err == "WARN The configuration 'unheard.topic' was supplied but isn't a known config.\n"

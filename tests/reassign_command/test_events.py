@@ -193,7 +193,7 @@ def test_sv_7_since_a_time_to_come_shows_what_is_recorded_from_then_on() -> None
     [
         (("--since", "yesterday"), "--since: expected a time such as 2026-11-22T10:00 (UTC), or how long ago"),
         (("--since", "5"), "--since: expected a time such as"),
-        (("--broker", "x"), "--broker: expected the id of a broker, got 'x'"),
+        (("--broker", "x"), "--broker: expected the id of a broker, got [hidden]"),
         (("--broker", "-1"), "--broker: expected the id of a broker"),
     ],
 )

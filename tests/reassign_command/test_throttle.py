@@ -126,11 +126,11 @@ async def is_healing(world: Cluster, moves: int) -> bool:
     ("args", "why"),
     [
         ((), "the following arguments are required: RATE"),
-        (("fast",), "argument RATE: expected bytes per second, such as 40MB or 0, got 'fast'"),
+        (("fast",), "argument RATE: expected bytes per second, such as 40MB or 0, got [hidden]"),
         (("-1",), "argument RATE: expected bytes per second, such as 40MB or 0, got '-1'"),
         (("9223372036854775808",), "argument RATE: expected bytes per second"),
-        (("1", "--topics", ","), "argument --topics: expected names of topics with commas between them, got ','"),
-        (("1", "--partitions", "orders"), "argument --partitions: expected partitions such as orders-0, got 'orders'"),
+        (("1", "--topics", ","), "argument --topics: expected names of topics with commas between them, got [hidden]"),
+        (("1", "--partitions", "orders"), "argument --partitions: expected partitions such as orders-0, got [hidden]"),
     ],
 )
 async def test_dh_4_a_command_line_that_makes_no_sense_is_refused(args: tuple[str, ...], why: str) -> None:

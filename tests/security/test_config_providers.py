@@ -38,7 +38,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def resolve(value: str, **more: str) -> str:
     """A value; of `more` the names have _ in the place of points."""
     properties = PROVIDERS | {f"config.providers.{name.replace('_', '.')}": text for name, text in more.items()}
-    return resolved({"x": value}, properties)["x"]
+    return resolved({"ssl.key.password": value}, properties)["ssl.key.password"]
 
 
 def test_sv_5_variables_are_replaced_as_kafka_replaces_them(place: Path) -> None:
@@ -87,19 +87,27 @@ def test_sv_5_paths_and_variables_are_allowed_as_kafka_allows_them(place: Path) 
 @pytest.mark.parametrize(
     ("value", "more", "line"),
     [
-        ("${file:{}/none:key}", {}, "x: ${file:{}/none:key}: cannot read {}/none: No such file or directory"),
-        ("${file:{}/secrets:key}", {}, "x: ${file:{}/secrets:key}: cannot read {}/secrets: Is a directory"),
-        ("${file:{}/secrets/a.properties:no}", {}, "x: ${file:{}/secrets/a.properties:no} has no value"),
-        ("${file:key}", {}, "x: ${file:key} has no value"),
-        ("${dir:{}/secrets:no}", {}, "x: ${dir:{}/secrets:no} has no value"),
-        ("${dir:{}/secrets:sub}", {}, "x: ${dir:{}/secrets:sub} has no value"),
-        ("${dir:{}/secrets:../elsewhere.properties}", {}, "x: ${dir:{}/secrets:../elsewhere.properties} has no value"),
-        ("${env:NO_SUCH_NAME}", {}, "x: ${env:NO_SUCH_NAME} has no value"),
-        ("${env:a:OTHER}", {}, "x: ${env:a:OTHER}: an environment variable has no path"),
+        (
+            "${file:{}/none:key}",
+            {},
+            "ssl.key.password: ${file:{}/none:key}: cannot read {}/none: No such file or directory",
+        ),
+        (
+            "${file:{}/secrets:key}",
+            {},
+            "ssl.key.password: ${file:{}/secrets:key}: cannot read {}/secrets: Is a directory",
+        ),
+        ("${file:{}/secrets/a.properties:no}", {}, "ssl.key.password: ${file:{}/secrets/a.properties:no} has no value"),
+        ("${file:key}", {}, "ssl.key.password: ${file:key} has no value"),
+        ("${dir:{}/secrets:no}", {}, "ssl.key.password: ${dir:{}/secrets:no} has no value"),
+        ("${dir:{}/secrets:sub}", {}, "ssl.key.password: ${dir:{}/secrets:sub} has no value"),
+        ("${dir:{}/secrets:../elsewhere.properties}", {}, "ssl.key.password: ${dir:{}/secrets:[hidden]} has no value"),
+        ("${env:NO_SUCH_NAME}", {}, "ssl.key.password: ${env:NO_SUCH_NAME} has no value"),
+        ("${env:a:OTHER}", {}, "ssl.key.password: ${env:[hidden]:OTHER}: an environment variable has no path"),
         (
             "",
             {"file_param_allowed_paths": "relative"},
-            "config.providers.file.param.allowed.paths: relative is not absolute",
+            "config.providers.file.param.allowed.paths: [hidden] is not absolute",
         ),
         (
             "",

@@ -40,7 +40,7 @@ def test_sv_5_a_principal_without_a_simple_name_is_refused(principal: str, rules
     "rule", ["", "RULE:x", "RULE:[1:$2]", "RULE:[3:$1]", "RULE:[1:$1](*)", "RULE:[1:$1]s/a/$1/", "RULE:[1:$]"]
 )
 def test_sv_5_a_rule_that_makes_no_sense_is_refused(rule: str) -> None:
-    with pytest.raises(ValueError, match="invalid rule"):
+    with pytest.raises(ValueError, match=r"^rule 1 is invalid"):
         parse_rules([rule])
 
 
@@ -48,7 +48,7 @@ def test_sv_5_a_rule_that_makes_no_sense_is_refused(rule: str) -> None:
     ("given", "named"),
     [
         ({}, "gssapi.sasl.jaas.config: GSSAPI needs"),
-        ({"listener.name.a.gssapi.sasl.jaas.config": "x.Y required;"}, "got x.Y"),
+        ({"listener.name.a.gssapi.sasl.jaas.config": "org.acme.login.Y required;"}, "got org.acme.login.Y"),
         (
             {"listener.name.a.gssapi.sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;"},
             "keyTab and principal are needed",

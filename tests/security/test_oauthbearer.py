@@ -82,6 +82,7 @@ NONE = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSIsImlhdCI6MTY5OTk5OTk5MCwiZXhwIjox
         (TokenRules(), signed(sub=None)),
         (TokenRules(), signed(sub=" ")),
         (TokenRules(), signed(sub=7)),
+        (TokenRules(), signed(sub="a" * 1025)),
         (TokenRules(), signed(aud="kafka")),
         (TokenRules(audiences=("kafka",)), signed()),
         (TokenRules(audiences=("kafka",)), signed(aud=["other"])),

@@ -3,6 +3,8 @@
 from enum import IntEnum
 from typing import NamedTuple, Self
 
+from kafka_reassign_rpc.support.secrecy import told
+
 WILDCARD = "*"
 WILDCARD_PRINCIPAL = "User:*"
 ANONYMOUS = "User:ANONYMOUS"
@@ -140,5 +142,5 @@ def parse_super_users(text: str) -> frozenset[str]:
     users = [one.strip("".join(map(chr, range(33)))) for one in found]
     wrong = next((one for one in users if not is_principal(one)), None)
     if wrong is not None:
-        raise ValueError(f"needs principals such as User:alice, separated by semicolons, not '{wrong}'")
+        raise ValueError(f"needs principals such as User:alice, separated by semicolons, not {told(wrong)}")
     return frozenset(users)

@@ -11,6 +11,7 @@ import msgspec
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.support.secrecy import told
 
 DEFAULT_KINDS = (
     catalogue.BROKER_LOST,
@@ -61,8 +62,8 @@ def kinds(words: Iterable[str]) -> frozenset[str]:
             chosen = [word] if word in catalogue.EVENTS else []
         if not chosen:
             raise ValueError(
-                f"there is no event {word!r}; there are {', '.join(catalogue.EVENTS)}; heal.* stands for all that begin"
-                f" with heal., and {DEFAULT} for the default"
+                f"there is no event {told(word)}; there are {', '.join(catalogue.EVENTS)}; heal.* stands for all that"
+                f" begin with heal., and {DEFAULT} for the default"
             )
         found.update(chosen)
     return frozenset(found)

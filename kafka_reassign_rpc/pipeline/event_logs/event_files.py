@@ -12,6 +12,7 @@ import pyarrow as pa
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching, spark_uri
+from kafka_reassign_rpc.support.secrecy import told_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -109,7 +110,7 @@ def list_files(directory: StorePath) -> list[EventFile]:
 def check(directory: StorePath) -> int:
     """Counts events. Raises BadInput if there is no file, or one is unreadable."""
     if not directory.is_dir():
-        raise BadInput(f"{directory}: no such directory")
+        raise BadInput(f"{told_path(str(directory))}: no such directory")
     found = list_files(directory)
     if not found:
         raise BadInput(f"{directory}: no events there; `kafka-reassign-rpc export` with --events writes them")

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK, SUMMARY
 from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, matching
 from kafka_reassign_rpc.support.counted import those
+from kafka_reassign_rpc.support.secrecy import told_path
 
 SET_RF = "set-rf"
 """No other kind of plan may change replication factors."""
@@ -138,7 +139,7 @@ T = TypeVar("T", PlanInfo, PlanBatch, _TopicIds)
 def read_plan(path: StorePath, *, undo: bool = False) -> SubmittablePlan:
     """With `undo`, the way back. Raises BadInput."""
     if not path.is_dir():
-        raise BadInput(f"{path}: no such directory")
+        raise BadInput(f"{told_path(str(path))}: no such directory")
     info = _read(path / SUMMARY, PlanInfo)
     batches = {batch_number(file): file for file in matching(path / BATCHES, "batch-*.json")}
     require_batches(path, (one.batch for one in info.batches), batches)

@@ -6,6 +6,7 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath
 from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
 from kafka_reassign_rpc.support.counted import counted, those
+from kafka_reassign_rpc.support.secrecy import told_path
 
 VERSION = 1
 SUMMARY, BATCHES, ROLLBACK = "summary.json", "batches", "rollback"
@@ -352,7 +353,7 @@ def read_summary_of(path: StorePath, kind: type[S], version: int) -> S:
     try:
         found = msgspec.json.decode(file.read_bytes(), type=kind)
     except FileNotFoundError:
-        raise BadInput(f"{path}: no plan ({SUMMARY} is missing)") from None
+        raise BadInput(f"{told_path(str(path))}: no plan ({SUMMARY} is missing)") from None
     except (OSError, *NO_JSON) as error:
         raise BadInput(f"{file}: {error}") from None
     if found.version != version:

@@ -32,6 +32,7 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import (
 )
 from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath, spark_uri, write_file
 from kafka_reassign_rpc.support.bounded_text import whole_number
+from kafka_reassign_rpc.support.secrecy import told_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -96,7 +97,7 @@ def read_meta(path: StorePath) -> SnapshotMeta:
         meta = msgspec.json.decode(file.read_bytes(), type=SnapshotMeta)
     except FileNotFoundError:
         if not path.is_dir():
-            raise BadInput(f"{path}: no such directory") from None
+            raise BadInput(f"{told_path(str(path))}: no such directory") from None
         raise BadInput(f"{path}: no snapshot ({META} is missing: empty, or an export that was cut short)") from None
     except (OSError, *NO_JSON) as error:
         raise BadInput(f"{file}: {error}") from None

@@ -6,6 +6,7 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import META, SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.support.secrecy import told_path
 
 
 class FoundSnapshot(NamedTuple):
@@ -18,7 +19,7 @@ def find_snapshots(directory: StorePath) -> list[FoundSnapshot]:
     they are of several clusters.
     """
     if not directory.is_dir():
-        raise BadInput(f"{directory}: no such directory")
+        raise BadInput(f"{told_path(str(directory))}: no such directory")
     paths = [directory] if (directory / META).exists() else _directories_inside(directory)
     if not paths:
         raise BadInput(f"{directory}: no snapshots there; `kafka-reassign-rpc export` writes them")

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.support.bounded_files import read_bounded
+from kafka_reassign_rpc.support.secrecy import told_path
 
 JAAS_FILE = "java.security.auth.login.config"
 """This Java system property, here a setting, names the file."""
@@ -133,7 +134,7 @@ def read_file(path: str, what: str) -> dict[str, tuple[JaasEntry, ...]]:
     try:
         text = read_bounded(Path(path), MAX_BYTES).decode()
     except OSError as error:
-        raise BadSetting(f"{what}: cannot read {path}: {error.strerror}") from None
+        raise BadSetting(f"{what}: cannot read {told_path(path)}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise BadSetting(f"{what}: {path} is not UTF-8") from None
     return parse_sections(text, f"{what}: {path}")

@@ -8,6 +8,7 @@ import os
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login.jaas import JaasEntry
+from kafka_reassign_rpc.support.secrecy import told_path
 
 GSSAPI = "GSSAPI"
 MODULE = "Krb5LoginModule"
@@ -39,7 +40,7 @@ def prepare(entry: JaasEntry, place: str) -> None:
         with open(path, "rb"):
             pass
     except OSError as error:
-        raise BadSetting(f"{place}: keyTab: cannot read {path}: {error.strerror}") from None
+        raise BadSetting(f"{place}: keyTab: cannot read {told_path(path)}: {error.strerror}") from None
     if _says(entry, "useTicketCache"):
         return
     principal = entry.option("principal") or ""

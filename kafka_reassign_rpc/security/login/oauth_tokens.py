@@ -19,6 +19,7 @@ from urllib.parse import unquote, urlencode, urlsplit
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
 from kafka_reassign_rpc.security.login.login_errors import LoginFailed
 from kafka_reassign_rpc.support.bounded_files import read_bounded
+from kafka_reassign_rpc.support.secrecy import told_path
 
 MAX_BYTES = 1 << 20
 SECONDS = 10.0
@@ -90,7 +91,7 @@ def _from_file(path: Path) -> str:
     try:
         data = read_bounded(path, MAX_BYTES)
     except OSError as error:
-        raise LoginFailed(f"OAUTHBEARER: cannot read {path}: {error.strerror}") from None
+        raise LoginFailed(f"OAUTHBEARER: cannot read {told_path(path)}: {error.strerror}") from None
     return _checked(data, str(path))
 
 

@@ -11,6 +11,7 @@ from kafka_reassign_rpc.security.login.kerberos import GSSAPI
 from kafka_reassign_rpc.security.login.sasl_mechanisms import Exchange, TokenProvider
 from kafka_reassign_rpc.security.properties import Properties
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
+from kafka_reassign_rpc.support.secrecy import told
 
 PLAIN, OAUTHBEARER = "PLAIN", "OAUTHBEARER"
 SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -52,7 +53,7 @@ def sasl_login(mechanism: str, entry: JaasEntry | None, properties: Properties, 
     stand. Raises BadSetting.
     """
     if mechanism not in MECHANISMS:
-        raise BadSetting(f"the SASL mechanism {mechanism!r} is not one of {', '.join(MECHANISMS)}")
+        raise BadSetting(f"the SASL mechanism {told(mechanism)} is not one of {', '.join(MECHANISMS)}")
     if entry is None:
         raise BadSetting(f"{place}: a login configuration for {mechanism} is missing")
     if mechanism == GSSAPI:

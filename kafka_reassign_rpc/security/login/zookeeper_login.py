@@ -13,6 +13,7 @@ from kafka_reassign_rpc.security.login.jaas import JaasEntry
 from kafka_reassign_rpc.security.login.login_errors import LoginFailed, failure
 from kafka_reassign_rpc.security.login.sasl_login import SaslLogin
 from kafka_reassign_rpc.security.login.sasl_mechanisms import next_token
+from kafka_reassign_rpc.support.secrecy import told_class
 
 DIGEST_MODULE = "org.apache.zookeeper.server.auth.DigestLoginModule"
 MAX_ROUNDS = 10
@@ -32,7 +33,7 @@ def zookeeper_login(entry: JaasEntry, place: str, service: str = "zookeeper") ->
         return _gssapi(service)
     if entry.module != DIGEST_MODULE:
         known = f"{DIGEST_MODULE} and {kerberos.MODULE}"
-        raise BadSetting(f"{place}: ZooKeeper does not know the login module {entry.module}, but {known}")
+        raise BadSetting(f"{place}: ZooKeeper does not know the login module {told_class(entry.module)}, but {known}")
     username, password = entry.option("username"), entry.option("password")
     if username is None or password is None:
         raise BadSetting(f"{place}: {DIGEST_MODULE} needs a username and a password")

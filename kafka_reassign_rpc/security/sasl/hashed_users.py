@@ -20,7 +20,6 @@ from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.sasl.checks_in_turns import ChecksInTurns, TooBusy
 from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError
 from kafka_reassign_rpc.security.sasl.scram import ScramCredential, parse_credential
-from kafka_reassign_rpc.support.bounded_text import shortened
 
 HASHES: Mapping[int, str] = {32: "sha256", 64: "sha512"}
 """By the length of a key."""
@@ -40,14 +39,15 @@ def parse_users(data: bytes, source: str) -> dict[str, ScramCredential]:
     except (ValueError, RecursionError):  # beside TOML's own errors: an integer of thousands of digits
         raise BadSetting(f"{source}: it is not TOML") from None
     users = {}
-    for user, text in table.items():
+    for place, (user, text) in enumerate(table.items(), 1):
+        which = f"{source}: user {place} of the file"
         if len(user) > LONGEST_NAME:
-            raise BadSetting(f"{source}: user {shortened(user)}: a name has at most {LONGEST_NAME} characters")
+            raise BadSetting(f"{which}: a name has at most {LONGEST_NAME} characters")
         credential = parse_credential(text) if isinstance(text, str) else None
         if credential is None or len(credential.stored_key) not in HASHES:
-            raise BadSetting(f"{source}: user {user!r}: expected salt=…,stored_key=…,server_key=…,iterations=…")
+            raise BadSetting(f"{which}: expected salt=…,stored_key=…,server_key=…,iterations=…")
         if not LEAST_ITERATIONS <= credential.iterations <= MOST_ITERATIONS:
-            raise BadSetting(f"{source}: user {user!r}: expected {LEAST_ITERATIONS} to {MOST_ITERATIONS} iterations")
+            raise BadSetting(f"{which}: expected {LEAST_ITERATIONS} to {MOST_ITERATIONS} iterations")
         users[user] = credential
     return users
 

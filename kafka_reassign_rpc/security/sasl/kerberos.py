@@ -111,7 +111,10 @@ class KerberosIdentity:
         """Raises NoShortName."""
         if len(principal) > LONGEST_PRINCIPAL:
             raise NoShortName("the principal is longer than any user's")
-        return short_name(principal, self._config.rules, self._default_realm)
+        found = short_name(principal, self._config.rules, self._default_realm)
+        if len(found) > LONGEST_NAME:
+            raise NoShortName("the name is longer than any user's")
+        return found
 
 
 class _Exchange:

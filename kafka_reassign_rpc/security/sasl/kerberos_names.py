@@ -54,28 +54,32 @@ class KerberosRule(msgspec.Struct, frozen=True):
 
 
 def parse_rules(texts: Sequence[str] | None) -> tuple[KerberosRule, ...]:
-    """None: no rules are set, which is DEFAULT; an empty list lets nobody in. Raises ValueError with the rule."""
-    return (KerberosRule("DEFAULT"),) if texts is None else tuple(map(_parse, texts))
+    """None: no rules are set, which is DEFAULT; an empty list lets nobody in. Raises ValueError with the number of the
+    rule.
+    """
+    if texts is None:
+        return (KerberosRule("DEFAULT"),)
+    return tuple(_parse(text, f"rule {place} is invalid") for place, text in enumerate(texts, 1))
 
 
-def _parse(text: str) -> KerberosRule:
+def _parse(text: str, wrong: str) -> KerberosRule:
     match = _RULE.fullmatch(text)
     if match is None:
-        raise ValueError(f"invalid rule: {text}")
+        raise ValueError(wrong)
     if match["default"]:
         return KerberosRule(text)
     parts = int(match["parts"][:3])
     given = _PARAMETER.findall(match["format"])
     if not all(one and int(one[:3]) <= parts for one in given) or not 0 < parts <= MOST_PARTS:
-        raise ValueError(f"invalid rule: {text}: expected 1 or 2 parts, and $0 to one of them")
+        raise ValueError(f"{wrong}: expected 1 or 2 parts, and $0 to one of them")
     references = [int(one) for _, one in _GROUP.findall(match["new"] or "") if one]
     try:
         pattern = None if match["match"] is None else re.compile(match["match"])
         old = None if match["old"] is None else re.compile(match["old"])
     except re.error as error:
-        raise ValueError(f"invalid rule: {text}: {error}") from None
+        raise ValueError(f"{wrong}: {error}") from None
     if old is not None and max(references, default=0) > old.groups:
-        raise ValueError(f"invalid rule: {text}: there is no such group")
+        raise ValueError(f"{wrong}: there is no such group")
     new = _GROUP.sub(lambda one: rf"\g<{one[2]}>" if one[2] else one[1].replace("\\", r"\\"), match["new"] or "")
     return KerberosRule(text, parts, match["format"], pattern, old, new, match["all"] is not None, match["case"] or "")
 

@@ -20,6 +20,7 @@ from joserfc import jws, jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import Key, KeySet, RSAKey, guess_key
 
+from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
 from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError, SaslError, SaslRetry
 
 ALGORITHMS = [f"{family}{bits}" for family in ("RS", "PS", "ES") for bits in (256, 384, 512)]
@@ -168,6 +169,8 @@ def validate_claims(claims: Mapping[str, Any], rules: TokenRules, now: float) ->
     subject = claims.get(rules.subject_claim)
     if not isinstance(subject, str) or not subject.strip():
         raise BadToken("it has no subject")
+    if len(subject) > LONGEST_NAME:
+        raise BadToken("its subject is longer than any user's name")
     return subject.strip(), expires
 
 

@@ -23,7 +23,7 @@ from kafka_reassign_rpc.security.sasl.kerberos import KerberosConfig
 from kafka_reassign_rpc.security.sasl.kerberos_names import parse_rules
 from kafka_reassign_rpc.security.sasl.oauthbearer import TokenRules
 from kafka_reassign_rpc.security.sasl.plain import LONGEST_PASSWORD
-from kafka_reassign_rpc.support.bounded_text import shortened
+from kafka_reassign_rpc.support.secrecy import told, told_class
 
 PLAIN, OAUTHBEARER, GSSAPI = "PLAIN", "OAUTHBEARER", "GSSAPI"
 KNOWN = (PLAIN, *scram.MECHANISMS, OAUTHBEARER, GSSAPI)
@@ -104,7 +104,7 @@ def _mechanisms(found: Properties) -> tuple[str, ...]:
     names = enabled_mechanisms(found)
     for name in names:
         if name not in KNOWN:
-            raise BadSetting(f"{found.name(ENABLED)}: {name}: this server has {', '.join(KNOWN)}")
+            raise BadSetting(f"{found.name(ENABLED)}: {told(name)}: this server has {', '.join(KNOWN)}")
     return names
 
 
@@ -112,7 +112,7 @@ def _check_callbacks(mechanism: str, its: Properties) -> None:
     """A class that decides who comes in must not be left out silently."""
     given = its.text(CALLBACKS)
     if given is not None and not (mechanism == OAUTHBEARER and given.endswith(f".{VALIDATOR}")):
-        raise BadSetting(f"{its.name(CALLBACKS)}: this server cannot run Java's {given}")
+        raise BadSetting(f"{its.name(CALLBACKS)}: this server cannot run Java's {told_class(given)}")
 
 
 class _Found(NamedTuple):
@@ -130,7 +130,7 @@ def _entry(properties: Mapping[str, str], listener: str, mechanism: str) -> _Fou
     if text is not None:
         entry = parse_entry(text, setting)
         if entry.module != module:
-            raise BadSetting(f"{setting}: expected {module}, got {entry.module}")
+            raise BadSetting(f"{setting}: expected {module}, got {told_class(entry.module)}")
         return _Found(setting, entry)
     if path:
         for entry in jaas.server_entries(path, listener):
@@ -148,7 +148,7 @@ def _passwords(found: _Found) -> dict[str, Password]:
     for name, password in users.items():
         if len(name) > LONGEST_NAME or len(password.value) > LONGEST_PASSWORD:
             raise BadSetting(
-                f"{found.setting}: the user {shortened(name)} could not log in: a name has at most {LONGEST_NAME}"
+                f"{found.setting}: a user could not log in: a name has at most {LONGEST_NAME}"
                 f" characters, a password {LONGEST_PASSWORD}"
             )
     return users
@@ -212,5 +212,5 @@ def _number(its: Properties, setting: str, default: int, low: int, high: int) ->
     if text is None:
         return default
     if not (text.isascii() and text.isdigit() and len(text) <= 19 and low <= int(text) <= high):
-        raise BadSetting(f"{its.name(setting)}: expected a whole number from {low} to {high}, got {text!r}")
+        raise BadSetting(f"{its.name(setting)}: expected a whole number from {low} to {high}, got {told(text)}")
     return int(text)

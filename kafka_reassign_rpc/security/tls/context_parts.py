@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.properties import Properties
 from kafka_reassign_rpc.security.tls.certificate_stores import KeyAndChain
+from kafka_reassign_rpc.support.secrecy import told, told_suite
 
 log = logging.getLogger(__name__)
 
@@ -86,11 +87,11 @@ def offered(properties: Properties) -> Offered:
 def _versions(properties: Properties) -> list[ssl.TLSVersion]:
     protocol, name = properties.text("ssl.protocol"), properties.name("ssl.protocol")
     if protocol is not None and protocol not in ("TLS", "SSL", *VERSIONS, *OLD_VERSIONS):
-        raise BadSetting(f"{name}: expected one of TLS, {', '.join(VERSIONS)}, got {protocol!r}")
+        raise BadSetting(f"{name}: expected one of TLS, {', '.join(VERSIONS)}, got {told(protocol)}")
     words, name = properties.words("ssl.enabled.protocols") or [], properties.name("ssl.enabled.protocols")
     for word in words:
         if word not in VERSIONS and word not in OLD_VERSIONS:
-            raise BadSetting(f"{name}: expected some of {', '.join(VERSIONS)}, got {word!r}")
+            raise BadSetting(f"{name}: expected some of {', '.join(VERSIONS)}, got {told(word)}")
     found = [version for word, version in VERSIONS.items() if word in words or not words]
     if not found:
         raise BadSetting(f"{name}: expected TLSv1.2 or TLSv1.3, got {', '.join(words)}, which are not secure")
@@ -106,10 +107,11 @@ def _known_ciphers(suites: Sequence[str], name: str) -> list[str]:
     known = {str(cipher["name"]) for cipher in context.get_ciphers()}
     found = {suite: openssl_name(suite) for suite in suites}
     missing = [suite for suite, cipher in found.items() if cipher not in known]
+    told_missing = ", ".join(map(told_suite, missing))
     if missing and len(missing) == len(found):
-        raise BadSetting(f"{name}: this OpenSSL has none of {', '.join(missing)}")
+        raise BadSetting(f"{name}: this OpenSSL has none of {told_missing}")
     if missing:
-        log.warning("%s: no connection uses these suites, which this OpenSSL lacks: %s", name, ", ".join(missing))
+        log.warning("%s: no connection uses these suites, which this OpenSSL lacks: %s", name, told_missing)
     return [cipher for suite, cipher in found.items() if suite not in missing]
 
 

@@ -35,7 +35,7 @@ def java_pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile("".join(out), re.ASCII)
     except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"the pattern {text!r} cannot be read: {error}") from None
+        raise ValueError(f"the pattern cannot be read: {error}") from None
 
 
 def _piece(text: str, at: int) -> tuple[str, int]:
@@ -53,9 +53,9 @@ def _piece(text: str, at: int) -> tuple[str, int]:
         if named:
             return f"(?P<{named[1]}>", at + named.end()
         if not text.startswith(_GROUPS, at + 1):
-            raise ValueError(f"{text[at : at + 4]!r} in the pattern {text!r} is not supported")
+            raise ValueError(f"{text[at : at + 4]!r} in the pattern is not supported")
     if one == "{" and not re.match(r"\{\d+(,\d*)?\}", text[at:]):
-        raise ValueError(f"'{{' in the pattern {text!r} begins no repetition: write \\{{")
+        raise ValueError("'{' in the pattern begins no repetition: write \\{")
     return one, at + 1
 
 
@@ -86,9 +86,9 @@ def _posix_class(text: str, at: int) -> tuple[str, int] | None:
 def _escaped_character(text: str, at: int) -> str:
     following = text[at + 1 : at + 2]
     if not following:
-        raise ValueError(f"the pattern {text!r} ends with a backslash")
+        raise ValueError("the pattern ends with a backslash")
     if following.isalnum() and following not in _SAME_LETTERS and following not in "123456789":
-        raise ValueError(f"'\\{following}' in the pattern {text!r} is not supported")
+        raise ValueError(f"'\\{following}' in the pattern is not supported")
     return "\\" + following if following.isascii() else following
 
 
@@ -104,17 +104,17 @@ def _character_class(text: str, at: int) -> tuple[str, int]:
         if one == "]" and at > first:
             return "".join(out) + "]", at + 1
         if one in "[]" or text.startswith("&&", at):
-            raise ValueError(f"a character class within another, in the pattern {text!r}, is not supported")
+            raise ValueError("a character class within another, in the pattern, is not supported")
         if one == "\\":
             if text[at + 1 : at + 2] in tuple("123456789bBA"):
-                raise ValueError(f"{text[at : at + 2]!r} in a character class of {text!r} is not supported")
+                raise ValueError(f"{text[at : at + 2]!r} in a character class is not supported")
             found = _posix_class(text, at)
             piece, at = (_escaped_character(text, at), at + 2) if found is None else found
             out.append(piece)
         else:
             out.append("\\" + one if text.startswith(("--", "||", "~~"), at) else one)
             at += 1
-    raise ValueError(f"a character class of the pattern {text!r} has no end")
+    raise ValueError("a character class of the pattern has no end")
 
 
 def java_replacement(pattern: re.Pattern[str], replacement: str, text: str) -> str:

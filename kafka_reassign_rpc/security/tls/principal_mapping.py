@@ -39,18 +39,21 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 def parse_rules(text: str) -> tuple[Rule, ...]:
-    """Raises ValueError, which names the rule."""
-    found = []
+    """Raises ValueError, which says which rule and where."""
+    found: list[Rule] = []
     for split in _SPLITTER.finditer(text.strip(_BLANK)):
         rule = split[1]
         parsed = _PARSER.match(rule)
         assert parsed is not None  # its last alternative matches anything
         if parsed.end() != len(rule):
-            raise ValueError(f"invalid rule `{rule}`, unmatched substring `{rule[parsed.end() :]}`")
+            raise ValueError(f"rule {len(found) + 1} is invalid from its character {parsed.end() + 1} on")
         if parsed[1] is not None:
             found.append(Rule())
         elif parsed[2] is not None:
-            found.append(Rule(java_pattern(parsed[2]), parsed[4], parsed[6]))
+            try:
+                found.append(Rule(java_pattern(parsed[2]), parsed[4], parsed[6]))
+            except ValueError as error:
+                raise ValueError(f"rule {len(found) + 1}: {error}") from None
     return tuple(found)
 
 

@@ -20,6 +20,7 @@ from kafka_reassign_rpc.security.tls.certificate_stores import (
 )
 from kafka_reassign_rpc.security.tls.java_keystore import BadKeystore
 from kafka_reassign_rpc.support.bounded_files import read_bounded
+from kafka_reassign_rpc.support.secrecy import told, told_path
 
 PEM = "PEM"
 TYPES = (PEM, "PKCS12", "JKS")
@@ -135,13 +136,13 @@ def read_store(source: str, path: Path) -> bytes:
     try:
         return read_bounded(path, LARGEST_STORE)
     except OSError as error:
-        raise BadSetting(f"{source}: cannot read {path}: {error.strerror}") from None
+        raise BadSetting(f"{source}: cannot read {told_path(path)}: {error.strerror}") from None
 
 
 def _type(properties: Properties, name: str) -> str | None:
     found = properties.text(name)
     if found is not None and found.upper() not in TYPES:
-        raise BadSetting(f"{properties.name(name)}: expected one of {', '.join(TYPES)}, got {found!r}")
+        raise BadSetting(f"{properties.name(name)}: expected one of {', '.join(TYPES)}, got {told(found)}")
     return None if found is None else found.upper()
 
 

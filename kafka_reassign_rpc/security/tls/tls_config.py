@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 
 from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS
+from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.properties import Properties
 from kafka_reassign_rpc.security.tls.alerts import AlertingObject
@@ -20,6 +21,7 @@ from kafka_reassign_rpc.security.tls.store_settings import (
     keystore_settings,
     truststore_settings,
 )
+from kafka_reassign_rpc.support.secrecy import told
 
 CLIENT_AUTH = {"required": ssl.CERT_REQUIRED, "requested": ssl.CERT_OPTIONAL, "none": ssl.CERT_NONE}
 
@@ -49,12 +51,12 @@ class TlsConfig(msgspec.Struct, frozen=True):
         client_auth = (found.text("ssl.client.auth") or "none").lower()
         if client_auth not in CLIENT_AUTH:
             raise BadSetting(
-                f"{found.name('ssl.client.auth')}: expected one of {', '.join(CLIENT_AUTH)}, got {client_auth!r}"
+                f"{found.name('ssl.client.auth')}: expected one of {', '.join(CLIENT_AUTH)}, got {told(client_auth)}"
             )
         identification = found.text("ssl.endpoint.identification.algorithm")
         if identification is not None and identification.lower() not in ("https", ""):
             name = found.name("ssl.endpoint.identification.algorithm")
-            raise BadSetting(f"{name}: expected https or nothing, got {identification!r}")
+            raise BadSetting(f"{name}: expected https or nothing, got {told(identification)}")
         rules = found.text("ssl.principal.mapping.rules")
         try:
             parsed = parse_rules("DEFAULT" if rules is None else rules)
@@ -136,7 +138,10 @@ class TlsConfig(msgspec.Struct, frozen=True):
             name = subject_name(certificate)
         except (BadDer, ValueError, IndexError) as error:
             raise NoMatchingRule(f"the subject of the certificate cannot be read: {error}") from None
-        return "User:" + principal_name(self.rules, name)
+        found = principal_name(self.rules, name) if len(name) <= LONGEST_NAME else name
+        if len(found) > LONGEST_NAME:
+            raise NoMatchingRule(f"the certificate's name has {len(found)} characters, a user's at most {LONGEST_NAME}")
+        return f"User:{found}"
 
     def _trusted(self) -> tuple[bytes, ...] | None:
         """None: what the system trusts."""

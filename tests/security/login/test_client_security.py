@@ -63,7 +63,7 @@ def test_sv_5_stores_of_every_kind_are_taken(tmp_path: Path) -> None:
     ("values", "text"),
     [
         (properties("GSSAPI", sasl_kerberos_service_name="kafka"), "sasl.jaas.config: GSSAPI needs a Krb5LoginModule"),
-        (properties("MD5"), "the SASL mechanism 'MD5' is not one of PLAIN"),
+        (properties("MD5"), "the SASL mechanism [hidden] is not one of PLAIN"),
         (properties("PLAIN", JAAS[:-10]), "sasl.jaas.config is no login configuration"),
         (properties("PLAIN", ""), "sasl.jaas.config is no login configuration: it lacks the class of a login module"),
         (properties("SCRAM-SHA-256", JAAS.replace(";", " tokenauth=true;")), "sasl.jaas.config: tokenauth: "),

@@ -249,6 +249,20 @@ def test_sv_5_a_principal_is_the_subject_by_the_mapping_rules(ends: Ends) -> Non
         TlsConfig.of({**ends.server, **rules}).principal_of(ends.ca.issue("CN=bob").der)
 
 
+def test_sv_6_a_certificate_with_a_longer_name_than_any_user_is_refused(ends: Ends) -> None:
+    parts = ",".join(f"OU={number:060}" for number in range(17))  # X.509 allows 64 characters in each
+    longest = ends.ca.issue(f"CN=bob,{parts[: 15 * 64 - 1]}").der
+    assert TlsConfig.of(ends.server).principal_of(longest).startswith("User:CN=bob,")
+    longer = ends.ca.issue(f"CN=bob,{parts}").der
+    shortening = {"ssl.principal.mapping.rules": "RULE:^CN=([^,]*),.*$/$1/"}
+    for rules in ({}, shortening):
+        with pytest.raises(NoMatchingRule, match="a user's at most 1024"):
+            TlsConfig.of({**ends.server, **rules}).principal_of(longer)
+    doubling = {"ssl.principal.mapping.rules": "RULE:^(.*)$/$1$1/"}
+    with pytest.raises(NoMatchingRule, match="a user's at most 1024"):
+        TlsConfig.of({**ends.server, **doubling}).principal_of(longest)
+
+
 @pytest.mark.parametrize(
     ("first_day", "last_day", "saying"),
     [(-30, 20, ""), (-30, 10, "the certificate ends on "), (-30, -1, "the certificate has ended on "), (1, 30, "from")],

@@ -1,0 +1,29 @@
+"""The variables of the environment that this product reads, and those that somebody meant to be one."""
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from kafka_reassign_rpc.support.secrecy import told_name
+
+PREFIX = "KAFKA_REASSIGN_"
+WATCH = f"{PREFIX}WATCH"
+BOOTSTRAP_SERVER = f"{PREFIX}BOOTSTRAP_SERVER"
+COMMAND_CONFIG = f"{PREFIX}COMMAND_CONFIG"
+SPARK_CLASSES = f"{PREFIX}SPARK_CLASSES"
+VARIABLES = (WATCH, BOOTSTRAP_SERVER, COMMAND_CONFIG, SPARK_CLASSES)
+_OF_SERVICES = re.compile(
+    r".*_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_[A-Z]+)?|ENV_.*|NAME)"
+)
+"""What Kubernetes and Docker set for a service of the name kafka-reassign-…"""
+
+
+def misspelt(names: Iterable[str]) -> str | None:
+    """What is wrong with a variable that begins as ours do, and that nothing reads: it would have no effect."""
+    for name in sorted(names):
+        if not name.upper().startswith(PREFIX) or name in VARIABLES or _OF_SERVICES.fullmatch(name):
+            continue
+        near = get_close_matches(name[:100].upper(), VARIABLES, 1)
+        meant = f"is {near[0]} meant?" if near else f"there are {', '.join(VARIABLES)}"
+        return f"{told_name(name)}: no such variable of the environment; {meant}"
+    return None

@@ -1,0 +1,47 @@
+"""The parser of command lines: argparse, but its errors repeat nothing that may be a secret."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from kafka_reassign_rpc.support.secrecy import told, told_option, told_words
+
+_AMBIGUOUS = re.compile(r"ambiguous option: (.*) could match (.*)", re.DOTALL)
+_NO_VALUE = re.compile(r"(argument [^:]*): ignored explicit argument .*", re.DOTALL)
+
+
+class QuietParser(argparse.ArgumentParser):
+    """Parsers of subcommands are of this class too."""
+
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        found, rest = self.parse_known_args(args, namespace)
+        if rest:
+            self.error(f"unrecognized arguments: {told_words(rest)}")
+        return found
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        """Two of argparse's own messages have a value in them."""
+        if (found := _AMBIGUOUS.fullmatch(message)) is not None:
+            message = f"ambiguous option: {told_option(found[1])} could match {found[2]}"
+        self.refuse(_NO_VALUE.sub(r"\1: takes no value", message))
+
+    def refuse(self, message: str) -> None:
+        super().error(message)
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        parse = self._registry_get("type", action.type, action.type)
+        try:
+            return parse(arg_string)
+        except argparse.ArgumentTypeError as error:
+            raise argparse.ArgumentError(action, str(error)) from None
+        except (TypeError, ValueError):
+            kind = {int: "a whole number", float: "a number"}.get(parse, "another value")
+            raise argparse.ArgumentError(action, f"expected {kind}, got {told(arg_string)}") from None
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            choices = ", ".join(map(str, action.choices))
+            raise argparse.ArgumentError(action, f"expected one of {choices}, got {told(value)}")
