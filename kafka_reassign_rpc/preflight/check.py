@@ -9,6 +9,7 @@ from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
 from kafka_reassign_rpc.preflight import (
     ask_brokers,
+    ask_twins,
     authorizer_findings,
     broker_findings,
     default_config_findings,
@@ -16,6 +17,7 @@ from kafka_reassign_rpc.preflight import (
     migration_state,
     read_state,
     topic_config_findings,
+    twin_findings,
     znode_findings,
     znode_rights,
 )
@@ -23,6 +25,7 @@ from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins
 from kafka_reassign_rpc.preflight.cures import Cures
 from kafka_reassign_rpc.preflight.findings import Finding, filled, fine, unsafe
+from kafka_reassign_rpc.preflight.read_state import FoundState
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.support.typed_commands import Connection
 from kafka_reassign_rpc.support.wall_clock import now_ms
@@ -107,6 +110,7 @@ async def _check_for_kraft(
         state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds, standing, log_dirs=True
     )
     cures = cures_of(config, answers, flags)
+    found += await _twins(zk, state, config, seconds, cures)
     found += filled([*kraft_findings.findings(state, more, answers, cures)], cures.brokers)
 
 
@@ -135,7 +139,9 @@ async def _check(
     answers = await ask_brokers.ask_all(
         state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds, standing
     )
-    found[:] = filled(found, cures_of(config, answers).brokers)
+    cures = cures_of(config, answers)
+    found += await _twins(zk, state, config, seconds, cures)
+    found[:] = filled(found, cures.brokers)
     found += broker_findings.findings(
         answers,
         config.advertised or config.listeners,
@@ -154,6 +160,13 @@ async def _check(
         logins,
         refuses=config.refuses_without_authorizer,
     )
+
+
+async def _twins(zk: ZooKeeper, state: FoundState, config: ServerConfig, seconds: float, cures: Cures) -> list[Finding]:
+    """Asks brokers only where topics have one id."""
+    async with asyncio.timeout(2 * seconds):
+        twins = await ask_twins.look(zk, state.cluster, config.links, f"check-{config.server_id}", seconds)
+    return [*twin_findings.findings(state.cluster, twins, cures)]
 
 
 async def _authorizer(zk: ZooKeeper, config: ServerConfig, seconds: float) -> AclAuthorizer | None:

@@ -37,12 +37,13 @@ def findings(state: FoundState, more: MigrationState, cures: Cures) -> Iterator[
 
 def _topics(state: FoundState, cures: Cures) -> Iterator[Finding]:
     cluster = state.cluster
-    if cluster.unreadable:
+    broken = sorted(cluster.unreadable.keys() - cluster.twins.keys())
+    if broken:
         yield unsafe(
             "topics",
-            f"the znodes of topics cannot be understood: {every(sorted(cluster.unreadable))}",
+            f"the znodes of topics cannot be understood: {every(broken)}",
             "repair them: a KRaft controller stops at the first; a topic whose znode cannot be repaired is deleted",
-            cures.delete(map(znode_paths.topic, sorted(cluster.unreadable)), below=True),
+            cures.delete(map(znode_paths.topic, broken), below=True),
         )
     unreadable = sorted((topic.name, index) for topic in cluster.topics.values() for index in topic.unreadable)
     if unreadable:
