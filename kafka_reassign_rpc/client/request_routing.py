@@ -24,6 +24,7 @@ from kafka_reassign_rpc.protocol.messages import (
     ApiMessage,
     DescribeClusterRequest,
     DescribeQuorumRequest,
+    ListPartitionReassignmentsRequest,
     MetadataRequest,
     RequestFor,
 )
@@ -32,7 +33,10 @@ from kafka_reassign_rpc.protocol.versions import common_version
 log = logging.getLogger(__name__)
 
 NOT_CONTROLLER = 41
+NO_CONTROLLER = "No node says that it is the controller."
 _METADATA_MAX = 12
+_CONTROLLER_MS = 1000
+"""How long a node may take to say whether it is the controller: it knows that itself."""
 _CONTROLLERS = 2
 """The endpoint type of KRaft controllers in DescribeCluster."""
 _LARGE_BYTES = 64 * 1024
@@ -196,14 +200,21 @@ class RequestRouter:
         return answer
 
     async def controller_serves(self, cls: type[ApiMessage]) -> int:
-        """The highest common version; -1 for none."""
+        """The highest common version; -1 for none. Follows the controller while a term begins: nodes may name the
+        former one until the new one has told them.
+        """
         deadline = self._deadline()
         while True:
             try:
                 connection = await self._nodes.connection(await self._find_controller())
-                return common_version(cls, await connection.versions())
+                served = await connection.versions()
+                found = common_version(cls, served)
+                if found < 0:
+                    await _require_controller(connection, served)
             except (Unreachable, Unauthenticated) as error:
                 await self._wait_before_retry(error, deadline)
+            else:
+                return found
 
     async def serves(self, node: int, cls: type[ApiMessage]) -> bool:
         """Raises Unreachable."""
@@ -335,6 +346,7 @@ class RequestRouter:
             served = await connection.versions()
             version = _version(cls, served, highest)
             if needs is not None and needs.api.API_KEY not in served:
+                await _require_controller(connection, served)
                 raise UnsupportedHere(needs.otherwise)
             body = await in_thread_if_many(names, partial(_encoded, build, version))
             sent = True
@@ -354,7 +366,7 @@ class RequestRouter:
                 continue
             if retried is None or answer.error_code != retried:
                 return answer
-            await self._wait_before_retry(Unreachable("No node says that it is the controller."), deadline)
+            await self._wait_before_retry(Unreachable(NO_CONTROLLER), deadline)
 
     async def _wait_before_retry(self, error: KafkaError, deadline: float) -> None:
         """Raises the error if a retry cannot help, or if the time is over."""
@@ -419,6 +431,17 @@ async def _controllers(connection: NodeConnection) -> tuple[dict[int, Address], 
     answer = await _ask(connection, request, DescribeClusterRequest, 1)
     raise_for(answer.error_code, answer.error_message)
     return {one.broker_id: Address(one.host, one.port) for one in answer.brokers}, answer.controller_id
+
+
+async def _require_controller(connection: NodeConnection, served: Mapping[int, tuple[int, int]]) -> None:
+    """Raises Unreachable where the node says that it is not the controller, whatever others say. One that does not
+    tell (it is too old, or this principal may not ask) is taken at their word.
+    """
+    if ListPartitionReassignmentsRequest.API_KEY in served:
+        of_none = ListPartitionReassignmentsRequest(timeout_ms=_CONTROLLER_MS, topics=[])
+        answer = await _ask(connection, of_none, ListPartitionReassignmentsRequest, 0)
+        if answer.error_code == NOT_CONTROLLER:
+            raise Unreachable(NO_CONTROLLER)
 
 
 async def _is_kraft(connection: NodeConnection) -> bool:
