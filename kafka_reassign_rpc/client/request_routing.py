@@ -9,38 +9,34 @@ first has sent nothing for `SLOW_S`; from then on others are asked first.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable, UnsupportedHere, raise_for
+from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable, UnsupportedHere
 from kafka_reassign_rpc.client.client_settings import Address, ClientSettings
 from kafka_reassign_rpc.client.node_connections import SLOW_S, NodeConnection, NodeConnections
+from kafka_reassign_rpc.client.node_questions import (
+    CONTROLLERS,
+    NO_CONTROLLER,
+    NOT_CONTROLLER,
+    brokers_and_controller,
+    controllers,
+    decoded_answer,
+    is_kraft,
+    require_controller,
+    version_at,
+)
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.protocol.frame_codec import decode_body, encode_body
-from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
+from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.messages import (
-    RESPONSES,
     ApiMessage,
-    DescribeClusterRequest,
-    DescribeQuorumRequest,
-    ListPartitionReassignmentsRequest,
-    MetadataRequest,
     RequestFor,
 )
 from kafka_reassign_rpc.protocol.versions import common_version
 
 log = logging.getLogger(__name__)
 
-NOT_CONTROLLER = 41
-NO_CONTROLLER = "No node says that it is the controller."
-_METADATA_MAX = 12
-_CONTROLLER_MS = 1000
-"""How long a node may take to say whether it is the controller: it knows that itself."""
-_CONTROLLERS = 2
-"""The endpoint type of KRaft controllers in DescribeCluster."""
-_LARGE_BYTES = 64 * 1024
-"""A thread decodes larger answers, so that the event loop goes on."""
 _MANY_NAMES = 500
 """A thread works on more topics or partitions, too."""
 
@@ -89,7 +85,7 @@ class RequestRouter:
     @property
     def endpoint_type(self) -> int:
         """Of DescribeCluster: 1 for brokers, 2 for controllers."""
-        return _CONTROLLERS if self._of_controllers else 1
+        return CONTROLLERS if self._of_controllers else 1
 
     async def ask_any(
         self, build: BuildRequest, cls: type[RequestFor[Response]], *, changes: bool = False, names: int = 0
@@ -110,9 +106,9 @@ class RequestRouter:
         for node in self._nodes.given:
             try:
                 connection = await self._nodes.connection(node)
-                version = _version(cls, await connection.versions())
+                version = version_at(cls, await connection.versions())
                 data = await connection.call(cls, encode_body(build(version), version=version), version)
-                answer: Response = await _decoded(cls, data, version)
+                answer: Response = await decoded_answer(cls, data, version)
             except (Unreachable, UnsupportedHere):
                 continue
             return answer
@@ -210,7 +206,7 @@ class RequestRouter:
                 served = await connection.versions()
                 found = common_version(cls, served)
                 if found < 0:
-                    await _require_controller(connection, served)
+                    await require_controller(connection, served)
             except (Unreachable, Unauthenticated) as error:
                 await self._wait_before_retry(error, deadline)
             else:
@@ -240,7 +236,7 @@ class RequestRouter:
                 if self._of_controllers or self._controller is None or not self._nodes.is_silent(self._controller):
                     return
                 other = await self._another_node()
-                if other is not None and await _is_kraft(asked):
+                if other is not None and await is_kraft(asked):
                     self._controller = other  # any broker passes requests on; no other controller does
 
     async def _ask_for_nodes(self, node: int) -> _Nodes:
@@ -249,7 +245,7 @@ class RequestRouter:
 
     async def _nodes_by(self, node: int) -> _Nodes:
         connection = await self._nodes.connection(node)
-        found = await (_controllers(connection) if self._of_controllers else _brokers(connection))
+        found = await (controllers(connection) if self._of_controllers else brokers_and_controller(connection))
         return connection, *found
 
     async def _first_answer(
@@ -344,9 +340,9 @@ class RequestRouter:
             nonlocal sent
             connection = await self._nodes.connection(node)
             served = await connection.versions()
-            version = _version(cls, served, highest)
+            version = version_at(cls, served, highest)
             if needs is not None and needs.api.API_KEY not in served:
-                await _require_controller(connection, served)
+                await require_controller(connection, served)
                 raise UnsupportedHere(needs.otherwise)
             body = await in_thread_if_many(names, partial(_encoded, build, version))
             sent = True
@@ -358,7 +354,7 @@ class RequestRouter:
                 node = await find_node()
                 found = await (ask(node) if elsewhere is None else self._first_answer(node, ask, elsewhere))
                 # Reading a large answer may take longer than `SLOW_S`: no node is slow for that.
-                answer: Any = await _decoded(cls, *found) if decoded else found
+                answer: Any = await decoded_answer(cls, *found) if decoded else found
             except (Unreachable, Unauthenticated) as error:
                 if sent and changes:
                     raise Unreachable(f"{error} It is not known whether the request had its effect.") from error
@@ -419,67 +415,9 @@ async def connect(settings: ClientSettings) -> RequestRouter:
     return router
 
 
-async def _brokers(connection: NodeConnection) -> tuple[dict[int, Address], int]:
-    request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
-    answer = await _ask(connection, request, MetadataRequest, _METADATA_MAX)
-    return {one.node_id: Address(one.host, one.port) for one in answer.brokers}, answer.controller_id
-
-
-async def _controllers(connection: NodeConnection) -> tuple[dict[int, Address], int]:
-    """KRaft controllers do not serve Metadata, but list each other in DescribeCluster (KIP-919)."""
-    request = DescribeClusterRequest(include_cluster_authorized_operations=False, endpoint_type=_CONTROLLERS)
-    answer = await _ask(connection, request, DescribeClusterRequest, 1)
-    raise_for(answer.error_code, answer.error_message)
-    return {one.broker_id: Address(one.host, one.port) for one in answer.brokers}, answer.controller_id
-
-
-async def _require_controller(connection: NodeConnection, served: Mapping[int, tuple[int, int]]) -> None:
-    """Raises Unreachable where the node says that it is not the controller, whatever others say. One that does not
-    tell (it is too old, or this principal may not ask) is taken at their word.
-    """
-    if ListPartitionReassignmentsRequest.API_KEY in served:
-        of_none = ListPartitionReassignmentsRequest(timeout_ms=_CONTROLLER_MS, topics=[])
-        answer = await _ask(connection, of_none, ListPartitionReassignmentsRequest, 0)
-        if answer.error_code == NOT_CONTROLLER:
-            raise Unreachable(NO_CONTROLLER)
-
-
-async def _is_kraft(connection: NodeConnection) -> bool:
-    return DescribeQuorumRequest.API_KEY in await connection.versions()
-
-
-async def _ask(
-    connection: NodeConnection, request: ApiMessage, cls: type[RequestFor[Response]], highest: int
-) -> Response:
-    version = _version(cls, await connection.versions(), highest)
-    answer: Response = await _decoded(
-        cls, await connection.call(cls, encode_body(request, version=version), version), version
-    )
-    return answer
-
-
 async def in_thread_if_many(names: int, work: Callable[[], T]) -> T:
     return await asyncio.to_thread(work) if names > _MANY_NAMES else work()
 
 
 def _encoded(build: BuildRequest, version: int) -> bytes:
     return encode_body(build(version), version=version)
-
-
-async def _decoded(cls: type[ApiMessage], data: bytes, version: int) -> Any:
-    """Raises Unreachable for a garbled answer."""
-
-    def decode() -> ApiMessage:
-        return decode_body(RESPONSES[cls.API_KEY], data, version=version)
-
-    try:
-        return await asyncio.to_thread(decode) if len(data) > _LARGE_BYTES else decode()
-    except RemoteProtocolError as error:
-        raise Unreachable(f"{cls.name}: the answer cannot be read: {error}") from error
-
-
-def _version(cls: type[ApiMessage], served: Mapping[int, tuple[int, int]], highest: int | None = None) -> int:
-    version = common_version(cls, served, highest)
-    if version < 0:
-        raise UnsupportedHere(f"The node does not support {cls.name.removesuffix('Request')}.")
-    return version

@@ -14,7 +14,8 @@ from kafka_reassign_rpc.client import (
 )
 from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.node_connections import NodeConnections
-from kafka_reassign_rpc.client.request_routing import NOT_CONTROLLER, RequestRouter
+from kafka_reassign_rpc.client.node_questions import NOT_CONTROLLER
+from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.messages import (
