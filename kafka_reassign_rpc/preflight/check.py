@@ -18,6 +18,8 @@ from kafka_reassign_rpc.preflight import (
     read_state,
     topic_config_findings,
     twin_findings,
+    unique_findings,
+    unique_names,
     znode_findings,
     znode_rights,
 )
@@ -110,7 +112,8 @@ async def _check_for_kraft(
         state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds, standing, log_dirs=True
     )
     cures = cures_of(config, answers, flags)
-    found += await _twins(zk, state, config, seconds, cures)
+    found += await _uniqueness(zk, state, config, seconds, cures)
+    found += unique_findings.controller_ids(state, answers)
     found += filled([*kraft_findings.findings(state, more, answers, cures)], cures.brokers)
 
 
@@ -140,7 +143,7 @@ async def _check(
         state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds, standing
     )
     cures = cures_of(config, answers)
-    found += await _twins(zk, state, config, seconds, cures)
+    found += await _uniqueness(zk, state, config, seconds, cures)
     found[:] = filled(found, cures.brokers)
     found += broker_findings.findings(
         answers,
@@ -162,11 +165,17 @@ async def _check(
     )
 
 
-async def _twins(zk: ZooKeeper, state: FoundState, config: ServerConfig, seconds: float, cures: Cures) -> list[Finding]:
+async def _uniqueness(
+    zk: ZooKeeper, state: FoundState, config: ServerConfig, seconds: float, cures: Cures
+) -> list[Finding]:
     """Asks brokers only where topics have one id."""
     async with asyncio.timeout(2 * seconds):
         twins = await ask_twins.look(zk, state.cluster, config.links, f"check-{config.server_id}", seconds)
-    return [*twin_findings.findings(state.cluster, twins, cures)]
+        names = await unique_names.read(zk)
+    return [
+        *twin_findings.findings(state.cluster, twins, cures),
+        *unique_findings.findings(state.cluster, names, cures),
+    ]
 
 
 async def _authorizer(zk: ZooKeeper, config: ServerConfig, seconds: float) -> AclAuthorizer | None:
