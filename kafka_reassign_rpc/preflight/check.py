@@ -145,6 +145,7 @@ async def _check(
     cures = cures_of(config, answers)
     found += await _uniqueness(zk, state, config, seconds, cures)
     found[:] = filled(found, cures.brokers)
+    found += unique_findings.nodes(state, answers, config.server_id, config.advertised or config.listeners)
     found += broker_findings.findings(
         answers,
         config.advertised or config.listeners,

@@ -4,18 +4,20 @@ Topic ids: `twin_findings`.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from kafka_reassign_rpc.core.config_values import INT32, number
 from kafka_reassign_rpc.core.java_values import items
 from kafka_reassign_rpc.core.producer_id_blocks import BLOCK, first_free, is_set_back
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.cures import Cures
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, some_brokers, unsafe, warning
+from kafka_reassign_rpc.preflight.kraft_broker_findings import is_generated
 from kafka_reassign_rpc.preflight.read_state import FoundState
 from kafka_reassign_rpc.preflight.unique_names import UniqueNames
-from kafka_reassign_rpc.support.counted import those
+from kafka_reassign_rpc.support.counted import agreeing, those
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.quota_znodes import quote_name, unquote_name
 
@@ -77,6 +79,50 @@ def _producer_ids(names: UniqueNames, cures: Cures) -> Iterator[Finding]:
             "write a block behind them",
             cures.shell(("set", znode_paths.PRODUCER_ID_BLOCK, data)),
         )
+
+
+def nodes(
+    state: FoundState, answers: Sequence[BrokerAnswer], own_id: int, advertised: Sequence[Endpoint]
+) -> Iterator[Finding]:
+    """Addresses and ids of brokers and servers. Kafka's broker does not start at the address of another."""
+    at = defaultdict[tuple[str, int], list[int]](list)
+    for broker in state.cluster.brokers.values():
+        for place in sorted({(one.host, one.port) for one in broker.endpoints}):
+            at[place].append(broker.id)
+    twice = {place: ids for place, ids in at.items() if len(ids) > 1}
+    if twice:
+        yield unsafe(
+            "addresses",
+            f"brokers are registered at one address: {_places(twice)}. Whoever connects there reaches one of them",
+            "give each of them its own in advertised.listeners",
+        )
+    ours = {place: at[place] for one in advertised if (place := (one.host, one.port)) in at}
+    if ours:
+        yield unsafe(
+            "addresses",
+            f"this server would be advertised at the address of a broker: {_places(ours)}",
+            "give it another one (--listeners, --advertised-listeners)",
+        )
+    both = sorted(set(state.servers) & set(state.registered) - {str(own_id)})
+    if both:
+        yield warning(
+            "broker-ids",
+            f"{those(both, 'server')} of kafka-reassign-rpc {agreeing(len(both), 'run')}, and a broker is registered"
+            " with the same id: such a server controls nothing",
+            "start the server with another --broker-id",
+        )
+    generating = [one.broker.id for one in answers if is_generated(one)]
+    if generating and own_id > max(state.cluster.brokers, default=-1):
+        yield warning(
+            "broker-ids",
+            f"ZooKeeper may give the id {own_id} to the next broker without broker.id, as it may have given"
+            f" {some_brokers(generating)} theirs: this server ends its control then",
+            "choose a --broker-id up to the brokers' reserved.broker.max.id",
+        )
+
+
+def _places(found: Mapping[tuple[str, int], Sequence[int]]) -> str:
+    return some(f"{host}:{port} ({some_brokers(ids)})" for (host, port), ids in sorted(found.items()))
 
 
 def controller_ids(state: FoundState, answers: Sequence[BrokerAnswer]) -> Iterator[Finding]:

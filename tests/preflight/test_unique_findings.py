@@ -2,19 +2,22 @@
 
 import shlex
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.quotas.client_quotas import USER
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.preflight.cures import Cures
 from kafka_reassign_rpc.preflight.findings import Finding, Level
 from kafka_reassign_rpc.preflight.read_state import FoundState
-from kafka_reassign_rpc.preflight.unique_findings import controller_ids, findings
+from kafka_reassign_rpc.preflight.unique_findings import controller_ids, findings, nodes
 from kafka_reassign_rpc.preflight.unique_names import ProducerBlock, UniqueNames
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.core.build import cluster, not_moving
+from tests.core.build import broker, cluster, not_moving
 from tests.core.topics.test_twin_ids import knows, topic
 from tests.preflight.checking import checked
 from tests.preflight.found_states import found_state
@@ -87,6 +90,40 @@ def test_mg_1_ids_that_kraft_controllers_share_with_brokers_or_servers_are_named
     [(level, text)] = told("1000@c:9093")
     assert level is Level.WARNING
     assert text.startswith("server 1000 of kafka-reassign-rpc and KRaft controllers have the same id")
+
+
+def test_sv_3_addresses_and_ids_that_brokers_and_servers_share_are_named() -> None:
+    def told(own_id: int = 1000, advertised: int = 9092, **changes: Any) -> list[tuple[Level, str]]:
+        here = cluster(not_moving(1, 2), live=(1, 2))
+        here.brokers[2] = replace(here.brokers[2], endpoints=changes.pop("endpoints", here.brokers[2].endpoints))
+        state = FoundState(cluster=here, **found_state() | changes)
+        answers = [answer(1, broker_id_generation_enable="true"), answer(2, reserved_broker_max_id="1")]
+        place = Endpoint("PLAINTEXT", "PLAINTEXT", "localhost", advertised)
+        return [(one.level, one.text) for one in nodes(state, answers, own_id, [place])]
+
+    first = broker(1).endpoints
+    assert told() == []
+    [(level, text)] = told(endpoints=first)
+    assert (level, text[:72]) == (
+        Level.UNSAFE, "brokers are registered at one address: localhost:9001 (brokers 1, 2). Wh"
+    )  # fmt: skip
+    [(level, text)] = told(advertised=9002)
+    assert level is Level.UNSAFE
+    assert text == "this server would be advertised at the address of a broker: localhost:9002 (broker 2)"
+    [(level, text)] = told(servers=["2", "1000"])
+    assert level is Level.WARNING
+    assert text.startswith("server 2 of kafka-reassign-rpc runs, and a broker is registered with the same id")
+
+
+def test_sv_3_an_id_that_zookeeper_may_give_to_a_broker_is_named() -> None:
+    here = cluster(not_moving(1, 2), live=(1, 1001))
+    state = FoundState(cluster=here, **found_state())
+    generated = [answer(1), answer(1001, broker_id_generation_enable="true")]
+    assert [*nodes(state, generated, 1000, [])] == []
+    [one] = nodes(state, generated, 1002, [])
+    assert one.text.startswith("ZooKeeper may give the id 1002 to the next broker without broker.id, as it may have")
+    fixed = [answer(1), answer(1001, broker_id_generation_enable="false")]
+    assert [*nodes(state, fixed, 1002, [])] == []
 
 
 async def test_sv_4_the_check_reads_users_and_producer_ids_as_they_stand(zk: ZooKeeper, zk_connect: str) -> None:
