@@ -21,6 +21,7 @@ from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
+    DescribeQuorumRequest,
     DescribeReassignmentsRequest,
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -152,6 +153,24 @@ async def test_dh_2_a_term_that_begins_is_waited_for_where_nodes_name_the_former
     network = Beginning(*says)
     assert await network.controller_serves(DescribeReassignmentsRequest) == serves
     assert network.asked == [STOCK] * len(says)
+
+
+async def test_dh_2_a_broker_in_kraft_mode_is_not_asked_whether_it_is_the_controller() -> None:
+    """It passes requests on, and keeps the answer while there is no controller."""
+
+    class KRaftNode(StockNode):
+        async def versions(self) -> dict[int, tuple[int, int]]:
+            return await super().versions() | {DescribeQuorumRequest.API_KEY: (0, 1)}
+
+    network = Beginning(NOT_CONTROLLER)
+    nodes: Any = network._nodes
+    nodes.connection = lambda node: _soon(KRaftNode(network, node))
+    assert await network.controller_serves(DescribeReassignmentsRequest) == -1
+    assert network.asked == []
+
+
+async def _soon(node: Node) -> Node:
+    return node
 
 
 async def test_dh_2_what_only_our_server_carries_out_waits_for_its_term_too() -> None:
