@@ -173,10 +173,11 @@ async def _uniqueness(
     async with asyncio.timeout(2 * seconds):
         twins = await ask_twins.look(zk, state.cluster, config.links, f"check-{config.server_id}", seconds)
         names = await unique_names.read(zk)
-    return [
+    found = [
         *twin_findings.findings(state.cluster, twins, cures),
         *unique_findings.findings(state.cluster, names, cures),
     ]
+    return unique_findings.harmless(found, is_krafts=state.is_krafts)
 
 
 async def _authorizer(zk: ZooKeeper, config: ServerConfig, seconds: float) -> AclAuthorizer | None:

@@ -29,6 +29,11 @@ def findings(cluster: Cluster, names: UniqueNames, cures: Cures) -> Iterator[Fin
     yield from found or [fine("unique-names", "no names meet as metrics or principals, and producer ids only rise")]
 
 
+def harmless(found: Sequence[Finding], *, is_krafts: bool) -> list[Finding]:
+    """Without commands that write ZooKeeper where a KRaft controller has the metadata, and writes a copy there."""
+    return [one._replace(commands=()) for one in found] if is_krafts else [*found]
+
+
 def _same(names: Iterable[str], meaning: Callable[[str], str]) -> list[list[str]]:
     """The names that mean the same, in groups."""
     groups = defaultdict[str, list[str]](list)

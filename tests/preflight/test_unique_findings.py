@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.preflight.cures import Cures
 from kafka_reassign_rpc.preflight.findings import Finding, Level
 from kafka_reassign_rpc.preflight.read_state import FoundState
-from kafka_reassign_rpc.preflight.unique_findings import controller_ids, findings, nodes
+from kafka_reassign_rpc.preflight.unique_findings import controller_ids, findings, harmless, nodes
 from kafka_reassign_rpc.preflight.unique_names import ProducerBlock, UniqueNames
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
@@ -75,6 +75,14 @@ def test_sv_4_producer_ids_that_were_set_back_are_unsafe_and_the_command_goes_be
     if is_unsafe:
         data = shlex.split(one.commands[0])[-1].encode()
         assert znode_contents.decode_producer_id_block(data) == 1000 * (block.writes + 1) - 1
+
+
+def test_mg_1_once_a_kraft_controller_has_the_metadata_no_command_that_writes_zookeeper_is_printed() -> None:
+    told = found(names=UniqueNames({}, ProducerBlock(None, 2)))
+    assert all(one.commands for one in harmless(told, is_krafts=False))
+    after = harmless(told, is_krafts=True)
+    assert [one.text for one in after] == [one.text for one in told]
+    assert not any(one.commands for one in after)
 
 
 def test_mg_1_ids_that_kraft_controllers_share_with_brokers_or_servers_are_named() -> None:
