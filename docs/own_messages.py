@@ -59,21 +59,23 @@ MESSAGES = (
         "Queue the moves without `log_dirs`; place the replicas with `--execute` afterwards",
     ),
     (
-        "The controller has no queue for reassignments (KIP-236): that needs a kafka-reassign-rpc server. Nothing was"
-        " sent.",
+        "The controller has no queue for reassignments (KIP-236): that needs a kafka-reassign-rpc server. This request"
+        " was not sent.",
         "A stock broker is the controller. `kafka-reassign-rpc status` says which; use `--execute`, or start a server",
     ),
     (
         "The controller does not take the throttles of moves off by itself: that needs a kafka-reassign-rpc server."
-        " Nothing was sent.",
+        " This request was not sent.",
         "The same. Without `--lease` the throttle stays until `--verify`",
     ),
     (
-        "The controller does not compare expected replicas: that needs a kafka-reassign-rpc server. Nothing was sent.",
+        "The controller does not compare expected replicas: that needs a kafka-reassign-rpc server. This request was"
+        " not sent.",
         "The same. Leave out `--expect-current`, and look first with `--dry-run`",
     ),
     (
-        "The controller does not keep what moves are for: that needs a kafka-reassign-rpc server. Nothing was sent.",
+        "The controller does not keep what moves are for: that needs a kafka-reassign-rpc server. This request was not"
+        " sent.",
         "The same. Leave out `--reason`",
     ),
     (

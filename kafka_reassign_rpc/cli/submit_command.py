@@ -160,7 +160,7 @@ def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int
             path,
             submission,
             status,
-            goes_on=lambda: [_how_to_cancel(submission, arguments)] if submission.under_way.moves else [],
+            goes_on=lambda: _what_goes_on(submission, arguments) if submission.under_way.moves else [],
             interrupted=lambda: _interrupted(submission, arguments),
             batches=len(plan.batches),
             afterwards=lambda: _how_to_restore_order(submission, arguments),
@@ -168,17 +168,27 @@ def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int
 
 
 def _interrupted(submission: "Submission", arguments: argparse.Namespace) -> list[str]:
-    """What goes on without submit, and what the operator can do about it."""
     under_way = submission.under_way
-    taken_back = f"{under_way.taken_back} that waited in the controller's queue"
-    taken_back += f" {agreeing(under_way.taken_back, 'were')} taken back"
+    said = "kafka-reassign-rpc submit: interrupted"
     if not under_way.moves:
-        text = "kafka-reassign-rpc submit: interrupted; no move of the plan is under way"
-        return [f"{text}; {taken_back}" if under_way.taken_back else text]
+        text = f"{said}; no move of the plan is under way"
+        return [f"{text}; {_taken_back(submission)}" if under_way.taken_back else text]
+    first, *others = _what_goes_on(submission, arguments, _taken_back(submission) if under_way.taken_back else "")
+    return [f"{said}; {first.lstrip()}", *others]
+
+
+def _taken_back(submission: "Submission") -> str:
+    count = submission.under_way.taken_back
+    return f"{count} that waited in the controller's queue {agreeing(count, 'were')} taken back"
+
+
+def _what_goes_on(submission: "Submission", arguments: argparse.Namespace, taken_back: str = "") -> list[str]:
+    """What was sent and goes on without submit, and what the operator can do about it."""
+    under_way = submission.under_way
     moving = len(under_way.moves) - under_way.waiting
-    text = f"kafka-reassign-rpc submit: interrupted; {'' if under_way.is_known else 'up to '}{counted(moving, 'move')}"
+    text = f"  {'' if under_way.is_known else 'up to '}{counted(moving, 'move')}"
     text += f" of {submission.path} {agreeing(moving, 'go')} on without it"
-    text += f"; {taken_back}" if under_way.taken_back else ""
+    text += f"; {taken_back}" if taken_back else ""
     if under_way.waiting:
         wait = agreeing(under_way.waiting, "wait")
         text += f"; {under_way.waiting} {wait} in the controller's queue and will start: {under_way.why_not}"

@@ -38,7 +38,7 @@ def submit(arguments: argparse.Namespace, path: "StorePath", throttle: int | Non
             path,
             submission,
             status,
-            goes_on=lambda: _what_goes_on(submission, arguments),
+            goes_on=lambda: _what_goes_on(submission, arguments) if submission.has_begun else [],
             interrupted=lambda: ["kafka-reassign-rpc submit: interrupted", *_what_goes_on(submission, arguments)],
         )
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Protocol
 from kafka_reassign_rpc.cli.pipeline_jobs import say
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.support.error_text import error_text
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
-NOT_WELL, DOES_NOT_FIT, NOT_EMPTY = 3, 4, 5
+FAILED, NOT_WELL, DOES_NOT_FIT, NOT_EMPTY = 1, 3, 4, 5
 """Exit codes."""
 
 Lines = Callable[[], Sequence[str]]
@@ -36,13 +37,15 @@ def carry_out(
     batches: int | None = None,
     afterwards: Lines = list,
 ) -> int:
-    """Returns the exit code. Raises what the submission raises but for the ends that have an exit code of their own.
+    """Returns the exit code. Raises what the submission raises before it changes anything.
 
-    goes_on      what goes on after it has stopped, and what the operator can do about it
+    goes_on      what goes on after it has stopped or failed, and what the operator can do about it
     interrupted  the same after Ctrl-C or SIGTERM
     batches      how many the plan has, None if they do not count
     afterwards   what is said last, however it has ended
     """
+    from kafka_reassign_rpc.core.kafka_errors import KafkaError
+    from kafka_reassign_rpc.pipeline.job_errors import JobFailed
     from kafka_reassign_rpc.pipeline.submission.emptiness import NotEmpty
     from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
     from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
@@ -56,16 +59,13 @@ def carry_out(
             what = f"{counted(left, 'move')} to {'take back' if arguments.undo else 'begin'}"
             where = "" if batches is None else f" in {counted(batches, 'batch')}"
             print(f"{path}: {what}{where}; --execute does it")  # noqa: T201
-    except (SubmitStopped, PlanDoesNotFit, NotEmpty) as error:
+    except (SubmitStopped, PlanDoesNotFit, NotEmpty, JobFailed, KafkaError) as error:
         status.clear()
-        say(f"kafka-reassign-rpc submit: {error}")
-        if isinstance(error, NotEmpty):
-            return NOT_EMPTY
-        if isinstance(error, PlanDoesNotFit):
-            return DOES_NOT_FIT
+        say(f"kafka-reassign-rpc submit: {error_text(error)}")
         for line in goes_on():
             say(line)
-        return NOT_WELL
+        codes = {SubmitStopped: NOT_WELL, PlanDoesNotFit: DOES_NOT_FIT, NotEmpty: NOT_EMPTY}
+        return next((code for kind, code in codes.items() if isinstance(error, kind)), FAILED)
     except (KeyboardInterrupt, SystemExit):  # Ctrl-C, SIGTERM
         status.clear()
         say("\n".join(interrupted()))

@@ -31,6 +31,7 @@ AsyncReassignmentClient has the same calls for asyncio.
     move_progress, text_format         bytes copied, rate and remaining time; the same as text
     result_values, client_errors       what calls return and raise
     request_routing                    which node gets a request, in which version, and when it is repeated
+    node_questions                     who is there, who controls, which versions a node serves
     client_properties                  the properties of Java clients
     client_settings                    the configs of a client
     node_connections                   a connection to each node

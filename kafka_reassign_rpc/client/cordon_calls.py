@@ -2,16 +2,18 @@
 
 from collections.abc import Iterable
 
-from kafka_reassign_rpc.client.client_errors import raise_for
+from kafka_reassign_rpc.client.client_errors import Unreachable, raise_for
 from kafka_reassign_rpc.client.config_calls import BROKER
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.client.settings_calls import settings
 from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS, listed, parse_brokers
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest, MoveServerSettingsRequest
 
 NO_CORDON = (
-    "The controller cannot cordon brokers: that needs a kafka-reassign-rpc server of this version. Nothing was changed."
+    "The controller cannot cordon brokers: that needs a kafka-reassign-rpc server of this version."
+    " This request was not sent."
 )
 _APPEND, _SUBTRACT = 2, 3
 
@@ -43,4 +45,10 @@ async def cordon(router: RequestRouter, brokers: Iterable[int], uncordon: bool) 
     answer = await router.ask_node(node, always(request), IncrementalAlterConfigsRequest, changes=True)
     [result] = answer.responses
     raise_for(result.error_code, result.error_message)
-    return await cordoned(router)
+    try:
+        return await cordoned(router)
+    except KafkaError as error:
+        done = "open" if uncordon else "cordoned"
+        raise Unreachable(
+            f"The brokers are {done}. All that are cordoned could not be read: {error.message}"
+        ) from error

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest
 
 NO_SWITCH = (
     "The controller has no switch for reassignments (KIP-236): that needs a kafka-reassign-rpc server. "
-    "Nothing was changed."
+    "This request was not sent."
 )
 
 

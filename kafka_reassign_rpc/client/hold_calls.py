@@ -7,7 +7,8 @@ from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome
 from kafka_reassign_rpc.protocol.messages import HoldMovesRequest
 
 NO_HOLD = (
-    "The controller cannot hold moves: that needs a kafka-reassign-rpc server of this version. Nothing was changed."
+    "The controller cannot hold moves: that needs a kafka-reassign-rpc server of this version. This request was not"
+    " sent."
 )
 
 

@@ -25,21 +25,24 @@ NO_REPLICATION_FACTOR_GUARD = (
 )
 """Text of KafkaAdminClient.alterPartitionReassignments of 4.1."""
 NO_EXPECTATIONS = (
-    "The controller does not compare expected replicas: that needs a kafka-reassign-rpc server. Nothing was sent."
+    "The controller does not compare expected replicas: that needs a kafka-reassign-rpc server. This request was not"
+    " sent."
 )
 NO_QUEUE = (
-    "The controller has no queue for reassignments (KIP-236): that needs a kafka-reassign-rpc server. Nothing was sent."
+    "The controller has no queue for reassignments (KIP-236): that needs a kafka-reassign-rpc server."
+    " This request was not sent."
 )
 NO_LEASES = (
     "The controller does not take the throttles of moves off by itself: that needs a kafka-reassign-rpc server. "
-    "Nothing was sent."
+    "This request was not sent."
 )
 NO_LIFTS = (
     "The controller does not lift stricter rates for moves: that needs a kafka-reassign-rpc server of this version. "
-    "Nothing was sent."
+    "This request was not sent."
 )
 NO_REASONS = (
-    "The controller does not keep what moves are for: that needs a kafka-reassign-rpc server. Nothing was sent."
+    "The controller does not keep what moves are for: that needs a kafka-reassign-rpc server. This request was not"
+    " sent."
 )
 NO_IDENTITIES = "The controller does not give moves an identity (KIP-240): that needs a kafka-reassign-rpc server."
 

@@ -9,22 +9,28 @@ first has sent nothing for `SLOW_S`; from then on others are asked first.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable, UnsupportedHere, raise_for
+from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable, UnsupportedHere
 from kafka_reassign_rpc.client.client_settings import ClientSettings
 from kafka_reassign_rpc.client.node_connections import SLOW_S, NodeConnection, NodeConnections
+from kafka_reassign_rpc.client.node_questions import (
+    CONTROLLERS,
+    NO_CONTROLLER,
+    NOT_CONTROLLER,
+    brokers_and_controller,
+    controllers,
+    decoded_answer,
+    is_kraft,
+    require_controller,
+    version_at,
+)
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.protocol.frame_codec import decode_body, encode_body
-from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
+from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.messages import (
-    RESPONSES,
     ApiMessage,
-    DescribeClusterRequest,
-    DescribeQuorumRequest,
-    MetadataRequest,
     RequestFor,
 )
 from kafka_reassign_rpc.protocol.versions import common_version
@@ -32,12 +38,6 @@ from kafka_reassign_rpc.support.host_port import Address
 
 log = logging.getLogger(__name__)
 
-NOT_CONTROLLER = 41
-_METADATA_MAX = 12
-_CONTROLLERS = 2
-"""The endpoint type of KRaft controllers in DescribeCluster."""
-_LARGE_BYTES = 64 * 1024
-"""A thread decodes larger answers, so that the event loop goes on."""
 _MANY_NAMES = 500
 """A thread works on more topics or partitions, too."""
 
@@ -86,7 +86,7 @@ class RequestRouter:
     @property
     def endpoint_type(self) -> int:
         """Of DescribeCluster: 1 for brokers, 2 for controllers."""
-        return _CONTROLLERS if self._of_controllers else 1
+        return CONTROLLERS if self._of_controllers else 1
 
     async def ask_any(
         self, build: BuildRequest, cls: type[RequestFor[Response]], *, changes: bool = False, names: int = 0
@@ -107,9 +107,9 @@ class RequestRouter:
         for node in self._nodes.given:
             try:
                 connection = await self._nodes.connection(node)
-                version = _version(cls, await connection.versions())
+                version = version_at(cls, await connection.versions())
                 data = await connection.call(cls, encode_body(build(version), version=version), version)
-                answer: Response = await _decoded(cls, data, version)
+                answer: Response = await decoded_answer(cls, data, version)
             except (Unreachable, UnsupportedHere):
                 continue
             return answer
@@ -197,14 +197,21 @@ class RequestRouter:
         return answer
 
     async def controller_serves(self, cls: type[ApiMessage]) -> int:
-        """The highest common version; -1 for none."""
+        """The highest common version; -1 for none. Follows the controller while a term begins: nodes may name the
+        former one until the new one has told them.
+        """
         deadline = self._deadline()
         while True:
             try:
                 connection = await self._nodes.connection(await self._find_controller())
-                return common_version(cls, await connection.versions())
+                served = await connection.versions()
+                found = common_version(cls, served)
+                if found < 0:
+                    await require_controller(connection, served)
             except (Unreachable, Unauthenticated) as error:
                 await self._wait_before_retry(error, deadline)
+            else:
+                return found
 
     async def serves(self, node: int, cls: type[ApiMessage]) -> bool:
         """Raises Unreachable."""
@@ -230,7 +237,7 @@ class RequestRouter:
                 if self._of_controllers or self._controller is None or not self._nodes.is_silent(self._controller):
                     return
                 other = await self._another_node()
-                if other is not None and await _is_kraft(asked):
+                if other is not None and await is_kraft(asked):
                     self._controller = other  # any broker passes requests on; no other controller does
 
     async def _ask_for_nodes(self, node: int) -> _Nodes:
@@ -239,7 +246,7 @@ class RequestRouter:
 
     async def _nodes_by(self, node: int) -> _Nodes:
         connection = await self._nodes.connection(node)
-        found = await (_controllers(connection) if self._of_controllers else _brokers(connection))
+        found = await (controllers(connection) if self._of_controllers else brokers_and_controller(connection))
         return connection, *found
 
     async def _first_answer(
@@ -334,8 +341,9 @@ class RequestRouter:
             nonlocal sent
             connection = await self._nodes.connection(node)
             served = await connection.versions()
-            version = _version(cls, served, highest)
+            version = version_at(cls, served, highest)
             if needs is not None and needs.api.API_KEY not in served:
+                await require_controller(connection, served)
                 raise UnsupportedHere(needs.otherwise)
             body = await in_thread_if_many(names, partial(_encoded, build, version))
             sent = True
@@ -347,7 +355,7 @@ class RequestRouter:
                 node = await find_node()
                 found = await (ask(node) if elsewhere is None else self._first_answer(node, ask, elsewhere))
                 # Reading a large answer may take longer than `SLOW_S`: no node is slow for that.
-                answer: Any = await _decoded(cls, *found) if decoded else found
+                answer: Any = await decoded_answer(cls, *found) if decoded else found
             except (Unreachable, Unauthenticated) as error:
                 if sent and changes:
                     raise Unreachable(f"{error} It is not known whether the request had its effect.") from error
@@ -355,7 +363,7 @@ class RequestRouter:
                 continue
             if retried is None or answer.error_code != retried:
                 return answer
-            await self._wait_before_retry(Unreachable("No node says that it is the controller."), deadline)
+            await self._wait_before_retry(Unreachable(NO_CONTROLLER), deadline)
 
     async def _wait_before_retry(self, error: KafkaError, deadline: float) -> None:
         """Raises the error if a retry cannot help, or if the time is over."""
@@ -408,56 +416,9 @@ async def connect(settings: ClientSettings) -> RequestRouter:
     return router
 
 
-async def _brokers(connection: NodeConnection) -> tuple[dict[int, Address], int]:
-    request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
-    answer = await _ask(connection, request, MetadataRequest, _METADATA_MAX)
-    return {one.node_id: Address(one.host, one.port) for one in answer.brokers}, answer.controller_id
-
-
-async def _controllers(connection: NodeConnection) -> tuple[dict[int, Address], int]:
-    """KRaft controllers do not serve Metadata, but list each other in DescribeCluster (KIP-919)."""
-    request = DescribeClusterRequest(include_cluster_authorized_operations=False, endpoint_type=_CONTROLLERS)
-    answer = await _ask(connection, request, DescribeClusterRequest, 1)
-    raise_for(answer.error_code, answer.error_message)
-    return {one.broker_id: Address(one.host, one.port) for one in answer.brokers}, answer.controller_id
-
-
-async def _is_kraft(connection: NodeConnection) -> bool:
-    return DescribeQuorumRequest.API_KEY in await connection.versions()
-
-
-async def _ask(
-    connection: NodeConnection, request: ApiMessage, cls: type[RequestFor[Response]], highest: int
-) -> Response:
-    version = _version(cls, await connection.versions(), highest)
-    answer: Response = await _decoded(
-        cls, await connection.call(cls, encode_body(request, version=version), version), version
-    )
-    return answer
-
-
 async def in_thread_if_many(names: int, work: Callable[[], T]) -> T:
     return await asyncio.to_thread(work) if names > _MANY_NAMES else work()
 
 
 def _encoded(build: BuildRequest, version: int) -> bytes:
     return encode_body(build(version), version=version)
-
-
-async def _decoded(cls: type[ApiMessage], data: bytes, version: int) -> Any:
-    """Raises Unreachable for a garbled answer."""
-
-    def decode() -> ApiMessage:
-        return decode_body(RESPONSES[cls.API_KEY], data, version=version)
-
-    try:
-        return await asyncio.to_thread(decode) if len(data) > _LARGE_BYTES else decode()
-    except RemoteProtocolError as error:
-        raise Unreachable(f"{cls.name}: the answer cannot be read: {error}") from error
-
-
-def _version(cls: type[ApiMessage], served: Mapping[int, tuple[int, int]], highest: int | None = None) -> int:
-    version = common_version(cls, served, highest)
-    if version < 0:
-        raise UnsupportedHere(f"The node does not support {cls.name.removesuffix('Request')}.")
-    return version

@@ -26,11 +26,11 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 
 NO_HEALING = (
-    "The controller does not heal clusters (KIP-46): that needs a kafka-reassign-rpc server. Nothing was changed."
+    "The controller does not heal clusters (KIP-46): that needs a kafka-reassign-rpc server. This request was not sent."
 )
 NO_APPROVAL = (
-    "The controller knows no approval of repairs: that needs a kafka-reassign-rpc server of this version. Nothing was"
-    " changed."
+    "The controller knows no approval of repairs: that needs a kafka-reassign-rpc server of this version. This"
+    " request was not sent."
 )
 
 

@@ -17,8 +17,8 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 
 NO_SETTINGS = (
-    "The controller keeps no settings of its own: that needs a kafka-reassign-rpc server of this version. Nothing was"
-    " changed."
+    "The controller keeps no settings of its own: that needs a kafka-reassign-rpc server of this version. This"
+    " request was not sent."
 )
 WHERE = {2: "servers", 3: "defaults", 4: "started", 5: "default"}
 """By ConfigSource: see `ServerSetting.where`."""

@@ -8,7 +8,7 @@ from kafka_reassign_rpc.protocol.messages import AlterReassignmentThrottlesReque
 
 NO_RATES = (
     "The controller does not change the throttles of moves: that needs a kafka-reassign-rpc server of this version. "
-    "Nothing was changed."
+    "This request was not sent."
 )
 
 _Topic = AlterReassignmentThrottlesRequest.ThrottledTopic

@@ -35,6 +35,7 @@ partition_health.py       how many partitions lack in-sync replicas or a leader
 scram_credentials.py      SCRAM credentials of users
 config_values.py          parsing of dynamic config values
 java_values.py            values of configs as Java reads and prints them
+producer_id_blocks.py     which producer ids may have been given out
 topic_ids.py              the text of topic ids
 rack_evenness.py          how evenly replicas are spread over racks
 """

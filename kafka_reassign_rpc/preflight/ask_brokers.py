@@ -26,6 +26,7 @@ CONFIGS = (
     "control.plane.listener.name",
     "controller.listener.names",
     "controller.quorum.bootstrap.servers",
+    "controller.quorum.voters",
     "create.topic.policy.class.name",
     "delete.topic.enable",
     "inter.broker.listener.name",

@@ -10,6 +10,7 @@ from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
 from kafka_reassign_rpc.preflight import (
     ask_brokers,
+    ask_twins,
     authorizer_findings,
     broker_findings,
     certificate_findings,
@@ -18,7 +19,10 @@ from kafka_reassign_rpc.preflight import (
     migration_state,
     read_state,
     topic_config_findings,
+    twin_findings,
     under_kraft_findings,
+    unique_findings,
+    unique_names,
     znode_findings,
     znode_rights,
 )
@@ -26,6 +30,7 @@ from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins
 from kafka_reassign_rpc.preflight.cures import Cures
 from kafka_reassign_rpc.preflight.findings import Finding, filled, fine, unsafe
+from kafka_reassign_rpc.preflight.read_state import FoundState
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.support.typed_commands import Connection
 from kafka_reassign_rpc.support.wall_clock import now_ms
@@ -110,6 +115,8 @@ async def _check_for_kraft(
         state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds, standing, log_dirs=True
     )
     cures = cures_of(config, answers, flags)
+    found += await _uniqueness(zk, state, config, seconds, cures)
+    found += unique_findings.controller_ids(state, answers)
     found += filled([*kraft_findings.findings(state, more, answers, cures)], cures.brokers)
 
 
@@ -141,7 +148,10 @@ async def _check(
     answers = await ask_brokers.ask_all(
         state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds, standing
     )
-    found[:] = filled(found, cures_of(config, answers).brokers)
+    cures = cures_of(config, answers)
+    found += await _uniqueness(zk, state, config, seconds, cures)
+    found[:] = filled(found, cures.brokers)
+    found += unique_findings.nodes(state, answers, config.server_id, config.advertised or config.listeners)
     found += broker_findings.findings(
         answers,
         config.advertised or config.listeners,
@@ -162,6 +172,20 @@ async def _check(
         logins,
         refuses=config.refuses_without_authorizer,
     )
+
+
+async def _uniqueness(
+    zk: ZooKeeper, state: FoundState, config: ServerConfig, seconds: float, cures: Cures
+) -> list[Finding]:
+    """Asks brokers only where topics have one id."""
+    async with asyncio.timeout(2 * seconds):
+        twins = await ask_twins.look(zk, state.cluster, config.links, f"check-{config.server_id}", seconds)
+        names = await unique_names.read(zk)
+    found = [
+        *twin_findings.findings(state.cluster, twins, cures),
+        *unique_findings.findings(state.cluster, names, cures),
+    ]
+    return unique_findings.harmless(found, is_krafts=state.is_krafts)
 
 
 async def _authorizer(zk: ZooKeeper, config: ServerConfig, seconds: float) -> AclAuthorizer | None:

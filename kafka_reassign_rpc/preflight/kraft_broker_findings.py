@@ -146,11 +146,7 @@ def _prepare(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
             without_lines([CONTROL_PLANE]),
         )
     yield from _controller_listeners(heard)
-    generated = [
-        one.broker.id
-        for one in heard
-        if one.broker.id > _reserved_ids(one) and flag(one.configs.get("broker.id.generation.enable", "")) is True
-    ]
+    generated = [one.broker.id for one in heard if is_generated(one)]
     if generated:
         yield warning(
             "broker-ids",
@@ -195,6 +191,12 @@ def _controller_listeners(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
             f"{some_brokers(taken, 'have')} a listener {USUAL_LISTENER}, the usual name of the controllers' listener",
             f"give the controllers' listener another name, in {CONTROLLER_LISTENERS} of brokers and controllers",
         )
+
+
+def is_generated(answer: BrokerAnswer) -> bool:
+    """Whether ZooKeeper may have given the broker its id."""
+    generates = flag(answer.configs.get("broker.id.generation.enable", "")) is True
+    return generates and answer.broker.id > _reserved_ids(answer)
 
 
 def _reserved_ids(answer: BrokerAnswer) -> int:

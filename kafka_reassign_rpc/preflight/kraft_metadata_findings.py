@@ -40,10 +40,11 @@ def findings(state: FoundState, more: MigrationState, cures: Cures) -> Iterator[
 
 def _topics(state: FoundState, cures: Cures) -> Iterator[Finding]:
     cluster = state.cluster
-    if cluster.unreadable:
+    broken = sorted(cluster.unreadable.keys() - cluster.twins.keys())
+    if broken:
         yield unsafe(
             "topics",
-            f"the znodes of topics cannot be understood: {every(sorted(cluster.unreadable))}",
+            f"the znodes of topics cannot be understood: {every(broken)}",
             "repair them, from a backup of ZooKeeper or the logs of the brokers: a KRaft controller stops at the first;"
             " a topic whose znode is deleted loses its records",
         )

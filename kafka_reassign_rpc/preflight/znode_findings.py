@@ -62,10 +62,11 @@ def registrations(state: FoundState) -> Iterator[Finding]:
 
 
 def _topics_and_brokers(state: FoundState) -> Iterator[Finding]:
-    if state.cluster.unreadable:
+    broken = sorted(state.cluster.unreadable.keys() - state.cluster.twins.keys())
+    if broken:
         yield warning(
             "topics",
-            f"the znodes of topics cannot be understood: {some(sorted(state.cluster.unreadable))}",
+            f"the znodes of topics cannot be understood: {some(broken)}",
             "repair them: a server leaves these topics as they are",
         )
     held, coming = (found - set(state.cluster.brokers) for found in _replicas(state.cluster))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from kafka_reassign_rpc.client import ServerSetting, UnsupportedHere
 from kafka_reassign_rpc.core.healing_settings import INTERVAL, short_interval
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.settings_in_force import IN_DEFAULTS
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
@@ -105,7 +106,10 @@ def _show(context: ActionContext) -> None:
 
 def _change(context: ActionContext, changes: dict[str, str | None]) -> None:
     context.client.change_settings(changes)
-    found = [one for one in context.client.settings() if one.name in changes]
+    try:
+        found = [one for one in context.client.settings() if one.name in changes]
+    except KafkaError as error:
+        raise TerseFailure(f"The settings are changed. What holds now could not be read: {error.message}") from None
     context.output.collect(settings=[_document(one) for one in found])
     for one in found:
         context.output.line(f"{one.name}={one.value} holds: {_PLACES[one.where]}.")

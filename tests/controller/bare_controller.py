@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from msgspec.structs import replace
 
@@ -44,6 +44,8 @@ from tests.core.build import write
 
 SERVER = 1000
 TOPIC_ID = UUID("11111111-2222-3333-4444-555555555555")
+"""That of topic t."""
+OF_ITS_NAME = UUID(int=0)
 
 Replicas = tuple[int, ...]
 Name = tuple[str, int]
@@ -99,8 +101,13 @@ async def register(zk: ZooKeeper, *brokers: int, racks: Mapping[int, str | None]
         await zk.create(znode_paths.broker(broker), data, ephemeral=True)
 
 
+def id_of(name: str) -> UUID:
+    """No two topics have one id."""
+    return TOPIC_ID if name == "t" else uuid5(TOPIC_ID, name)
+
+
 async def put_topic(
-    zk: ZooKeeper, name: str, partitions: Mapping[int, Replicas], *, topic_id: UUID | None = TOPIC_ID, **extra: Any
+    zk: ZooKeeper, name: str, partitions: Mapping[int, Replicas], *, topic_id: UUID | None = OF_ITS_NAME, **extra: Any
 ) -> None:
     """Create a topic as a stock controller leaves it: all replicas in sync, the first one leads under epoch 3.
 
@@ -116,7 +123,7 @@ async def put_topic(
     ):
         await zk.ensure_path(path)
     assignments = {index: (replicas, (), ()) for index, replicas in partitions.items()}
-    data = json.loads(topic_znodes.encode_topic(topic_id, assignments))
+    data = json.loads(topic_znodes.encode_topic(id_of(name) if topic_id == OF_ITS_NAME else topic_id, assignments))
     states = {index: topic_znodes.encode_state(replicas[0], 3, replicas, 1) for index, replicas in partitions.items()}
     await zk.multi(topic_creates(name, json.dumps(data | extra).encode(), states))
 

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.protocol.messages import MetadataRequest
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.bare_controller import TOPIC_ID, register, state_json, topic_creates, topic_json
+from tests.controller.bare_controller import TOPIC_ID, id_of, register, state_json, topic_creates, topic_json
 from tests.controller.cluster import LISTENERS
 from tests.waiting import eventually
 
@@ -37,7 +37,7 @@ async def put(zk: ZooKeeper, name: str, replicas: Sequence[int], *, isr: Sequenc
     """A topic that has had a leader, at once: a server never sees it without its state."""
     state = topic_znodes.encode_state(leader, 4, tuple(isr), 1)
     await zk.ensure_path(znode_paths.TOPICS)
-    topic = topic_znodes.encode_topic(TOPIC_ID, {0: (tuple(replicas), (), ())})
+    topic = topic_znodes.encode_topic(id_of(name), {0: (tuple(replicas), (), ())})
     await zk.multi(topic_creates(name, topic, {0: state}))
 
 

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.zookeeper.access import Access
 from kafka_reassign_rpc.zookeeper.operations import AclEntry, Create, Delete
 from kafka_reassign_rpc.zookeeper.znode_acls import always
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.bare_controller import topic_creates
+from tests.controller.bare_controller import id_of, topic_creates
 from tests.faults.cluster import simulated_cluster
 from tests.fork_server import CLI, output_of
 from tests.jvm import QUICK
@@ -30,9 +30,8 @@ EVERYTHING, READ = 31, 1
 STATE = topic_znodes.encode_state(1, 0, (1,), 1)
 
 
-def topic(*replicas: int) -> bytes:
-    id_ = "AAAAAAAAQACAAAAAAAAAAQ"
-    return json.dumps({"version": 3, "topic_id": id_, "partitions": {"0": replicas}}).encode()
+def topic(name: str, *replicas: int) -> bytes:
+    return topic_znodes.encode_topic(id_of(name), {0: (replicas, (), ())})
 
 
 async def blockers(connect: str, *login: str) -> Mapping[str, tuple[str, Sequence[str]]]:
@@ -121,7 +120,7 @@ async def test_mg_1_znodes_that_migrating_controllers_could_not_write_are_opened
         others = await client(Access(auth=[("digest", b"other:secret")], acl_of=always(theirs)))
         nobody = await client(Access(sasl=known.access.sasl, acl_of=always((AclEntry(READ, "world", "anyone"),))))
         for name, owner in (("ours", brokers), ("theirs", others), ("nobodys", nobody)):
-            await owner.multi(topic_creates(name, topic(1), {0: STATE}))
+            await owner.multi(topic_creates(name, topic(name, 1), {0: STATE}))
         operator = await stack.enter_async_context(shell(tmp_path, programs))
 
         found = await blockers(zookeeper.address, *login)

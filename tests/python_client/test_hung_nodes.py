@@ -196,8 +196,8 @@ async def test_kr_1_an_answer_that_takes_long_to_read_is_asked_for_once(monkeypa
     async with two(KRaftNode) as (first, second), client_of(first) as client:
         await client.list_partition_reassignments()
         asked = [*second.asked]
-        monkeypatch.setattr("kafka_reassign_rpc.client.request_routing._LARGE_BYTES", 0)
-        monkeypatch.setattr("kafka_reassign_rpc.client.request_routing.decode_body", slow)
+        monkeypatch.setattr("kafka_reassign_rpc.client.node_questions._LARGE_BYTES", 0)
+        monkeypatch.setattr("kafka_reassign_rpc.client.node_questions.decode_body", slow)
         assert await client.list_partition_reassignments() == {}
         assert (second.asked, first.asked.count(LIST)) == (asked, 2)
 

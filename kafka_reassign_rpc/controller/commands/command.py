@@ -44,7 +44,8 @@ def give_topic_id(work: "Round", name: str) -> None:
     topic = work.view.topic(name)
     if topic is not None and topic.id is None and name not in work.refused:
         former = work.view.cluster.soft.former.id_of(name)
-        keeps = former is not None and former not in work.view.cluster.topic_names
+        taken = former in work.view.cluster.topic_names or former in work.view.topic_ids.values()
+        keeps = former is not None and not taken
         work.view.topic_ids[name] = former if keeps and former is not None else uuid4()
 
 

@@ -1,7 +1,7 @@
 """Allocates blocks of producer ids for brokers (Kafka's ZkProducerIdManager) and for producers that ask this server.
 
 `/latest_producer_id_block` holds the last allocated block; each allocation is a fenced compare-and-set of it, one after
-the other.
+the other. Where somebody has set it back, ids go on behind all that may have been given out.
 """
 
 import asyncio
@@ -10,13 +10,13 @@ import logging
 from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
 from kafka_reassign_rpc.core.kafka_errors import CoordinatorLoadInProgress, NotController, UnknownServerError
+from kafka_reassign_rpc.core.producer_id_blocks import BLOCK, first_free
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, SetData
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 
 log = logging.getLogger(__name__)
 
-BLOCK = 1000
 LAST_ID = 2**63 - 1
 
 
@@ -53,9 +53,15 @@ class ProducerIds:
         path = znode_paths.PRODUCER_ID_BLOCK
         (found,) = await self._store.read([path])
         last = None if found is None else self._last(found[0], found[1].mzxid)
-        first = 0 if last is None else last + 1
+        first = first_free(last, 0 if found is None else found[1].version)
         if first > LAST_ID - BLOCK:
             raise UnknownServerError("all producer ids have been given out")
+        if found is not None and first > first_free(last, 0):
+            log.warning(
+                "%s says that producer ids up to %s have been given out, and was written so often that it may have been"
+                " more: no id is given out twice, the next ones begin at %d",
+                *(path, last, first),
+            )
         block = znode_contents.encode_producer_id_block(broker_id, first, first + BLOCK - 1)
         await self._store.write([Create(path, block) if found is None else SetData(path, block, found[1].version)])
         return first

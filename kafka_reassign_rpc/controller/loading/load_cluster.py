@@ -4,6 +4,7 @@ that cannot be decoded is logged with its path and left out."""
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
+from uuid import UUID
 
 from msgspec.structs import replace
 
@@ -21,13 +22,14 @@ from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.topics import twin_ids
 from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes, ZnodeProblem
 from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.support.counted import counted
-from kafka_reassign_rpc.support.turns import Pace
+from kafka_reassign_rpc.support.turns import Pace, Turn, in_turns
 from kafka_reassign_rpc.zookeeper import settings_znode, topic_znodes, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.failed_log_dirs_znodes import decode_failed_log_dirs
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import (
@@ -66,9 +68,10 @@ async def read_cluster(
     zk: ZooKeeper,
     settings: Callable[[], BrokerSettings] = lambda: KAFKA_DEFAULTS,
     started_with: ReassignmentSettings = DEFAULT_SETTINGS,
+    holders: Mapping[UUID, str] | None = None,
 ) -> LoadedCluster:
     """Syncs first. `settings` returns those of brokers in force after the read, which say what deletion marks mean;
-    `started_with` are this server's own.
+    `started_with` are this server's own; `holders` are the topics that it knows under their ids.
     """
     await zk.sync()
     since = zk.last_zxid
@@ -77,6 +80,9 @@ async def read_cluster(
     marks = await read_deletion_marks(zk, await children(zk, znode_paths.DELETE_TOPICS))
     moves, parents, with_children = await load_topics.read_moves(zk)
     topics, unreadable = await load_topics.read_topics(zk, names, moves)
+    twins = await in_turns(twin_ids.find(topics.values(), holders or {}), turn=Turn())
+    topics = {name: topic for name, topic in topics.items() if name not in twins} if twins else topics
+    unreadable |= {name: twin.reason for name, twin in twins.items()}
     brokers, servers = dict(await read_brokers(zk)), await read_servers(zk)
     of_topics, of_brokers = await _read_configs(zk, TOPICS), await _read_configs(zk, BROKERS)
     common, admin = await read_settings(zk), await read_admin(zk)
@@ -96,6 +102,7 @@ async def read_cluster(
         brokers=brokers,
         servers=servers,
         unreadable=unreadable,
+        twins=twins,
         stale_marks=frozenset(name for name in stale if name not in unreadable),
         waiting_marks=frozenset(name for name, means in meanings.items() if means is Meaning.WAITS),
         topic_configs=of_topics.configs,

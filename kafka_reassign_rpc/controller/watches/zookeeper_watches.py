@@ -39,7 +39,7 @@ from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import CancelAll
 from kafka_reassign_rpc.core.writers import facts
-from kafka_reassign_rpc.core.writers.topic_facts import MarksFound, TopicsFound
+from kafka_reassign_rpc.core.writers.topic_facts import MarksFound, TopicsFound, UnreadableGone
 from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
@@ -231,6 +231,11 @@ class ZooKeeperWatches:
     def close(self) -> None:
         self._has_read(None)
 
+    def read_topics_again(self, names: Collection[str]) -> None:
+        """Their znodes may mean something else now, though nobody has changed them."""
+        self._topics.update(dict.fromkeys(names))
+        self._wake.set()
+
     def read_deletions_again(self) -> None:
         """Marks may mean something else now."""
         self._pending[self.deletions] = None
@@ -294,6 +299,9 @@ class ZooKeeperWatches:
         if vanished:
             self._loop.submit(topic_commands.TopicsVanished(vanished))
             self._process_batch_and_queue(vanished)
+        unreadable = [name for name in self._loop.cluster.unreadable if name not in names and name not in before]
+        if unreadable:
+            self._loop.submit(cluster_commands.Reported(UnreadableGone(unreadable, self._zk.last_zxid)))
         if vanished or self._loop.cluster.stale_marks:
             self.read_deletions_again()  # what marked them marks no topic any more
         if not known.keys() <= names | before.keys():

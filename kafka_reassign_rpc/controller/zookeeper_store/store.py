@@ -45,7 +45,7 @@ class ZooKeeperStore(FencedZooKeeper):
     async def _load(
         self, known: Cluster, settings: Callable[[], BrokerSettings], started_with: ReassignmentSettings
     ) -> LoadedCluster:
-        found = await self.reading(lambda: read_cluster(self._zk, settings, started_with))
+        found = await self.reading(lambda: read_cluster(self._zk, settings, started_with, known.topic_names))
         self._parents = set(found.parents)
         self._problems += [problem for problem in found.problems if _is_new(problem, known)]
         return found

@@ -61,6 +61,8 @@ TOPIC_CREATED = "topic.created"
 TOPIC_PARTITIONS_ADDED = "topic.partitions_added"
 TOPIC_DELETED = "topic.deleted"
 TOPIC_VANISHED = "topic.vanished"
+TOPIC_LEFT_ALONE = "topic.left_alone"
+TOPIC_TAKEN_UP = "topic.taken_up"
 
 PARTITION_EDIT_NOT_FOLLOWED = "partition.edit_not_followed"
 
@@ -329,6 +331,14 @@ _TYPES = (
         "Somebody has removed a topic's znode, or `count` partitions from it, without a mark of deletion. This server"
         " forgets them; brokers go on with them, and no log is deleted.",
     ),
+    EventType(
+        TOPIC_LEFT_ALONE,
+        "WARNING",
+        ("topic", "reason"),
+        "A topic's znode cannot be understood, or has the id of a topic that had it first. Whatever is asked about this"
+        " topic is refused; brokers go on with what they know of it.",
+    ),
+    EventType(TOPIC_TAKEN_UP, "INFO", ("topic",), "A topic that was left alone is served again, or its znode is gone."),
     EventType(
         PARTITION_EDIT_NOT_FOLLOWED,
         "WARNING",

@@ -1,6 +1,9 @@
-"""Events of what is read, not decided: brokers lost or returned, reassignments and repairs switched off or on."""
+"""Events of what is read, not decided: brokers lost or returned, topics left alone or taken up again, reassignments and
+repairs switched off or on.
+"""
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from kafka_reassign_rpc.core import healing_settings, restrictions
 from kafka_reassign_rpc.core.events import catalogue
@@ -8,6 +11,9 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.requesters import Requester
+
+MOST_TOPICS = 100
+"""Events of topics at a call; the next call has the others."""
 
 
 class ClusterNews:
@@ -18,6 +24,7 @@ class ClusterNews:
         self._disabled: str | None = None
         self._paused = False
         self._disabled_by_znode = False
+        self._left_alone: dict[str, str] = {}
 
     def of(self, cluster: Cluster) -> Iterator[Event]:
         """The first call reports disabled reassignments and a pause, but no brokers."""
@@ -46,6 +53,19 @@ class ClusterNews:
             )
             by = cluster.set_by(healing_settings.PAUSED)
             yield event if by is None else event.asked_by(by)
+
+        if cluster.unreadable != self._left_alone:
+            yield from self._topic_events(cluster.unreadable)
+
+    def _topic_events(self, left_alone: Mapping[str, str]) -> Iterator[Event]:
+        taken_up = [name for name in self._left_alone if name not in left_alone]
+        begun = ((name, reason) for name, reason in left_alone.items() if self._left_alone.get(name) != reason)
+        for name in taken_up[:MOST_TOPICS]:
+            del self._left_alone[name]
+            yield Event(catalogue.TOPIC_TAKEN_UP, name)
+        for name, reason in [*islice(begun, MOST_TOPICS)]:
+            self._left_alone[name] = reason
+            yield Event(catalogue.TOPIC_LEFT_ALONE, name, reason=reason)
 
     def _enabled_by(self, cluster: Cluster) -> Requester | None:
         """Whoever deletes a znode leaves no name."""

@@ -33,6 +33,8 @@ DEFAULT_KINDS = (
     catalogue.HEAL_APPROVED,
     catalogue.HEAL_DONE,
     catalogue.TOPIC_VANISHED,
+    catalogue.TOPIC_LEFT_ALONE,
+    catalogue.TOPIC_TAKEN_UP,
     catalogue.CORDON_BROKEN,
     catalogue.CONTROLLER_ELECTED,
     catalogue.CONTROLLER_RESIGNED,

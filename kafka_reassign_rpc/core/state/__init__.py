@@ -9,6 +9,7 @@ soft_state.py                   `SoftState`, which no znode holds
 kraft_facts.py                  what a cluster in KRaft mode reports of its brokers beside its metadata
 failed_log_dirs.py              what is recorded of a broker that has lost log dirs
 former_partitions.py            partitions that others have taken out of ZooKeeper, as they were last known
+twin.py                         `Twin`: a topic whose id is that of another one
 topic_partition.py              `TopicPartition`, the name of a partition
 requesters.py                   who asked for a decision
 queue_entries.py                the queue: waiting moves, whether they may start (held, unapproved), and the znodes

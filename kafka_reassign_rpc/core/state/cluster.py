@@ -19,6 +19,7 @@ from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.throttle_leases import Leases
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.twin import Twin
 
 
 class Cluster(msgspec.Struct):
@@ -34,6 +35,8 @@ class Cluster(msgspec.Struct):
     leases: Leases = msgspec.field(default_factory=Leases)
     unreadable: dict[str, str] = {}
     """Topics with an unreadable znode, with the reason: commands do not find them, but their names are taken."""
+    twins: dict[str, Twin] = {}
+    """Those of `unreadable` that are left alone only since another topic has their id (`core.topics.twin_ids`)."""
     stale_marks: frozenset[str] = frozenset()
     """Names in `/admin/delete_topics` whose topic does not exist or is newer than its mark.
 

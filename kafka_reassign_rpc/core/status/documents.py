@@ -227,6 +227,7 @@ class StatusProblem(msgspec.Struct, frozen=True):
         "no_brokers",
         "lost_brokers",
         "failed_log_dirs",
+        "topics_left_alone",
         "offline",
         "stalled",
         "disabled",

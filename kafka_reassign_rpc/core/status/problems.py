@@ -64,6 +64,8 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
         yield _lost(term, lost)
     if term.cluster.failed_log_dirs:
         yield _failed_log_dirs(term, full=full)
+    if term.cluster.unreadable:
+        yield _left_alone(term.cluster.unreadable, full=full)
     if totals.offline:
         text = f"{counted(totals.offline, 'partition', 'are')} offline: no replica leads"
         yield StatusProblem("offline", "wrong", text, None)
@@ -150,6 +152,13 @@ def _failed_log_dirs(term: TermView, *, full: bool) -> StatusProblem:
     brokers = first_of(told, NAMED, of=len(failures), between="; ")
     text = f"{counted(len(failures), 'broker', 'have')} lost log dirs: {brokers}"
     return StatusProblem("failed_log_dirs", "wrong", text, min(one.since for one in failures.values()))
+
+
+def _left_alone(topics: Mapping[str, str], *, full: bool) -> StatusProblem:
+    reasons = [f"{name} ({topics[name]})" for name in sorted(topics)[:NAMED]]
+    named = first_of(reasons, NAMED, of=len(topics), between="; ")
+    text = f"{counted(len(topics), 'topic', 'are')} left alone: whatever is asked about such a topic is refused"
+    return StatusProblem("topics_left_alone", "wrong", f"{text}. {named}" if full else text, None)
 
 
 def _reasons(term: TermView) -> str:

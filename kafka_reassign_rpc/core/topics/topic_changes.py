@@ -125,16 +125,18 @@ def _refuse_many(name: str, count: int, most: int) -> None:
 
 
 def _refuse_collision(view: RoundView, name: str) -> None:
-    """Metric names turn '.' into '_'."""
+    """Metric names turn '.' into '_'. Those of topics that this server leaves alone are taken too."""
     if "." not in name and "_" not in name:
         return
     unified = name.replace(".", "_")
     created = (other for other, change in view.topics.items() if isinstance(change, TopicCreated))
     colliding = sorted(
-        other
-        for names in (view.cluster.topics, created)
-        for other in names
-        if len(other) == len(name) and other.replace(".", "_") == unified
+        {
+            other
+            for names in (view.cluster.topics, view.cluster.unreadable, created)
+            for other in names
+            if len(other) == len(name) and other.replace(".", "_") == unified
+        }
     )
     if colliding:
         raise InvalidTopic(f"Topic '{name}' collides with existing topics: {', '.join(colliding)}")

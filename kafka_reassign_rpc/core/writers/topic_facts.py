@@ -15,9 +15,10 @@ from kafka_reassign_rpc.core.state.config_entities import TOPICS
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic import LAST_ZXID, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.topics import twin_ids
 from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
 from kafka_reassign_rpc.core.writers.facts import ConfigsFound
-from kafka_reassign_rpc.core.writers.topic_writes import begin_deletion, put_state, put_topic
+from kafka_reassign_rpc.core.writers.topic_writes import begin_deletion, leave_alone, put_state, put_topic
 
 
 class StatesFound(msgspec.Struct, frozen=True):
@@ -53,7 +54,7 @@ class TopicsChanged(NamedTuple):
 
 
 class TopicsFound(msgspec.Struct, frozen=True):
-    """An older topic of the same name is ignored.
+    """An older topic of the same name is ignored, and one is left alone whose id another topic had first.
 
     unreadable  topics with unreadable znodes, and why. The earlier state holds until the controller must write it
     configs     of `found`. Only those of new topics count: every change is announced, but a first config is not
@@ -66,13 +67,18 @@ class TopicsFound(msgspec.Struct, frozen=True):
 
     def apply(self, cluster: Cluster) -> Generator[None, None, TopicsChanged]:
         changed = TopicsChanged([], set(), set())
-        for name, topic in self.found.items():
-            if _is_newer(cluster, topic):
+        newer = {name: topic for name, topic in self.found.items() if _is_newer(cluster, topic)}
+        twins = yield from twin_ids.among(newer, cluster)
+        for name, topic in newer.items():
+            if name not in twins:
                 yield from self._put(cluster, topic, changed)
                 changed.topics.append(name)
             yield
+        for name, twin in twins.items():
+            if name in newer:
+                leave_alone(cluster, name, twin.reason, twin)
         for name, reason in self.unreadable.items():
-            cluster.unreadable[name] = reason
+            leave_alone(cluster, name, reason)
         return changed
 
     def _put(self, cluster: Cluster, topic: Topic, changed: TopicsChanged) -> Generator[None, None, None]:
@@ -134,6 +140,19 @@ def _newer(ours: Partition | None, read: Partition) -> Partition:
             leader_recovery_state=ours.leader_recovery_state,
         )
     return with_known_completion(ours, read)
+
+
+class UnreadableGone(msgspec.Struct, frozen=True):
+    """Topics with unreadable znodes that exist no more: others may have their names."""
+
+    names: Sequence[str]
+    read_at: int
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, None]:
+        for name in self.names if self.read_at >= cluster.since else ():
+            cluster.unreadable.pop(name, None)
+            cluster.twins.pop(name, None)
+            yield
 
 
 class MarksChanged(NamedTuple):

@@ -12,6 +12,7 @@ from kafka_reassign_rpc.core.state.config_entities import TOPICS
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic import LAST_ZXID, REVISIONS, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.twin import Twin
 
 
 def put_topic(
@@ -47,7 +48,6 @@ def put_topic(
     if before is not None:
         keep_id_since(before, topic)
     add_topic(cluster, topic)
-    cluster.unreadable.pop(name, None)
     moving = {index for index, partition in partitions.items() if partition.is_moving}
     if moving:
         cluster.moving[name] = moving
@@ -55,6 +55,14 @@ def put_topic(
         for index in moving:
             cluster.leases.put(name, index, partitions[index].lease)
     return topic
+
+
+def leave_alone(cluster: Cluster, name: str, reason: str, twin: Twin | None = None) -> None:
+    """What is known of the topic holds until the controller must write its znode."""
+    cluster.unreadable[name] = reason
+    cluster.twins.pop(name, None)
+    if twin is not None:
+        cluster.twins[name] = twin
 
 
 def keep_id_since(known: Topic, fresh: Topic) -> None:
@@ -99,6 +107,7 @@ def remove_topic(cluster: Cluster, name: str, *, configs: bool = True) -> None:
     cluster.moving.pop(name, None)
     cluster.leases.remove(name)
     cluster.unreadable.pop(name, None)
+    cluster.twins.pop(name, None)
     if configs:
         cluster.queue.orphan(name)
         cluster.topic_configs.pop(name, None)

@@ -75,6 +75,11 @@ class DiskSubmission:
         return DiskThrottle(self._cluster, self.path)
 
     @property
+    def has_begun(self) -> bool:
+        """Whether something of it goes on in the brokers, or may."""
+        return bool(self.queue.flying or self.queue.unseen or self.is_throttled)
+
+    @property
     def is_throttled(self) -> bool:
         """True also where a broker only may have the plan's throttle."""
         return self._throttle.stands

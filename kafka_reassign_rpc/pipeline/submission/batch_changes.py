@@ -85,7 +85,7 @@ class BatchChanges:
         refused |= {
             one: error.message
             for one, error in errors.items()
-            if one in found.mismatched or (one in found.not_begun and not error.retriable)
+            if one in found.mismatched or (one in found.not_begun and not self.cluster.may_pass(error))
             if one not in refused
         }
         begun = entries.keys() - doubtful.keys() | found.moving
@@ -110,7 +110,7 @@ class BatchChanges:
                     self.queued_per_broker,
                 )
         except KafkaError as error:
-            if not error.retriable:
+            if not self.cluster.may_pass(error):
                 raise
             self.cluster.output.line(f"{name}: {error.message} Checking whether the moves have begun.")
             return dict.fromkeys(entries, error), True

@@ -5,7 +5,7 @@ whether they are empty. A drain of some topics alone does not empty a broker.
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from kafka_reassign_rpc.client import KafkaError, PartitionReassignment, TopicPartition
 from kafka_reassign_rpc.core.cordon import listed
@@ -71,16 +71,16 @@ class DrainedBrokers:
             raise JobFailed(why) from None
         line(f"{self._named()} {self._are()} cordoned: `{self._how_to_open()}` opens {self._them()} again")
 
-    def move_rest(self, run: BatchRun) -> int:
-        """Once the plan is carried out. Returns how many moves began. Raises as `BatchRun.run_batch`, but moves that
-        fit no more are named, and stay.
+    def move_rest(self, run: BatchRun, left_out: Collection[TopicPartition] = ()) -> int:
+        """Once the plan is carried out, but for what was `left_out`. Returns how many moves began. Raises as
+        `BatchRun.run_batch`, but moves that fit no more are named, and stay.
         """
         begun = 0
         for number in range(1, ROUNDS + 1) if self.brokers and not self.plan.undoes else ():
             self._wait_for_moves(run)
             if not _is_full(self._left()):
                 break
-            moves = self.cluster.ask(self._rest)
+            moves = self.cluster.ask(partial(self._rest, left_out))
             if not moves:
                 break
             what = first_of(sorted(map(str, moves)), NAMED)
@@ -112,13 +112,13 @@ class DrainedBrokers:
         table = read_left_out(self.path)
         return frozenset(map(TopicPartition, table["topic"].to_pylist(), table["partition"].to_pylist()))
 
-    def _rest(self) -> dict[TopicPartition, PlanEntry]:
+    def _rest(self, left_out: Collection[TopicPartition]) -> dict[TopicPartition, PlanEntry]:
         client = self.cluster.client
         everything = client.describe_everything()
         servers = client.servers_among({node.id for node in everything.nodes})
         nodes = [node for node in everything.nodes if node.id not in servers]
         cordoned = client.cordoned() if client.can_cordon() else frozenset()
-        staying = self._left_out | client.list_partition_reassignments().keys()
+        staying = self._left_out.union(left_out) | client.list_partition_reassignments().keys()
         return drain_rest.moves_of(
             nodes, everything.topics, self.brokers, self.plan.info.requested.to, cordoned, staying
         )

@@ -16,6 +16,7 @@ from kafka_reassign_rpc.client import (
     ReassignmentClient,
     ReassignmentDescription,
     TopicPartition,
+    UnsupportedHere,
 )
 from kafka_reassign_rpc.client.move_progress import read_progress
 from kafka_reassign_rpc.core.status.documents import Status
@@ -26,20 +27,25 @@ from kafka_reassign_rpc.pipeline.submission.submit_settings import PollIntervals
 from kafka_reassign_rpc.support.slow_word import word_if_slow
 
 T = TypeVar("T")
+OTHER_CONTROLLER = "The controller is no kafka-reassign-rpc server any more."
 Listed = Mapping[TopicPartition, PartitionReassignment]
 """In flight or in the queue."""
 
 
 @dataclass
 class PatientCluster:
-    """All methods raise KafkaError if the cluster is silent for too long, or if asking again does not help. `racks`:
-    of live nodes, as `health` last found them.
+    """All methods raise KafkaError if the cluster is silent for too long, or if asking again does not help.
+
+    racks   of live nodes, as `health` last found them
+    ours    this run has found a kafka-reassign-rpc server in control: where another controller takes over, it waits
+            for one to come back
     """
 
     client: ReassignmentClient
     output: ProgressOutput
     intervals: PollIntervals
     racks: Mapping[int, str | None] = field(default_factory=dict)
+    ours: bool = False
     _silent_until: dict[int, float] = field(default_factory=dict)
 
     def ask(self, call: Callable[[], T]) -> T:
@@ -50,10 +56,30 @@ class PatientCluster:
                 with self.word_if_slow():
                     return call()
             except KafkaError as error:
-                if not error.retriable or time.monotonic() - since > self.intervals.patience:
+                if not self.may_pass(error) or time.monotonic() - since > self.intervals.patience:
                     raise
                 self.output.status(f"trying again: {error.message}")
             time.sleep(self.intervals.poll)
+
+    def may_pass(self, error: KafkaError) -> bool:
+        return error.retriable or (self.ours and isinstance(error, UnsupportedHere))
+
+    def lists_waiting(self) -> bool:
+        """Whether what the controller lists is all that goes on."""
+        return not self.ours or self.client.can_compare_replicas()
+
+    def _of_ours(self, read: Callable[[], T]) -> T:
+        """What is read while a server of ours is in control, where one was: another controller does not list what waits
+        in the queue, which would seem to be cancelled.
+        """
+
+        def complete() -> T:
+            found = read()
+            if not self.lists_waiting():
+                raise UnsupportedHere(OTHER_CONTROLLER)
+            return found
+
+        return self.ask(complete)
 
     def word_if_slow(self) -> AbstractContextManager[None]:
         text = f"the cluster has not answered for {self.intervals.slow:g} s, waiting"
@@ -70,7 +96,7 @@ class PatientCluster:
         return self.ask(read)
 
     def moves(self, partitions: Collection[TopicPartition] | None = None) -> Listed:
-        return self.ask(lambda: self.client.list_partition_reassignments(partitions))
+        return self._of_ours(lambda: self.client.list_partition_reassignments(partitions))
 
     def state(self, batch: Mapping[TopicPartition, PlanEntry]) -> BatchState:
         """As the controller itself knows it."""
@@ -101,7 +127,7 @@ class PatientCluster:
         self, tracker: LogDirProgressTracker, partitions: Collection[TopicPartition]
     ) -> tuple[Listed, ProgressSnapshot]:
         """Frozen brokers cost `sizes` seconds now and then."""
-        return self.ask(lambda: read_progress(self, tracker, time.monotonic(), partitions))
+        return self._of_ours(lambda: read_progress(self, tracker, time.monotonic(), partitions))
 
     # What `read_progress` asks
 

@@ -8,12 +8,12 @@ from functools import cached_property
 
 import msgspec
 
-from kafka_reassign_rpc.client import ReassignmentClient, UnsupportedHere
+from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, UnsupportedHere
 from kafka_reassign_rpc.client.reassignment_calls import NO_LEASES, NO_REASONS
 from kafka_reassign_rpc.client.standing_rates import rated_window, standing_rates
 from kafka_reassign_rpc.client.text_format import duration, first_lines
 from kafka_reassign_rpc.core.throttling.standing_rates import lease_lines
-from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.plans.batch_reader import SET_RF, PlanBatch, SubmittablePlan, read_batch
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
@@ -27,7 +27,7 @@ from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluste
 from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress, least_seconds
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import PlanWarnings
 from kafka_reassign_rpc.pipeline.submission.replica_order import order_before
-from kafka_reassign_rpc.pipeline.submission.stop_conditions import ClusterHealth, StopConditions
+from kafka_reassign_rpc.pipeline.submission.stop_conditions import ClusterHealth, StopConditions, SubmitStopped
 from kafka_reassign_rpc.pipeline.submission.submit_settings import (
     PlanDoesNotFit,
     PollIntervals,
@@ -122,6 +122,7 @@ class Submission:
         takes_back.cancel()
         stop_conditions = StopConditions(first, health.live)
         compares = self.under_way.compares = self._cluster.ask(self.client.can_compare_replicas)
+        self._cluster.ours = compares
         forbids_factor_change = self._cluster.ask(self.client.can_forbid_replication_factor_change)
         keeps_reasons = self._cluster.ask(self.client.can_keep_reasons)
         if not compares:
@@ -165,12 +166,22 @@ class Submission:
             ).run
         try:
             begun = run()
-        except PlanDoesNotFit:
+        except PlanDoesNotFit as error:
+            if error.left_out:
+                self._move_rest(batches, error)
             self._drained.report(None)
             raise
         begun += self._drained.move_rest(batches)
         self._drained.report(begun)
         return begun
+
+    def _move_rest(self, batches: BatchRun, found: PlanDoesNotFit) -> None:
+        """All is done but what was left out: that stays, as it is not known why somebody has changed it."""
+        try:
+            self._drained.move_rest(batches, found.left_out)
+        except (SubmitStopped, JobFailed, KafkaError):
+            self.output.line(str(found))
+            raise
 
     def _least_seconds(self, throttle: int, live: Collection[int]) -> float | None:
         """Says where a rate stands that is stricter than submit's, and what that means for the plan's time. Returns

@@ -8,7 +8,12 @@ BAR_WIDTH = 24
 
 
 class PlanDoesNotFit(Exception):
-    """The cluster has changed since the plan was made: moves of it are left. Exit code 4."""
+    """The cluster has changed since the plan was made: moves of it are left. Exit code 4.
+
+    left_out   these, where all others are done
+    """
+
+    left_out: frozenset[TopicPartition] = frozenset()
 
 
 @dataclass

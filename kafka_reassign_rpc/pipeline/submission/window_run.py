@@ -120,7 +120,9 @@ class WindowRun:
             more = [str(self._does_not_fit("these will not begin"))] if self._left_out else []
             raise stop_for(self.name, self._waiting_for_lost(), "nothing else is left to do", *more)
         if self._left_out:
-            raise self._does_not_fit("all others are done")
+            error = self._does_not_fit("all others are done")
+            error.left_out = frozenset(self._left_out)
+            raise error
         return begun
 
     # Reading the plan

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.client import KafkaError, TopicPartition
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
-from kafka_reassign_rpc.pipeline.submission.patient_cluster import Listed, PatientCluster
+from kafka_reassign_rpc.pipeline.submission.patient_cluster import OTHER_CONTROLLER, Listed, PatientCluster
 from kafka_reassign_rpc.pipeline.submission.replica_order import Entries, first_led
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, UnderWay
@@ -77,6 +77,10 @@ def withdraw(changes: BatchChanges, name: str, under_way: UnderWay, reordered: E
     moves, asked = under_way.moves, under_way.asked
     restless = {**under_way.out_of_order, **reordered, **{one: moves[one] for one in asked}}
     try:
+        if moves and not changes.cluster.ask(changes.cluster.lists_waiting):
+            under_way.is_known, under_way.why_not = False, OTHER_CONTROLLER
+            restless = {one: entry for one, entry in restless.items() if one not in moves}
+            return
         listed = changes.cluster.moves(moves.keys()) if moves else {}
         doubtful = () if is_answered else asked
         under_way.moves = {one: entry for one, entry in moves.items() if one in listed or one in doubtful}

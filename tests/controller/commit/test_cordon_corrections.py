@@ -15,7 +15,7 @@ from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import topic_znodes, transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.bare_controller import TOPIC_ID, elected_controller, put_topic, register, topic_json
+from tests.controller.bare_controller import elected_controller, id_of, put_topic, register, topic_json
 from tests.controller.cluster import cluster
 from tests.controller.commit.test_missing_replicas import auto_create
 from tests.controller.telemetry.test_metrics import counted, shows
@@ -53,7 +53,7 @@ async def test_dh_2_a_topic_of_a_stock_broker_lands_elsewhere_and_what_a_client_
         await auto_create(world.zk, "grown", {0: [1, 2]})
         await eventually(lambda: world.in_sync(("grown", 0), 2))
         added = {0: ((1, 2), (), ()), 1: ((3, 2), (), ())}
-        await world.zk.set(znode_paths.topic("grown"), topic_znodes.encode_topic(TOPIC_ID, added))
+        await world.zk.set(znode_paths.topic("grown"), topic_znodes.encode_topic(id_of("grown"), added))
         await eventually(lambda: world.in_sync(("grown", 1), 1))
         assert await replicas(world.zk, "grown") == {"0": [1, 2], "1": [1, 2]}
         assert await world.replicas_on(3) == set()
@@ -81,8 +81,8 @@ async def test_dh_2_a_server_that_dies_between_any_two_writes_leaves_no_replica_
                 znode_paths.SETTINGS, json.dumps({"version": 1, "config": {CORDONED_BROKERS: "3"}}).encode()
             )
             assignments = {index: (tuple(to), (), ()) for index, to in PLACED.items()}
-            await zk.create(znode_paths.topic("t"), topic_znodes.encode_topic(TOPIC_ID, assignments))
-            await zk.create(znode_paths.topic("lost"), topic_znodes.encode_topic(TOPIC_ID, assignments))
+            await zk.create(znode_paths.topic("t"), topic_znodes.encode_topic(id_of("t"), assignments))
+            await zk.create(znode_paths.topic("lost"), topic_znodes.encode_topic(id_of("lost"), assignments))
             await zk.create(f"{znode_paths.topic('lost')}/partitions", b"")
             await zk.delete(f"{znode_paths.topic('lost')}/partitions")
             grown = {0: ((3, 1), (), ()), 1: ((3, 1), (), ()), 2: ((1, 3), (), ())}

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.bare_controller import TOPIC_ID, state_json, topic_json
+from tests.controller.bare_controller import id_of, state_json, topic_json
 from tests.controller.cluster import Cluster, cluster
 from tests.waiting import eventually
 
@@ -12,7 +12,7 @@ from tests.waiting import eventually
 async def auto_create(zk: ZooKeeper, name: str, partitions: Mapping[int, Sequence[int]]) -> None:
     """A topic znode as a stock broker's auto-creation leaves it: the controller makes the states of the partitions."""
     assignments = {index: (tuple(replicas), (), ()) for index, replicas in partitions.items()}
-    await zk.create(znode_paths.topic(name), topic_znodes.encode_topic(TOPIC_ID, assignments))
+    await zk.create(znode_paths.topic(name), topic_znodes.encode_topic(id_of(name), assignments))
 
 
 async def assigned(world: Cluster) -> tuple[dict[str, list[int]], dict[str, int]]:

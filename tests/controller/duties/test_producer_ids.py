@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from kafka_reassign_rpc.controller.duties.producer_ids import BLOCK, ProducerIds
+from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
 from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.core.producer_id_blocks import BLOCK, first_free, is_set_back
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -32,3 +33,30 @@ async def test_sv_4_a_broker_that_needs_producer_ids_when_the_session_ends_asks_
                 await ids.allocate(1)
         assert await ids.allocate(1) == (2 * BLOCK, BLOCK)
         assert (await zk.get(znode_paths.PRODUCER_ID_BLOCK))[1].version == 2
+
+
+async def test_sv_4_no_producer_id_is_given_out_twice_though_somebody_sets_the_znode_back_and_another_term_begins(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    path = znode_paths.PRODUCER_ID_BLOCK
+    async with elected_controller(zk_connect) as controller:
+        ids = ProducerIds(controller.store, SERVER)
+        first = [(await ids.allocate(1))[0] for _ in range(3)]
+        at_first, _ = await zk.get(path)
+        first += [(await ids.allocate(2))[0] for _ in range(3)]
+        await zk.set(path, at_first)
+    async with elected_controller(zk_connect) as controller:
+        ids = ProducerIds(controller.store, SERVER)
+        first += [(await ids.allocate(1))[0] for _ in range(2)]
+    assert first[:6] == [BLOCK * number for number in range(6)]
+    assert first[6] >= 6 * BLOCK
+    assert first[7] == first[6] + BLOCK, "each once more"
+
+
+def test_sv_4_the_writes_of_the_znode_count_where_it_says_less() -> None:
+    assert [first_free(None, 0), first_free(999, 1), first_free(4999, 1)] == [0, 1000, 5000]
+    assert [first_free(None, 3), first_free(999, 3)] == [3000, 3000]
+    assert [is_set_back(None, 0), is_set_back(1999, 2), is_set_back(1999, 3), is_set_back(1999, 4)] == [
+        *(False, False, False),  # once somebody has repaired it
+        True,
+    ]

@@ -123,6 +123,21 @@ def test_fg_5_who_withdraws_a_waiting_move_does_not_hide_who_has_queued_it() -> 
     assert (last.event, last.who, last.requested_by) == ("move.withdrawn", "bob", ALICE.who)
 
 
+def test_sv_4_topics_that_are_left_alone_are_told_once_and_again_when_they_are_taken_up() -> None:
+    news, here = ClusterNews(), cluster(not_moving(1, 2))
+
+    def told() -> list[tuple[str, str | None, str | None]]:
+        return [(event.event, event.topic, event.reason) for event in news.of(here)]
+
+    here.unreadable = {"a": "no JSON", "b": "a twin"}
+    assert told() == [("topic.left_alone", "a", "no JSON"), ("topic.left_alone", "b", "a twin")]
+    assert told() == []
+    here.unreadable = {"a": "a twin"}
+    assert told() == [("topic.taken_up", "b", None), ("topic.left_alone", "a", "a twin")]
+    here.unreadable = {f"many-{one}": "no JSON" for one in range(150)}
+    assert [len(told()) for _ in range(3)] == [1 + 100, 50, 0]
+
+
 def test_fg_5_switches_tell_who_has_set_them_wherever_the_controller_has_read_that() -> None:
     news, here = ClusterNews(), cluster(not_moving(1, 2))
     enabled, paused = "partition.reassignments.enabled", "self.healing.paused"

@@ -72,6 +72,17 @@ def test_fg_5_lost_brokers_are_named_with_the_time_of_their_loss_and_of_their_re
     assert "lost_brokers" not in problems(server_of(term_of(cluster))), "it is back"
 
 
+def test_sv_4_topics_that_are_left_alone_are_a_problem_whose_names_only_the_full_status_has() -> None:
+    cluster = cluster_of({"t": {0: at_rest(1)}})
+    assert "topics_left_alone" not in problems(server_of(term_of(cluster)))
+    cluster.unreadable = {"b": "its topic id is that of topic t", "a": "no JSON"}
+    found = problems(server_of(term_of(cluster)))["topics_left_alone"]
+    refused = "2 topics are left alone: whatever is asked about such a topic is refused"
+    assert (found.level, found.text) == ("wrong", f"{refused}. a (no JSON); b (its topic id is that of topic t)")
+    counts = status_of(server_of(term_of(cluster)), at=1, version="1", full=False).problems
+    assert refused in [one.text for one in counts]
+
+
 def test_dh_1_every_lost_broker_is_a_problem_with_what_will_happen_to_it() -> None:
     cluster = cluster_of({"t": {0: at_rest(1)}})
     cluster.failed = {8: FIRST_MISSED, 9: FIRST_MISSED}

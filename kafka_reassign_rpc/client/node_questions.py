@@ -1,0 +1,91 @@
+"""What every node is asked: who is there, who controls, which versions it serves."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from kafka_reassign_rpc.client.client_errors import Unreachable, UnsupportedHere, raise_for
+from kafka_reassign_rpc.client.client_settings import Address
+from kafka_reassign_rpc.client.node_connections import NodeConnection
+from kafka_reassign_rpc.protocol.frame_codec import decode_body, encode_body
+from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
+from kafka_reassign_rpc.protocol.messages import (
+    RESPONSES,
+    ApiMessage,
+    DescribeClusterRequest,
+    DescribeQuorumRequest,
+    ListPartitionReassignmentsRequest,
+    MetadataRequest,
+    RequestFor,
+)
+from kafka_reassign_rpc.protocol.versions import common_version
+
+NOT_CONTROLLER = 41
+NO_CONTROLLER = "No node says that it is the controller."
+_METADATA_MAX = 12
+_CONTROLLER_MS = 1000
+"""How long a node may take to say whether it is the controller: it knows that itself."""
+CONTROLLERS = 2
+"""The endpoint type of KRaft controllers in DescribeCluster."""
+_LARGE_BYTES = 64 * 1024
+"""A thread decodes larger answers, so that the event loop goes on."""
+
+Response = TypeVar("Response", bound="ApiMessage")
+
+
+async def brokers_and_controller(connection: NodeConnection) -> tuple[dict[int, Address], int]:
+    request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
+    answer = await _ask(connection, request, MetadataRequest, _METADATA_MAX)
+    return {one.node_id: Address(one.host, one.port) for one in answer.brokers}, answer.controller_id
+
+
+async def controllers(connection: NodeConnection) -> tuple[dict[int, Address], int]:
+    """KRaft controllers do not serve Metadata, but list each other in DescribeCluster (KIP-919)."""
+    request = DescribeClusterRequest(include_cluster_authorized_operations=False, endpoint_type=CONTROLLERS)
+    answer = await _ask(connection, request, DescribeClusterRequest, 1)
+    raise_for(answer.error_code, answer.error_message)
+    return {one.broker_id: Address(one.host, one.port) for one in answer.brokers}, answer.controller_id
+
+
+async def require_controller(connection: NodeConnection, served: Mapping[int, tuple[int, int]]) -> None:
+    """Raises Unreachable where the node says that it is not the controller, whatever others say. One that does not
+    tell (it is too old, or this principal may not ask) is taken at their word; one in KRaft mode passes requests on.
+    """
+    if ListPartitionReassignmentsRequest.API_KEY in served and DescribeQuorumRequest.API_KEY not in served:
+        of_none = ListPartitionReassignmentsRequest(timeout_ms=_CONTROLLER_MS, topics=[])
+        answer = await _ask(connection, of_none, ListPartitionReassignmentsRequest, 0)
+        if answer.error_code == NOT_CONTROLLER:
+            raise Unreachable(NO_CONTROLLER)
+
+
+async def is_kraft(connection: NodeConnection) -> bool:
+    return DescribeQuorumRequest.API_KEY in await connection.versions()
+
+
+async def _ask(
+    connection: NodeConnection, request: ApiMessage, cls: type[RequestFor[Response]], highest: int
+) -> Response:
+    version = version_at(cls, await connection.versions(), highest)
+    answer: Response = await decoded_answer(
+        cls, await connection.call(cls, encode_body(request, version=version), version), version
+    )
+    return answer
+
+
+async def decoded_answer(cls: type[ApiMessage], data: bytes, version: int) -> Any:
+    """Raises Unreachable for a garbled answer."""
+
+    def decode() -> ApiMessage:
+        return decode_body(RESPONSES[cls.API_KEY], data, version=version)
+
+    try:
+        return await asyncio.to_thread(decode) if len(data) > _LARGE_BYTES else decode()
+    except RemoteProtocolError as error:
+        raise Unreachable(f"{cls.name}: the answer cannot be read: {error}") from error
+
+
+def version_at(cls: type[ApiMessage], served: Mapping[int, tuple[int, int]], highest: int | None = None) -> int:
+    version = common_version(cls, served, highest)
+    if version < 0:
+        raise UnsupportedHere(f"The node does not support {cls.name.removesuffix('Request')}.")
+    return version
