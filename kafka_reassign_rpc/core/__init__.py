@@ -28,6 +28,7 @@ cordon.py                 brokers that get no new replica (KIP-1066)
 departure.py              whether brokers may go: what partitions lose, and whether the others have room
 restrictions.py           whether reassignments are disabled, and the rule on replication factors
 kafka_errors.py           errors with their Kafka codes
+unknown_partitions.py     why commands do not find a partition
 broker_settings.py        settings that a controller has from the configuration of its broker
 announced_versions.py     which API versions a server announces
 partition_health.py       how many partitions lack in-sync replicas or a leader

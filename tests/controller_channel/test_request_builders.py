@@ -135,7 +135,7 @@ def test_455_4_where_brokers_have_racks_the_controller_claims_one_of_them(versio
 
 def test_455_4_deleted_topics_and_unreadable_partitions_are_not_propagated() -> None:
     found, broker = made()
-    found.topics["t"].unreadable = frozenset([0])
+    found.topics["t"].unreadable = {0: "why"}
     body = request_messages.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {}, 8)
     assert [state.partition_index for state in body.topic_states[0].partition_states] == [1]
     assert request_messages.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, 7) is None
@@ -143,7 +143,7 @@ def test_455_4_deleted_topics_and_unreadable_partitions_are_not_propagated() -> 
     frame = finished(packed_requests.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {}, 8))
     assert frame == encode_body(body, version=8)
 
-    found.topics["t"].unreadable = frozenset()
+    found.topics["t"].unreadable = {}
     found.topics["t"].partitions[0] = Partition(replicas=(1, 2, 3))
     assert request_messages.leader_and_isr(found, SENDER, broker, {}, 7, is_complete=True) is None, (
         "it has no state yet"

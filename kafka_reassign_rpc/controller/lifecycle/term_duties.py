@@ -158,6 +158,7 @@ class TermDuties:
             self._tasks.begin_steps(self._propagation.everything())
             self.requests.changed()
             self._healer.diagnose_again()
+            self.watches.look_for_unreadable()
 
         return ControllerFailover(
             self.own_id,

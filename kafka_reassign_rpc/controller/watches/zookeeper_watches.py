@@ -10,6 +10,7 @@ changed since, and all else is read and compared with what the loop knows.
     /brokers/topics, ./TOPIC            a topic appeared, vanished, or was changed by somebody else
     /admin/delete_topics                a topic is to be deleted
     /config/changes                     dynamic configs changed
+    states, configs                     those that cannot be read: see `unreadable_znodes`
     /admin/reassignment_settings        settings of the servers changed
     /admin/reassign_partitions, ./cancel_reassignment_in_progress, ./reassign_cancel   KIP-236
     /admin/reassign_partitions_queue, ./reassign_partitions_extra                      KIP-236's queue
@@ -35,11 +36,12 @@ from kafka_reassign_rpc.controller.loading import load_cluster, load_queue, load
 from kafka_reassign_rpc.controller.loading.children import watched_children
 from kafka_reassign_rpc.controller.watches.broker_notifications import BrokerNotifications
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
+from kafka_reassign_rpc.controller.watches.unreadable_znodes import UnreadableZnodes
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import CancelAll
 from kafka_reassign_rpc.core.writers import facts
-from kafka_reassign_rpc.core.writers.topic_facts import MarksFound, TopicsFound
+from kafka_reassign_rpc.core.writers.topic_facts import MarksFound, TopicsFound, UnreadableReadAgain
 from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
@@ -107,6 +109,7 @@ class ZooKeeperWatches:
             znode_paths.DELETE_TOPICS: self.deletions,
             **dict.fromkeys(znode_paths.SERVERS, self.servers),
         }
+        self._unreadable = UnreadableZnodes(zk, loop, term.own_id)
         self._topics: dict[str, None] = {}
         self._watched: set[str] = set(loop.cluster.topics)
         """Topics whose changes after `since` are, or will be, reported. Topics that this controller creates get a watch
@@ -138,6 +141,9 @@ class ZooKeeperWatches:
             self._pending[self.brokers] = None
         elif path in self._reads:
             self._pending[self._reads[path]] = None
+        elif self._unreadable.changed(path):
+            self._pending[self.unreadable] = None
+            self._fired += 1
         elif path.startswith(znode_paths.TOPICS + "/"):
             name = path.removeprefix(znode_paths.TOPICS + "/")
             if kind is WatchKind.DELETED:  # the list of topics has changed too: it is read
@@ -159,6 +165,7 @@ class ZooKeeperWatches:
             self._since = self._zk.last_zxid
         self._is_placed = False
         self._fired += 1
+        self._unreadable.connection_lost()
 
     def connected_again(self) -> None:
         self._requests.changed()
@@ -173,7 +180,7 @@ class ZooKeeperWatches:
     @property
     def _everything(self) -> Sequence[Callable[[], Awaitable[None]]]:
         first = self.brokers, self.servers, self.topics, self.deletions
-        return *first, self.configs, self.settings, self.admin, self.queues
+        return *first, self.configs, self.settings, self.admin, self.queues, self.unreadable
 
     async def _place_topics(self) -> None:
         """Those of topics that have changed after `since` fire at once."""
@@ -236,6 +243,16 @@ class ZooKeeperWatches:
         self._pending[self.deletions] = None
         self._wake.set()
 
+    def look_for_unreadable(self) -> None:
+        """Znodes were read."""
+        self._pending[self.unreadable] = None
+        self._wake.set()
+
+    async def unreadable(self) -> None:
+        await self._loop_has_caught_up()
+        if await self._unreadable.read():
+            self._settings_changed()
+
     async def up_to_date(self) -> None:
         """Waits until the loop knows every config, setting and znode of KIP-236 that changed before this call: so
         `/admin/reassign_cancel` holds as soon as its creator knows it exists. Waits for a lost connection, and ends
@@ -288,6 +305,7 @@ class ZooKeeperWatches:
 
     async def topics(self) -> None:
         before = {name: topic.created for name, topic in self._loop.cluster.topics.items()}
+        unreadable = set(self._loop.cluster.unreadable)
         names = set(await self._zk.children(znode_paths.TOPICS, watch=True, many=True))
         known = self._loop.cluster.topics
         vanished = {name: created for name, created in before.items() if name not in names}
@@ -299,6 +317,8 @@ class ZooKeeperWatches:
         if not known.keys() <= names | before.keys():
             self._pending[self.topics] = None  # created since: the next list has them, or they have vanished
             self._wake.set()
+        if gone := unreadable - names:
+            self._loop.submit(cluster_commands.StatesRepaired(UnreadableReadAgain(gone=gone), self._term.own_id))
         appeared = [name for name in names if name not in known]
         if appeared:
             await self._read(appeared)
@@ -332,6 +352,10 @@ class ZooKeeperWatches:
                 appeared=self._term.topics_appeared,
             )
         )
+        if configs.unreadable:
+            self._loop.submit(cluster_commands.ConfigsRead(TOPICS, {}, unreadable=configs.unreadable))
+        if configs.unreadable or any(topic.unreadable for topic in read.found.values()):
+            self.look_for_unreadable()
         await self.deletions()  # a mark may have been there before its topic was known
 
     async def changed_topics(self, names: Collection[str]) -> None:
@@ -382,7 +406,9 @@ class ZooKeeperWatches:
             if names:
                 read = await load_cluster.read_named_configs(self._zk, kind, names)
                 configs = {name: read.configs.get(name, {}) for name in names}
-                self._loop.submit(cluster_commands.ConfigsRead(kind, configs, read.versions))
+                self._loop.submit(cluster_commands.ConfigsRead(kind, configs, read.versions, read.unreadable))
+                if read.unreadable:
+                    self.look_for_unreadable()
                 if kind == BROKERS:
                     self._settings_changed()
 
