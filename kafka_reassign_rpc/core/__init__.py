@@ -21,6 +21,7 @@ healing_settings.py       those of self-healing
 healing_throttle.py       `self.healing.throttle`: bytes/s, or a share of the observed throughput
 server_settings.py        the catalogue of the settings that all servers share
 settings_in_force.py      which settings hold, derived from all that they come from
+controller_epochs.py      under which epoch a controller has to be elected so that brokers obey
 absence.py                holds waiting moves after somebody else has controlled the cluster for long
 windows                   windows for moves by the time of day
 window_now.py             what the windows of a cluster mean at a time

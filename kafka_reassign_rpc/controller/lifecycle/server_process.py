@@ -24,6 +24,7 @@ from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.settings_notices import SettingsNotices
 from kafka_reassign_rpc.controller.telemetry.webhooks import Webhooks
+from kafka_reassign_rpc.core.controller_epochs import KnownEpochs
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.reassignment.figure_history import FigureHistory
 from kafka_reassign_rpc.server.server_stats import ServerStats
@@ -52,7 +53,7 @@ class ControllerProcess:
         hooks = config.webhooks
         notifier = Webhooks(hooks, lambda: self._cluster_id or None, config.server_id) if hooks else None
         recorder = EventRecorder(now_ms, event_log, config.server_id, notifier=notifier)
-        self._around = around = Surroundings(zk, config, survey, recorder, SettingsNotices())
+        self._around = around = Surroundings(zk, config, survey, recorder, SettingsNotices(), KnownEpochs())
         history, stats, quotas = FigureHistory(), ServerStats(), QuotaTable()
         service, standby = ControllerService(history), Standby(zk)
         figures = FigureKeeper(service.view, history)
