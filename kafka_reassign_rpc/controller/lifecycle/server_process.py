@@ -13,6 +13,7 @@ from kafka_reassign_rpc.controller.lifecycle.brokers_door import BrokersDoor
 from kafka_reassign_rpc.controller.lifecycle.client_listeners import ClientListeners
 from kafka_reassign_rpc.controller.lifecycle.cluster_lookup import cluster_id, connect
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
+from kafka_reassign_rpc.controller.lifecycle.kraft_brokers import KRaftBrokers
 from kafka_reassign_rpc.controller.lifecycle.served_http import ServedHttp
 from kafka_reassign_rpc.controller.lifecycle.served_status import ServedStatus
 from kafka_reassign_rpc.controller.lifecycle.server_config import FULL, OFF, ServerConfig
@@ -55,7 +56,7 @@ class ControllerProcess:
         recorder = EventRecorder(now_ms, event_log, config.server_id, notifier=notifier)
         self._around = around = Surroundings(zk, config, survey, recorder, SettingsNotices(), KnownEpochs())
         history, stats, quotas = FigureHistory(), ServerStats(), QuotaTable()
-        service, standby = ControllerService(history), Standby(zk)
+        service, standby = ControllerService(history), Standby(zk, KRaftBrokers(config.links, str(config.server_id)))
         figures = FigureKeeper(service.view, history)
         is_guarded = config.authorizer is None and config.refuses_without_authorizer
         self._door = BrokersDoor(survey) if is_guarded else None

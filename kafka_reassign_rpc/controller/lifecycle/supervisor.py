@@ -138,7 +138,9 @@ class Supervisor:
                 log.exception("a defect ended this server's term; it takes part in the election again")
                 may_wait = False
             if may_wait:
-                await self._changed.wait()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._standby.again_s):
+                        await self._changed.wait()
             else:
                 self._standby.forget()
                 await asyncio.sleep(RETRY_S)
