@@ -131,6 +131,8 @@ def test_455_4_where_brokers_have_racks_the_controller_claims_one_of_them(versio
     assert racks()[1000] is None
     found.brokers.update({id: replace(one, rack=f"r{id}") for id, one in found.brokers.items()})
     assert racks() == {1: "r1", 2: "r2", 3: "r3", 1000: "r1"}
+    found.brokers[3] = replace(found.brokers[3], rack="r2")
+    assert racks()[1000] == "r2", "of a rack with many brokers each gets the fewest replicas"
 
 
 def test_455_4_deleted_topics_and_unreadable_partitions_are_not_propagated() -> None:
