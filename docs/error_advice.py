@@ -9,7 +9,7 @@ ADVICE = {
     "RequestTimedOut": "Raise the client's timeout, send fewer partitions in one request, or try again: the message"
     " says which",
     "StaleControllerEpoch": "A broker answers it to a controller that was replaced. Nothing to do, unless the server"
-    " warns of it while it is the controller: then restart the broker",
+    " goes on warning of it while it is the controller: then restart the broker",
     "CoordinatorNotAvailable": "`__consumer_offsets` or `__transaction_state` has no leader for this group yet",
     "InvalidTopic": "Choose a legal topic name",
     "UnsupportedVersion": "The server or broker is older than the option that was asked for",

@@ -127,8 +127,10 @@ async def campaign(
     now_ms: Callable[[], int],
     *,
     seize: ControllerOwner | None = None,
+    highest: int = 0,
 ) -> Leadership | None:
-    """Tries once. Returns None if another controller is elected, or was faster.
+    """Tries once. Returns None if another controller is elected, or was faster. `highest`: the highest epoch that is
+    known beside the one in ZooKeeper.
 
     `seize`: the same transaction removes this owner of `/controller`, but not a newer one. Raises NotSent or
     SessionOver if ZooKeeper cannot be asked, BadZnode if the epoch cannot be decoded.
@@ -137,6 +139,13 @@ async def campaign(
     if session is None:
         raise NotSent("no ZooKeeper session")
     epoch, version = await _controller_epoch(zk)
+    if epoch < highest:
+        log.warning(
+            "%s is %d, but brokers know %d or more: they would ignore a controller with a lower epoch, so this server"
+            " is elected under %d",
+            znode_paths.CONTROLLER_EPOCH, epoch, highest, highest + 1,
+        )  # fmt: skip
+        epoch = highest
     # Versions of /controller start again with each election. Who is elected after this read changes the epoch.
     if seize is not None:
         found = await owner(zk)

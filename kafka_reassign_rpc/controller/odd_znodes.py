@@ -1,7 +1,8 @@
 """What may stand in the znodes of an election that no controller's election has written, and what an operator does.
 
     /controller         without data or with garbage; persistent, so that it goes with no session; of a KRaft controller
-    /controller_epoch   without data or with garbage: the epoch that brokers obey is not known
+    /controller_epoch   without data or with garbage: the epoch that brokers obey is not known. Lowered or deleted: it
+                        is known from elsewhere (`core.controller_epochs`)
     /migration          with offset -1: KRaft controllers wait for the brokers, perhaps for days; without data:
                         `zookeeper-security-migration.sh` leaves it so (KAFKA-19480), and it is no migration; with
                         garbage: it may be one of a version that this server does not know
@@ -86,6 +87,19 @@ def controller(owner: ControllerOwner) -> Odd | None:
         f"{path} is persistent ({holds}): no session owns it, it does not go when a process ends, and nobody is elected"
         " while it stands",
         "if no broker and no server controls the cluster, delete it",
+    )
+
+
+def lowered_epoch(epoch: int, least: int) -> Odd | None:
+    """`epoch` as it stands, -1 where there is no znode; `least`: the highest in the states of partitions."""
+    if epoch >= least:
+        return None
+    path = znode_paths.CONTROLLER_EPOCH
+    return Odd(
+        f"{path} {f'is {epoch}' if epoch >= 0 else 'does not exist'}, and a controller of epoch {least} has written"
+        " states of partitions: somebody has lowered it, and brokers obey no lower epoch than they know",
+        f"a server of this product is elected above {least}; before a stock or KRaft controller is elected, write"
+        f" {least} into it, or any higher number",
     )
 
 

@@ -77,7 +77,8 @@ done sooner than many small ones."""
 
 KNOWS_NEWER = (
     "knows a newer controller than this one of epoch {} (STALE_CONTROLLER_EPOCH). If this server is still the"
-    " controller of the cluster, the broker learns nothing of it: restart the broker"
+    " controller of the cluster, it is elected again under a higher epoch. A broker that refuses that as well learns"
+    " nothing from it: restart the broker"
 )
 
 NOT_CONTROLLED = "learns nothing from this server, which controls brokers of Kafka 2.8 to 3.9 in ZooKeeper mode: {}"
@@ -278,6 +279,7 @@ class BrokerChannel:
             self._reports.knows_newer_controller()
         else:
             self._links.forget(self.broker.id, EPOCH)
+            self._reports.obeys()
             if error:
                 log.warning(
                     "broker %d refused %s, and goes on with what it knew: error %d",

@@ -23,6 +23,9 @@ class BrokerReports(Protocol):
     def stopped(self, broker: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
         """The broker has confirmed these stops, or is away, and nobody waits for it."""
 
+    def obeys(self) -> None:
+        """A broker has taken a request of this controller's epoch."""
+
     def knows_newer_controller(self) -> None: ...
 
     def log_dirs_answered(self, broker: Broker, answers: Sequence[LogDirAnswer], *, is_complete: bool = False) -> None:

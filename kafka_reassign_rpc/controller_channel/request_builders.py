@@ -2,6 +2,7 @@
 Pure.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
@@ -36,15 +37,15 @@ class Sender(NamedTuple):
 
 
 def live_nodes_of(cluster: Cluster, sender: Sender) -> Iterator[tuple[int, tuple[Endpoint, ...], str | None]]:
-    """Id, endpoints and rack of live brokers, and of the controller. It claims the rack of some broker: if it alone had
-    none, brokers could not create topics such as those of groups and transactions ("Not all brokers have rack
-    information").
+    """Id, endpoints and rack of live brokers, and of the controller. It claims the rack of most brokers: if it alone
+    had none, brokers could not create topics such as those of groups and transactions ("Not all brokers have rack
+    information"), and there they choose it for a replica least often, since one broker of each rack gets one.
     """
     for broker in cluster.brokers.values():
         yield broker.id, broker.endpoints, broker.rack
     if sender.id not in cluster.brokers:
-        racks = (broker.rack for broker in cluster.brokers.values() if broker.rack is not None)
-        yield sender.id, sender.endpoints, next(racks, None)
+        racks = Counter(broker.rack for broker in cluster.brokers.values() if broker.rack is not None)
+        yield sender.id, sender.endpoints, max(sorted(racks), key=racks.__getitem__, default=None)
 
 
 def all_partitions(cluster: Cluster) -> Iterator[tuple[str, Collection[int]]]:

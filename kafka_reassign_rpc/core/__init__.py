@@ -21,6 +21,7 @@ healing_settings.py       those of self-healing
 healing_throttle.py       `self.healing.throttle`: bytes/s, or a share of the observed throughput
 server_settings.py        the catalogue of the settings that all servers share
 settings_in_force.py      which settings hold, derived from all that they come from
+controller_epochs.py      under which epoch a controller has to be elected so that brokers obey
 absence.py                holds waiting moves after somebody else has controlled the cluster for long
 windows                   windows for moves by the time of day
 window_now.py             what the windows of a cluster mean at a time
@@ -29,6 +30,7 @@ cordon.py                 brokers that get no new replica (KIP-1066)
 departure.py              whether brokers may go: what partitions lose, and whether the others have room
 restrictions.py           whether reassignments are disabled, and the rule on replication factors
 kafka_errors.py           errors with their Kafka codes
+unknown_partitions.py     why commands do not find a partition
 broker_settings.py        settings that a controller has from the configuration of its broker
 announced_versions.py     which API versions a server announces
 partition_health.py       how many partitions lack in-sync replicas or a leader

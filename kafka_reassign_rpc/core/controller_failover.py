@@ -81,7 +81,8 @@ def fail_over(
     former = view.cluster.soft.former.of(found).get(index)
     known = partition
     if former is not None:
-        known = with_former_state(partition, former)
+        is_repaired = view.cluster.soft.former.is_repaired(found, index)
+        known = with_former_state(partition, former, is_repaired=is_repaired)
     elif view.cluster.soft.former.is_put_back(found, index):
         known = put_back(partition)
     value, missing = place_missing(view, topic, index, known, own_id)

@@ -51,14 +51,18 @@ def _migration(state: FoundState, cures: Cures) -> Iterator[Finding]:
         yield fine("migration", odd.what)
     elif odd is not None:
         yield unsafe("migration", *odd, cures.delete([znode_paths.MIGRATION]))
+    least = max((one.controller_epoch for _, _, one in state.cluster.all_partitions()), default=0)
+    lowered = None if now.problem is not None else odd_znodes.lowered_epoch(now.epoch, least)
+    if lowered is not None:
+        verb = "set" if now.epoch >= 0 else "create"
+        yield unsafe("controller", *lowered, cures.shell((verb, znode_paths.CONTROLLER_EPOCH, str(least))))
     if now.problem is not None:
-        least = max((one.controller_epoch for _, _, one in state.cluster.all_partitions()), default=0)
         commands = cures.shell(("set", znode_paths.CONTROLLER_EPOCH, str(least + 1)))
         yield unsafe("controller", *odd_znodes.controller_epoch(now.problem, least), commands)
     wrong = None if now.owner is None else odd_znodes.controller(now.owner)
     if wrong is not None and now.owner is not None:
         yield unsafe("controller", *wrong, () if now.owner.session else cures.elect())
-    if odd is None and wrong is None and now.problem is None:
+    if odd is None and wrong is None and now.problem is None and lowered is None:
         yield fine("migration", "no migration has begun, and nothing stands in its way in /controller and /migration")
 
 

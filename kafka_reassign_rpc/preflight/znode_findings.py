@@ -124,19 +124,22 @@ def _migration(state: FoundState) -> Finding:
 
 
 def _controller(now: ControllerNow, cluster: Cluster, own_id: int, takeover: Takeover) -> Finding:
+    least = max((one.controller_epoch for _, _, one in cluster.all_partitions()), default=-1)
     if now.problem is not None:
-        epochs = (one.controller_epoch for topic in cluster.topics.values() for one in topic.partitions.values())
-        return unsafe("controller", *odd_znodes.controller_epoch(now.problem, max(epochs, default=0)))
+        return unsafe("controller", *odd_znodes.controller_epoch(now.problem, max(least, 0)))
     owner = now.owner
+    odd = None if owner is None else odd_znodes.controller(owner)
+    if owner is not None and odd is not None:
+        return (unsafe if owner.kraft_epoch < 0 else warning)("controller", *odd)
+    lowered = odd_znodes.lowered_epoch(now.epoch, least)
+    if lowered is not None:
+        return warning("controller", *lowered)
     if owner is None:
         if takeover is Takeover.NEVER:
             return warning(
                 "controller", "there is none, and this server never takes over", "start a broker, or take over"
             )
         return fine("controller", "there is none: a server is elected as soon as it starts")
-    odd = odd_znodes.controller(owner)
-    if odd is not None:
-        return unsafe("controller", *odd)
     since = f"of epoch {now.epoch}, since {utc(now.since_ms)}"
     if owner.id in cluster.brokers:
         what = {

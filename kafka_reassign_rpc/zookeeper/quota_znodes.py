@@ -60,6 +60,8 @@ class QuotaStore:
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
         self._configs = ConfigStore(zk)
+        self.unreadable: set[str] = set()
+        """Paths of znodes that `get_many` has found malformed. They are watched, since nobody announces a repair."""
 
     async def get(self, entity: QuotaEntity) -> Mapping[str, str]:
         return await self._configs.get(*_split(entity))
@@ -109,11 +111,16 @@ class QuotaStore:
         found: dict[QuotaEntity, Mapping[str, str]] = {}
         for some in pieces(entities, READ_TOGETHER):
             paths = [znode_paths.config(quota_path(entity)) for entity in some]
+            since = self._zk.last_zxid
             answers = await self._zk.reading(partial(self._zk.multi_get, paths))
             read = zip(paths, answers, strict=True)
             configs, bad = znode_decoder.decode_many(znode_contents.decode_config, read)
             for error in bad:
                 log.warning("%s: the quotas of these clients do not hold at this server until it can be read", error)
+            self.unreadable.difference_update(paths)
+            if bad:
+                self.unreadable.update(error.path for error in bad)
+                await self._zk.place_watches(data=[error.path for error in bad], since_zxid=since)
             found |= {entity: configs[path] for entity, path in zip(some, paths, strict=True) if path in configs}
         return found
 

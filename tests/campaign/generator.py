@@ -135,6 +135,8 @@ def _servers(numbers: random.Random, off: Collection[str]) -> Iterator[Drawn]:
         elif name == "hand_over":
             away = _time(numbers, 2, 10)
             arguments = {"away": away, "kill": numbers.random() < 0.5}
+        elif name == "lower_epoch":
+            arguments = {"by": numbers.choice((1, 5, 50))}
         yield name, arguments, kind.takes + away + _time(numbers, 2, 10)
 
 

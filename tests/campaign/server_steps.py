@@ -8,11 +8,15 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.waiting import eventually
 
 from .generator import BROKER_IDS, SERVER_NAMES
 from .proxies import WRITE_CUTS, cut
 from .site import SERVER_IDS, WAIT_S, Site
+
+RISES_S = 90.0
+"""A controller without anything else to write marks its control every minute."""
 
 
 async def kill_server(site: Site, server: str, away: float) -> str:
@@ -79,6 +83,23 @@ async def hand_over(site: Site, away: float, kill: bool) -> str:
         finally:
             site.ours.set()
     return f"broker {stock} was the controller"
+
+
+async def lower_epoch(site: Site, by: int) -> str:
+    """Somebody sets `/controller_epoch` back. Brokers obey no lower epoch than they know: the server, which notices at
+    its next write, has to be elected again above it."""
+    async with site.servers:
+        before = await site.read(site.cluster.epoch)
+        lowered = b"%d" % max(before - by, 0)
+        await site.read(lambda: site.zk.set(znode_paths.CONTROLLER_EPOCH, lowered))
+
+        async def has_risen() -> bool:
+            return await site.read(site.cluster.epoch) > before
+
+        await eventually(has_risen, within=RISES_S)
+        after = await site.read(site.cluster.epoch)
+        await site.take_over()
+    return f"epoch {before} -> {lowered.decode()} -> {after}"
 
 
 async def restart_zookeeper(site: Site, away: float) -> str:

@@ -83,6 +83,7 @@ KINDS: Mapping[str, Kind] = {
     "cancel_batch": Kind(TOPIC, 1),
     "hold_moves": Kind(TOPIC, 2, takes=2),
     "cordon_broker": Kind(TOPIC, 1, takes=1),
+    "lower_epoch": Kind(SERVERS, 1, takes=5),
 }
 
 TOLERATED: Mapping[str, str] = {

@@ -124,7 +124,7 @@ async def put_topic(
         await zk.ensure_path(path)
     assignments = {index: (replicas, (), ()) for index, replicas in partitions.items()}
     data = json.loads(topic_znodes.encode_topic(id_of(name) if topic_id == OF_ITS_NAME else topic_id, assignments))
-    states = {index: topic_znodes.encode_state(replicas[0], 3, replicas, 1) for index, replicas in partitions.items()}
+    states = {index: topic_znodes.encode_state(replicas[0], 3, replicas, 0) for index, replicas in partitions.items()}
     await zk.multi(topic_creates(name, json.dumps(data | extra).encode(), states))
 
 

@@ -173,6 +173,24 @@ async def test_sv_5_quotas_that_are_there_at_the_start_count_and_those_that_went
     assert list(values(found).values()) == [1, 2, 3, 4, None, 6, None, 8]
 
 
+async def test_sv_5_quotas_that_could_not_be_read_count_once_they_are_repaired_without_an_announcement(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await set_quotas(zk, QUOTAS)
+    path = znode_paths.config("ips/10.0.0.1")
+    good, _ = await zk.get(path)
+    await zk.set(path, b"garbage")
+    async with ZooKeeper(zk_connect) as own:
+        found = QuotaTable()
+        keeper = ClientConfigKeeper(own, found, None)
+        await keeper.start()
+        assert list(values(found).values()) == [1, 2, 3, 4, 5, 6, None, 8]
+        await zk.set(path, b"other garbage")
+        await zk.set(path, good)
+        await eventually(lambda: list(values(found).values()) == [1, 2, 3, 4, 5, 6, 7, 8])
+        await keeper.close()
+
+
 async def test_sv_5_a_quota_of_a_host_name_holds_for_its_address_and_an_unknown_name_for_nobody(
     table: QuotaTable, zk: ZooKeeper, caplog: pytest.LogCaptureFixture
 ) -> None:

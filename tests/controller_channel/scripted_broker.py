@@ -133,13 +133,16 @@ class ChannelReports:
 
     def __init__(self) -> None:
         self.confirmed: list[tuple[int, Mapping[TopicPartition, StopReplicaState]]] = []
-        self.newer_controllers = 0
+        self.newer_controllers = self.obeyed = 0
         self.log_dirs: list[list[LogDirAnswer]] = []
         self.refused: list[Mapping[str, Collection[int]] | None] = []
         self.accepted = True
 
     def stopped(self, broker: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
         self.confirmed.append((broker, stops))
+
+    def obeys(self) -> None:
+        self.obeyed += 1
 
     def knows_newer_controller(self) -> None:
         self.newer_controllers += 1

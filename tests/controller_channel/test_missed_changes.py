@@ -91,7 +91,7 @@ def test_sv_4_a_returning_broker_deletes_a_replica_that_was_dropped_meanwhile_on
         (lambda away: away.cluster.topics.clear(), None),
         (lambda away: away.delete() or away.cluster.topics.clear(), DELETED_EPOCH),
         (lambda away: setattr(away.cluster.topics["t"], "deleting", True), None),
-        (lambda away: setattr(away.cluster.topics["t"], "unreadable", frozenset({0})), None),
+        (lambda away: setattr(away.cluster.topics["t"], "unreadable", {0: "why"}), None),
         (lambda away: away.cluster.unreadable.update(t="why"), None),
     ],
     ids=[

@@ -131,11 +131,13 @@ def test_455_4_where_brokers_have_racks_the_controller_claims_one_of_them(versio
     assert racks()[1000] is None
     found.brokers.update({id: replace(one, rack=f"r{id}") for id, one in found.brokers.items()})
     assert racks() == {1: "r1", 2: "r2", 3: "r3", 1000: "r1"}
+    found.brokers[3] = replace(found.brokers[3], rack="r2")
+    assert racks()[1000] == "r2", "of a rack with many brokers each gets the fewest replicas"
 
 
 def test_455_4_deleted_topics_and_unreadable_partitions_are_not_propagated() -> None:
     found, broker = made()
-    found.topics["t"].unreadable = frozenset([0])
+    found.topics["t"].unreadable = {0: "why"}
     body = request_messages.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {}, 8)
     assert [state.partition_index for state in body.topic_states[0].partition_states] == [1]
     assert request_messages.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, 7) is None
@@ -143,7 +145,7 @@ def test_455_4_deleted_topics_and_unreadable_partitions_are_not_propagated() -> 
     frame = finished(packed_requests.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {}, 8))
     assert frame == encode_body(body, version=8)
 
-    found.topics["t"].unreadable = frozenset()
+    found.topics["t"].unreadable = {}
     found.topics["t"].partitions[0] = Partition(replicas=(1, 2, 3))
     assert request_messages.leader_and_isr(found, SENDER, broker, {}, 7, is_complete=True) is None, (
         "it has no state yet"

@@ -103,7 +103,7 @@ def test_dh_6_a_broker_that_shuts_down_does_not_count() -> None:
 
 def test_dh_6_topics_and_partitions_that_cannot_be_read_are_unknown_and_those_in_deletion_are_left_out() -> None:
     here = world(at_rest(1, 2), at_rest(3, 4))
-    here.topics["t"].unreadable = frozenset({1})
+    here.topics["t"].unreadable = {1: "why"}
     here.unreadable["garbled"] = "no JSON"
     assert lost(here, 3).unknown.names == ["garbled", "t-1"]
     assert lost(here, 1).unknown.names == ["garbled"], "it may have had replicas anywhere"

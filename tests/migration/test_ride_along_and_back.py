@@ -182,8 +182,16 @@ async def test_mg_3_a_migration_under_load_finds_our_server_in_control_and_its_w
 
                 await eventually(names_a_broker, within=60)
 
+                async def names_all_brokers() -> bool:
+                    """Also those that register in ZooKeeper no more."""
+                    assert set(await mixed.zk.children(znode_paths.BROKER_IDS)) == {"3"}
+                    return {one.node_id for one in (await metadata(cluster.address("b"))).brokers} == {1000, *BROKERS}
+
                 for broker in (1, 2):
                     await hosts.broker(broker, block(way, "process.roles=broker", hosts.replaced, "on each broker"))
+                await eventually(names_all_brokers, within=60)
+                listed = await kafka_reassign(cluster.servers["b"].ready_value("bootstrap"), "--list")
+                assert listed.code == 0, listed.err
                 plan = tmp_path / "hybrid.json"
                 plan.write_text('{"partitions": [{"topic": "hybrid", "partition": 0, "replicas": [3, 1]}]}')
                 of_plan = ("--reassignment-json-file", str(plan))

@@ -146,6 +146,7 @@ async def test_sv_4_a_controller_znode_that_cannot_be_understood_is_unsafe(apart
         (znode_paths.CONTROLLER, b"", Level.UNSAFE, "/controller is persistent (it has no data)"),
         (znode_paths.CONTROLLER, encode_controller(7, 0), Level.UNSAFE, "/controller is persistent (it names 7)"),
         (znode_paths.CONTROLLER_EPOCH, b"", Level.UNSAFE, "/controller_epoch cannot be understood (it has no data)"),
+        (znode_paths.CONTROLLER_EPOCH, b"3", Level.WARNING, "a server of this product is elected above 57"),
     ],
 )
 async def test_hm_4_the_check_says_what_stands_in_the_znodes_of_the_election(
@@ -155,6 +156,9 @@ async def test_hm_4_the_check_says_what_stands_in_the_znodes_of_the_election(
     await apart.ensure_path("/cluster")
     await apart.create(znode_paths.CLUSTER_ID, b'{"version":"1","id":"abc"}')
     await apart.create(path, data)
+    if path == znode_paths.CONTROLLER_EPOCH:
+        await put_topic(apart, "t", {0: (1, 2)})
+        await apart.set(znode_paths.partition_state("t", 0), encode_state(1, 3, (1, 2), 57))
     found = await checked(apart.connect)
     subject = "migration" if path == znode_paths.MIGRATION else "controller"
     assert subject in subjects(found, level)
@@ -164,9 +168,10 @@ async def test_hm_4_the_check_says_what_stands_in_the_znodes_of_the_election(
 
 async def test_hm_4_the_check_tells_the_least_epoch_that_can_be_written(apart: ZooKeeper) -> None:
     await put_topic(apart, "t", {0: (1, 2)})
+    await apart.set(znode_paths.partition_state("t", 0), encode_state(1, 3, (1, 2), 57))
     await apart.create(znode_paths.CONTROLLER_EPOCH, b"x")
     (found,) = [one for one in await checked(apart.connect) if one.subject == "controller"]
-    assert "it was 1 or more" in found.advice
+    assert "it was 57 or more" in found.advice
 
 
 async def test_sv_4_a_cluster_without_a_registered_broker_is_unsafe_since_nobody_could_be_asked(

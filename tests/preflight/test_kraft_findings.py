@@ -185,6 +185,8 @@ BLOCKERS: dict[str, tuple[Callable[[State], Any], str, str]] = {
         znode_paths.CONTROLLER,
     ),
     "a broken epoch": (with_(1, controller=ControllerNow(None, -1, -1, GARBAGE)), "controller", "/x"),
+    "a lowered epoch": (with_(1, controller=ControllerNow(None, 0, -1, None)), "controller", "/controller_epoch is 0"),
+    "no epoch": (with_(1, controller=ControllerNow(None, -1, -1, None)), "controller", "does not exist"),
 }
 
 
@@ -349,6 +351,8 @@ PRINTED = {
     "znodes of two owners": OPEN,
     "an empty /migration": (f"{SHELL} delete /migration",),
     "a broken epoch": (f"{SHELL} set /controller_epoch 2",),
+    "a lowered epoch": (f"{SHELL} set /controller_epoch 1",),
+    "no epoch": (f"{SHELL} create /controller_epoch 1",),
     "two protocols": ("sed -i -E '/^(inter\\.broker\\.protocol\\.version)=/d' server.properties",),
 }
 

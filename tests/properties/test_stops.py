@@ -32,6 +32,7 @@ from kafka_reassign_rpc.controller.zookeeper_store import topic_removal
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import Sender
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
+from kafka_reassign_rpc.core.controller_epochs import KnownEpochs
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.round.round_view import (
@@ -160,7 +161,9 @@ class Deletions(RuleBasedStateMachine):
         survey = BrokerSurvey("test", BrokerLinks())
         cast(Any, survey).set_brokers = lambda _: None  # nobody is asked
         survey.settings = KAFKA_DEFAULTS
-        around = Surroundings(cast(Any, None), ServerConfig("", ()), survey, cast(Any, Deaf()), SettingsNotices())
+        around = Surroundings(
+            cast(Any, None), ServerConfig("", ()), survey, cast(Any, Deaf()), SettingsNotices(), KnownEpochs()
+        )
         self.tasks = TermTasks()
         store, sender = cast(ZooKeeperStore, self.store), Sender(OWN_ID, self.log.epoch, ())
         self.term = TermDuties(around, store, sender, LoadedCluster(cluster, [], set(), 0, []), self.tasks)

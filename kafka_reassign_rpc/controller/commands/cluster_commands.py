@@ -29,7 +29,7 @@ from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics import missing_replicas
 from kafka_reassign_rpc.core.writers import facts
-from kafka_reassign_rpc.core.writers.topic_facts import StatesFound
+from kafka_reassign_rpc.core.writers.topic_facts import StatesFound, UnreadableReadAgain
 from kafka_reassign_rpc.core.znode_routes import holding
 
 
@@ -188,6 +188,27 @@ class StatesRead(Command[None]):
         super().durable()
 
 
+class StatesRepaired(Command[None]):
+    """States that could not be read before. Leaders know other partition epochs, so leader epochs rise."""
+
+    def __init__(self, found: UnreadableReadAgain, own_id: int) -> None:
+        super().__init__()
+        self._found = found
+        self._own_id = own_id
+        self._repaired: list[TopicPartition] = []
+
+    def learn(self, cluster: Cluster) -> Iterator[None]:
+        self._repaired = yield from self._found.apply(cluster)
+
+    def decide(self, work: Round) -> Iterator[None]:
+        yield from change_each(
+            work,
+            self._repaired,
+            lambda name: fail_over(work.view, *name, own_id=self._own_id, is_reassigned=True),
+        )
+        self.answer(None)
+
+
 class _MayAllowUncleanElection(Command[None]):
     """Settings or configs. If they allow unclean election, partitions without a leader get one at once
     (KafkaController, processTopicUncleanLeaderElectionEnable and processUncleanLeaderElectionEnable)."""
@@ -223,8 +244,10 @@ class ConfigsRead(_MayAllowUncleanElection):
         kind: str,
         configs: Mapping[str, Mapping[str, str]],
         versions: Mapping[str, tuple[int, int]] | None = None,
+        unreadable: Collection[str] = (),
     ) -> None:
-        super().__init__(facts.ConfigsFound(kind, configs, versions or {}), configs if kind == TOPICS else ())
+        found = facts.ConfigsFound(kind, configs, versions or {}, unreadable)
+        super().__init__(found, configs if kind == TOPICS else ())
 
 
 class BrokerSettingsLearnt(_MayAllowUncleanElection):

@@ -1,6 +1,7 @@
 """What a server does beside commands. As the controller, for as long as its term lasts:
 
 term_tasks          runs the duties, and ends the term where one fails
+obedience           whether brokers obey this term: until then nothing is answered as done
 reported_by_brokers what follows from the reports of brokers
 learnt_settings     has in force what the survey learns of the brokers' settings
 waiting_moves       has waiting moves decided again once there may be room

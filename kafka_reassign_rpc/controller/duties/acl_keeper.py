@@ -4,6 +4,7 @@
     loaded       each announcement makes the keeper read that resource again. While ZooKeeper is away the ACLs that were
                  read last count, as in Kafka
     reconnected  everything is read again: an announcement may have come and gone
+    unreadable   an entry that cannot be read is watched, and read again once somebody has repaired it
 
 Announcements are watched before ACLs are read, so no change is missed. One that cannot be read makes the keeper read
 everything. ACLs that cannot be read refuse all but super users on their resources. A lock keeps a read from putting
@@ -24,7 +25,7 @@ from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore, Change, Read
+from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore, Change, Read, acl_path
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -52,6 +53,9 @@ class AclKeeper:
         self._cache = authorizer.cache
         self._lock = asyncio.Lock()
         self._wake = asyncio.Event()
+        self._unreadable: dict[str, ResourcePattern] = {}
+        """By path. They are watched, since nobody announces a repair."""
+        self._repaired: set[str] = set()
         self._stale = True
         self._last: Mapping[str, int] = {}
         self._pace = Pace()
@@ -75,7 +79,10 @@ class AclKeeper:
             return before, after
 
     def _watch_fired(self, _kind: WatchKind, path: str) -> None:
-        if path in _FEEDS:
+        if path in self._unreadable:
+            self._repaired.add(path)
+            self._wake.set()
+        elif path in _FEEDS:
             self._wake.set()
 
     def _reconnected(self) -> None:
@@ -112,6 +119,8 @@ class AclKeeper:
         self._stale = False
         await self._store.create_paths()
         self._last = await self._store.last_changes()
+        self._repaired.clear()
+        since = self._zk.last_zxid
         gone = dict.fromkeys(self._cache.patterns())
         bad = 0
         async for pattern, found in self._store.read_all():
@@ -123,6 +132,7 @@ class AclKeeper:
                 raise TooManyInZooKeeper(f"more than {MOST_ACLS} ACLs: only super users are admitted")
         for pattern in gone:
             await self._put(pattern, NO_ENTRIES)
+        await self._zk.place_watches(data=list(self._unreadable), since_zxid=since)
         if bad > MOST_LOGGED:
             log.error(
                 "the ACLs of %s cannot be read: only super users are admitted there",
@@ -143,19 +153,27 @@ class AclKeeper:
             log.warning("an announcement cannot be decoded, so all ACLs are read again: %s", changed.bad[0])
             await self._load()
             return
-        await self._read(changed.patterns)
+        repaired, self._repaired = self._repaired, set()
+        again = [self._unreadable[path] for path in repaired if path in self._unreadable]
+        await self._read([*changed.patterns, *again])
         self._last = changed.last
         if changed.patterns:
             await self._store.purge_changes(now_ms())
 
     async def _read(self, patterns: Sequence[ResourcePattern]) -> None:
+        since = self._zk.last_zxid
         for some in pieces(patterns, READ_TOGETHER):
             for read in await self._store.read(some):
                 await self._take(read, logged=True)
+        places = self._unreadable.keys() & {acl_path(pattern) for pattern in patterns}
+        await self._zk.place_watches(data=sorted(places), since_zxid=since)
 
     async def _take(self, read: Read, *, logged: bool) -> None:
         pattern, found = read
+        path = acl_path(pattern)
+        self._unreadable.pop(path, None)
         if isinstance(found, BadZnode):
+            self._unreadable[path] = pattern
             if logged:
                 log.error("only super users are admitted to %s: %s", pattern, found)
             await self._put(pattern, None)

@@ -1,6 +1,6 @@
 """Keeps in memory what is set for users, clients and IPs: quotas, and the SCRAM credentials of users. As in brokers
-(ZkConfigManager), all is read after each connection to ZooKeeper, then what `/config/changes` announces. While
-ZooKeeper is away, all stays."""
+(ZkConfigManager), all is read after each connection to ZooKeeper, then what `/config/changes` announces, and malformed
+znodes once somebody has repaired them. While ZooKeeper is away, all stays."""
 
 import asyncio
 import logging
@@ -42,6 +42,8 @@ class ClientConfigKeeper:
         self._last = -1
         """The number of the last announcement that was read."""
         self._read_all = True
+        self._repaired: set[str] = set()
+        """Znodes that could not be read and have changed since."""
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -65,7 +67,10 @@ class ClientConfigKeeper:
             await end(self._task)
 
     def _watch_fired(self, _kind: WatchKind, path: str) -> None:
-        if path == znode_paths.CONFIG_CHANGES:
+        if path in self._store.unreadable:
+            self._repaired.add(path)
+            self._wake.set()
+        elif path == znode_paths.CONFIG_CHANGES:
             self._wake.set()
 
     def _connected(self) -> None:
@@ -107,7 +112,9 @@ class ClientConfigKeeper:
     async def _changed(self) -> None:
         changes = await self._configs.changes_since(self._last, watch=True)
         self._last = changes.last
-        entities = [entity for path in changes.entities if (entity := quota_entity_of(path)) is not None]
+        repaired, self._repaired = self._repaired, set()
+        paths = [*changes.entities, *(path.removeprefix(znode_paths.CONFIG + "/") for path in repaired)]
+        entities = [entity for path in paths if (entity := quota_entity_of(path)) is not None]
         for some in pieces(entities, READ_TOGETHER):
             await self._read(some)
 

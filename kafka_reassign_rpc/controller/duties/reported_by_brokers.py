@@ -8,6 +8,7 @@ from kafka_reassign_rpc.controller.commands.cluster_commands import StopsConfirm
 from kafka_reassign_rpc.controller.commands.command import Command
 from kafka_reassign_rpc.controller.commands.leadership_commands import LogDirsAnswered, RestartReplicas
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
+from kafka_reassign_rpc.controller.duties.obedience import Obedience
 from kafka_reassign_rpc.controller.duties.term_tasks import TermTasks
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
 from kafka_reassign_rpc.controller.store import ReloadNeeded, Store
@@ -19,9 +20,12 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 log = logging.getLogger(__name__)
 
+HIGHER_EPOCH = "a broker knows a higher controller epoch, although no other controller is elected"
+
 
 class ReportedByBrokers:
-    """`log_dirs_changed` is called when replicas went offline or came back."""
+    """`log_dirs_changed` is called when replicas went offline or came back, `refused` when a broker has refused the
+    epoch of this term: it returns whether a term of a higher one may help."""
 
     def __init__(
         self,
@@ -30,7 +34,11 @@ class ReportedByBrokers:
         deletions: TopicDeletions,
         tasks: TermTasks,
         log_dirs_changed: Callable[[], None],
+        obedience: Obedience,
+        refused: Callable[[], bool],
     ) -> None:
+        self._obedience = obedience
+        self._refused = refused
         self._log_dirs_changed = log_dirs_changed
         self._loop = loop
         self._store = store
@@ -46,8 +54,12 @@ class ReportedByBrokers:
             others = {name: stop for name, stop in stops.items() if name not in deleted}
             self._loop.submit(StopsConfirmed(broker, others))
 
+    def obeys(self) -> None:
+        self._obedience.obeyed()
+
     def knows_newer_controller(self) -> None:
         """The store decides whether that is true."""
+        self._obedience.refused()
         if not self._is_confirming:
             self._is_confirming = True
             self._tasks.begin(self._confirm())
@@ -66,6 +78,8 @@ class ReportedByBrokers:
     async def _confirm(self) -> None:
         try:
             await self._store.confirm()
+            if not self._tasks.is_over and self._refused():
+                self._tasks.end_term(HIGHER_EPOCH)
         except ReloadNeeded as reason:  # the broker says it once more
             log.info("whether there is a newer controller could not be read, so this one goes on: %s", reason)
         finally:

@@ -9,6 +9,7 @@ supervisor           takes part in elections; runs a term whenever this server i
 term                 one term: load, fail over, propagate, watch, work
 term_duties          the duties of a term, and what one finds for the others to do
 standby              what a server knows that is not the controller
+kraft_brokers        which brokers are live while a KRaft controller controls them
 controller_service   the controller as the APIs call it; NOT_CONTROLLER where it is none
 server_node          this server as clients see it
 cluster_lookup       which cluster is in ZooKeeper, and whether there is one to join

@@ -58,7 +58,7 @@ class ClientListeners:
         quotas: QuotaTable,
         stats: ServerStats,
     ) -> None:
-        zk, config, survey, recorder, _ = around
+        zk, config, survey, recorder, _, _ = around
         self._config = config
         self._service = service
         self._recorder = recorder

@@ -102,6 +102,7 @@ class TermServices(NamedTuple):
     up_to_date      waits until the loop knows everything that was written to ZooKeeper before the call
     deletion_known  set once `delete.topic.enable` is known, and at the end of the term
     stops_answered  waits, for so many seconds at most, until a broker has stopped the replicas that it has to stop
+    obeyed          waits until brokers obey; raises NotController if they do not
     """
 
     loop: ControllerLoop
@@ -114,6 +115,7 @@ class TermServices(NamedTuple):
     stops_answered: Callable[[int, float], Awaitable[None]]
     disks: DiskSurvey
     connected: Callable[[], bool]
+    obeyed: Callable[[], Awaitable[None]]
 
 
 class ControllerService:
@@ -323,7 +325,7 @@ class ControllerService:
         )
 
     async def alter_partition(self, request: AlterPartition) -> Sequence[Partition | KafkaError]:
-        return await self._submit(lambda: leadership_commands.AlterPartitionCommand(request))
+        return await self._active().loop.submit(leadership_commands.AlterPartitionCommand(request))
 
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> Sequence[TopicPartition]:
         term = self._active()
@@ -375,4 +377,5 @@ class ControllerService:
         return term
 
     async def _submit(self, command: Callable[[], Command[T]]) -> T:
+        await self._active().obeyed()
         return await self._active().loop.submit(command())

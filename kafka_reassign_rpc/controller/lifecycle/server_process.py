@@ -13,6 +13,7 @@ from kafka_reassign_rpc.controller.lifecycle.brokers_door import BrokersDoor
 from kafka_reassign_rpc.controller.lifecycle.client_listeners import ClientListeners
 from kafka_reassign_rpc.controller.lifecycle.cluster_lookup import cluster_id, connect
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
+from kafka_reassign_rpc.controller.lifecycle.kraft_brokers import KRaftBrokers
 from kafka_reassign_rpc.controller.lifecycle.own_tls import OwnTls
 from kafka_reassign_rpc.controller.lifecycle.served_http import ServedHttp
 from kafka_reassign_rpc.controller.lifecycle.served_status import ServedStatus
@@ -25,6 +26,7 @@ from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.settings_notices import SettingsNotices
 from kafka_reassign_rpc.controller.telemetry.webhooks import Webhooks
+from kafka_reassign_rpc.core.controller_epochs import KnownEpochs
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.reassignment.figure_history import FigureHistory
 from kafka_reassign_rpc.server.server_stats import ServerStats
@@ -53,9 +55,9 @@ class ControllerProcess:
         hooks = config.webhooks
         notifier = Webhooks(hooks, lambda: self._cluster_id or None, config.server_id) if hooks else None
         recorder = EventRecorder(now_ms, event_log, config.server_id, notifier=notifier)
-        self._around = around = Surroundings(zk, config, survey, recorder, SettingsNotices())
+        self._around = around = Surroundings(zk, config, survey, recorder, SettingsNotices(), KnownEpochs())
         history, stats, quotas = FigureHistory(), ServerStats(), QuotaTable()
-        service, standby = ControllerService(history), Standby(zk)
+        service, standby = ControllerService(history), Standby(zk, KRaftBrokers(config.links, str(config.server_id)))
         figures = FigureKeeper(service.view, history)
         is_guarded = config.authorizer is None and config.refuses_without_authorizer
         self._door = BrokersDoor(survey) if is_guarded else None

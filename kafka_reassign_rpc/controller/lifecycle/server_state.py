@@ -79,7 +79,7 @@ class ServerState:
         )
 
     def status(self) -> ServerStatus:
-        zk, config, _, recorder, _ = self._around
+        zk, config, _, recorder, _, _ = self._around
         return ServerStatus(
             document=status_of(self.view(), at=now_ms(), version=product_version(), full=True),
             connected=zk.connected,

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from kafka_reassign_rpc.api.ports import NodeEndpoint
 from kafka_reassign_rpc.controller import controller_election
+from kafka_reassign_rpc.controller.lifecycle.kraft_brokers import AGAIN_S, KRaftBrokers
 from kafka_reassign_rpc.controller.loading import load_cluster, load_topics
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable
 from kafka_reassign_rpc.core.state.broker import Broker, endpoint_for
@@ -29,17 +30,29 @@ class Standby:
     of brokers a client drops all that it knew, and librdkafka then never finds one again.
     """
 
-    def __init__(self, zk: ZooKeeper) -> None:
+    def __init__(self, zk: ZooKeeper, kraft: KRaftBrokers) -> None:
         self._zk = zk
+        self._kraft = kraft
         self._owner: controller_election.ControllerOwner | None = None
         self._brokers: Mapping[int, Broker] = {}
         self._term: Known | None = None
 
     async def refresh(self) -> controller_election.ControllerOwner | None:
-        self._brokers = await load_cluster.read_brokers(self._zk, watch=True)
-        self._term = None
+        seen = self.brokers
+        registered = await load_cluster.read_brokers(self._zk, watch=True)
         self._owner = await controller_election.owner(self._zk, watch=True)
+        if self._owner is not None and self._owner.kraft_epoch >= 0:
+            self._brokers, self._term = self._kraft.remember({**seen, **registered}), None
+            self._brokers = {**await self._kraft.live(), **registered}
+        else:
+            self._kraft.forget()
+            self._brokers, self._term = registered, None
         return self._owner
+
+    @property
+    def again_s(self) -> float | None:
+        """After so many seconds `refresh` may find something else, although no watch fires."""
+        return None if self._owner is None or self._owner.kraft_epoch < 0 else AGAIN_S
 
     def remember(self, term: Known) -> None:
         self._term = term

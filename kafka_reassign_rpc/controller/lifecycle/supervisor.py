@@ -74,7 +74,7 @@ class Supervisor:
         door: BrokersDoor | None = None,
     ) -> None:
         self._around = around
-        self._zk, config, self._survey, _, _ = around
+        self._zk, config, self._survey, _, _, self._epochs = around
         self._id = config.server_id
         self._takeover = config.takeover
         self._may_seize = config.takeover is Takeover.ALWAYS
@@ -145,7 +145,9 @@ class Supervisor:
                 log.exception("a defect ended this server's term; it takes part in the election again")
                 may_wait = False
             if may_wait:
-                await self._changed.wait()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._standby.again_s):
+                        await self._changed.wait()
             else:
                 self._standby.forget()
                 await asyncio.sleep(RETRY_S)
@@ -220,7 +222,9 @@ class Supervisor:
                 return True
             if await self._is_kept_out(owner):
                 return True
-            leadership = await controller_election.campaign(self._zk, self._id, self._endpoints(), now_ms, seize=owner)
+            leadership = await controller_election.campaign(
+                self._zk, self._id, self._endpoints(), now_ms, seize=owner, highest=self._epochs.highest
+            )
             self._log_odd(znode_paths.CONTROLLER_EPOCH, None)
             if leadership is None:
                 return False
@@ -282,6 +286,7 @@ class Supervisor:
     async def _serve(self, leadership: Leadership) -> bool:
         if self._zk.session_id != leadership.session:
             return False
+        self._epochs.elected(leadership.epoch)
         self._service.epoch = leadership.epoch
         self._service.since_ms = now_ms()
         sender = Sender(self._id, leadership.epoch, self._endpoints(), leadership.zxid)

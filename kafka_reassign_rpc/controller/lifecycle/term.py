@@ -20,6 +20,8 @@ from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import Sender
 from kafka_reassign_rpc.core import absence
+from kafka_reassign_rpc.core.absence import LastControl
+from kafka_reassign_rpc.core.controller_epochs import highest_epoch
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut
@@ -30,7 +32,7 @@ from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.writers.reload import mark_put_back
 from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.support.counted import counted
-from kafka_reassign_rpc.support.turns import Pace
+from kafka_reassign_rpc.support.turns import Pace, in_turns
 from kafka_reassign_rpc.support.typed_commands import command
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import last_control_znode
@@ -92,12 +94,19 @@ class Term:
             if self._sender.id in loaded.cluster.brokers:
                 why = f"broker {self._sender.id} has registered, and this server has the same id"
                 return False
+            last = await self._store.reading(lambda: last_control_znode.read(self._around.zk))
+            highest = await in_turns(highest_epoch(loaded.cluster))
+            if isinstance(last, LastControl):
+                highest = max(highest, last.epoch)
+            if self._around.epochs.found(highest, self._sender.epoch):
+                why = f"another controller has had epoch {highest}, so brokers would not obey {self._sender.epoch}"
+                return False
             await ensure_feature_znode(self._store)
             interpreter_tuning.leave_loaded_objects_alone()
             if not self._store.is_in_a_copy:
                 await Pace().through(mark_put_back(loaded.cluster))
             self._cluster = loaded.cluster
-            held = await self._held_after_absence()
+            held = self._held_after_absence(last)
             duties = self._duties = TermDuties(self._around, self._store, self._sender, loaded, self._tasks, held)
             await duties.removals.tidy_up(loaded.orphans)
             self._tasks.start(duties.loop.run(), duties.all)  # no duty's command comes before the failover
@@ -123,8 +132,7 @@ class Term:
             record([Event(catalogue.CONTROLLER_RESIGNED, reason=why)])
         return began
 
-    async def _held_after_absence(self) -> Held | None:
-        last = await self._store.reading(lambda: last_control_znode.read(self._around.zk))
+    def _held_after_absence(self, last: LastControl | str | None) -> Held | None:
         limit = self._cluster.soft.in_force.hold_after_absence_ms
         return absence.held_after(last, self._sender.epoch, now_ms(), limit)
 

@@ -15,6 +15,7 @@ from kafka_reassign_rpc.controller.duties.disk_survey import DiskSurvey
 from kafka_reassign_rpc.controller.duties.last_control import keep_marking
 from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance
 from kafka_reassign_rpc.controller.duties.learnt_settings import LearntSettings
+from kafka_reassign_rpc.controller.duties.obedience import Obedience
 from kafka_reassign_rpc.controller.duties.partition_counting import count_partitions
 from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
 from kafka_reassign_rpc.controller.duties.progress_sampling import ProgressSampler
@@ -36,6 +37,7 @@ from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
+from kafka_reassign_rpc.core.controller_epochs import KnownEpochs
 from kafka_reassign_rpc.core.events.cluster_news import ClusterNews
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.state.queue_entries import Held
@@ -60,6 +62,7 @@ class Surroundings(NamedTuple):
     survey: BrokerSurvey
     recorder: EventRecorder
     notices: SettingsNotices
+    epochs: KnownEpochs
 
 
 class TermDuties:
@@ -75,7 +78,7 @@ class TermDuties:
         tasks: TermTasks,
         held: Held | None = None,
     ) -> None:
-        self._zk, config, survey, recorder, self._notices = around
+        self._zk, config, survey, recorder, self._notices, epochs = around
         self._survey = survey
         zk = self._zk
         cluster, record = loaded.cluster, partial(recorder.record, sender.epoch)
@@ -99,7 +102,16 @@ class TermDuties:
         self._settings = LearntSettings(survey, loop, record, self._settings_changed)
         self._deletions = TopicDeletions(cluster, self._removal_due, sender.id)
         self.removals = TopicRemovals(zk, store, loop, tasks, self._deletions.forget)
-        reports = ReportedByBrokers(loop, store, self._deletions, tasks, self._log_dirs_answered)
+        self._obedience = obedience = Obedience()
+        reports = ReportedByBrokers(
+            loop,
+            store,
+            self._deletions,
+            tasks,
+            self._log_dirs_answered,
+            obedience,
+            partial(epochs.refused, sender.epoch),
+        )
         self.channels = ChannelManager(lambda: cluster, sender, reports, config.links)
         self._propagation = Propagation(cluster, self.channels, self._deletions)
         self._waiting_moves = WaitingMoves(loop)
@@ -120,6 +132,7 @@ class TermDuties:
         self.watches = ZooKeeperWatches(zk, self, loop, loaded.since, self.requests, notifications)
         self.all = (
             Duty("settings of brokers", self._settings.run, self._settings.stop, at_once=True),
+            Duty("obedience", self._expect_brokers, obedience.nobody_is_asked, at_once=True),
             Duty("waiting moves", self._waiting_moves.run, at_once=True),
             Duty("windows", self._windows.run, at_once=True),
             Duty("watches", self.watches.run, self.watches.close),
@@ -149,6 +162,7 @@ class TermDuties:
             self.channels.stops_answered,
             self._disks,
             lambda: self._zk.connected,
+            self._obedience.wait,
         )
 
     def failover_command(
@@ -159,6 +173,7 @@ class TermDuties:
             self._tasks.begin_steps(self._propagation.everything())
             self.requests.changed()
             self._healer.diagnose_again()
+            self.watches.look_for_unreadable()
 
         return ControllerFailover(
             self.own_id,
@@ -185,6 +200,10 @@ class TermDuties:
 
     def _topics_vanished(self, gone: Sequence[Topic]) -> Iterator[None]:
         return self._propagation.topics_vanished(gone)
+
+    async def _expect_brokers(self) -> None:
+        if not self.loop.cluster.brokers:
+            self._obedience.nobody_is_asked()
 
     def _removal_due(self, topic: Topic) -> None:
         self.removals.begin(topic)

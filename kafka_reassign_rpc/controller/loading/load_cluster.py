@@ -105,6 +105,9 @@ async def read_cluster(
         twins=twins,
         stale_marks=frozenset(name for name in stale if name not in unreadable),
         waiting_marks=frozenset(name for name, means in meanings.items() if means is Meaning.WAITS),
+        unreadable_configs=frozenset(
+            (kind, name) for kind, found in ((TOPICS, of_topics), (BROKERS, of_brokers)) for name in found.unreadable
+        ),
         topic_configs=of_topics.configs,
         broker_configs=of_brokers.configs,
         config_versions={
@@ -275,10 +278,12 @@ def _report_bad_names(names: Sequence[str]) -> None:
 
 
 class ReadConfigs(NamedTuple):
-    """Configs by the names of their owners, without owners that have none; and czxid and zkVersion of all znodes."""
+    """Configs by the names of their owners, without owners that have none; czxid and zkVersion of all znodes; and the
+    owners of those that cannot be decoded."""
 
     configs: dict[str, Mapping[str, str]]
     versions: dict[str, tuple[int, int]]
+    unreadable: set[str]
 
 
 async def _read_configs(zk: ZooKeeper, kind: str) -> ReadConfigs:
@@ -289,7 +294,7 @@ async def _read_configs(zk: ZooKeeper, kind: str) -> ReadConfigs:
 
 async def read_named_configs(zk: ZooKeeper, kind: str, names: Sequence[str]) -> ReadConfigs:
     places = [f"{znode_paths.config_type(kind)}/{name}" for name in names]
-    configs_found = ReadConfigs({}, {})
+    configs_found = ReadConfigs({}, {}, set())
     found = await zk.multi_get(places)
     pace = Pace()
     for name, path, read in zip(names, places, found, strict=True):
@@ -299,6 +304,7 @@ async def read_named_configs(zk: ZooKeeper, kind: str, names: Sequence[str]) -> 
             configs_found.versions[name] = read[1].czxid, read[1].version
             configs_found.configs[name] = znode_contents.decode_config(read[0], path)
         except BadZnode as error:
+            configs_found.unreadable.add(name)
             log.error("%s: these configs count as none, and nobody can change them, until they can be read", error)
         await pace.rest()
     return configs_found

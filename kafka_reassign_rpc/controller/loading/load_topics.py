@@ -27,6 +27,8 @@ CHUNK = 2000
 """The states of so many partitions are read together."""
 
 
+UNREADABLE_STATE = "%s: the partition keeps its replicas and its leader until it can be read"
+
 UNREADABLE = MoveRecord(target=(), original=(NO_LEADER,))
 """It replaces a move record that cannot be decoded: it fits no assignment, so the record is rewritten."""
 
@@ -78,7 +80,7 @@ async def read_topics(
             stat.version,
             znode.extra,
             znode.missing,
-            frozenset(bad.get(name, ())),
+            bad.get(name, {}),
             created=stat.czxid,
             id_since=stat.mzxid,
             stateless_since=stateless.get(name, -1),
@@ -116,11 +118,11 @@ async def _read_partitions(
     topics: Mapping[str, tuple[topic_znodes.TopicZnode, Stat]],
     moves: Mapping[TopicPartition, ReadRecord],
     pace: Pace,
-) -> tuple[dict[str, dict[int, Partition]], dict[str, set[int]]]:
-    """Also returns, by topic, those whose state cannot be decoded."""
+) -> tuple[dict[str, dict[int, Partition]], dict[str, dict[int, str]]]:
+    """Also returns, by topic, those whose state cannot be decoded, and why."""
     names = (TopicPartition(name, index) for name, (znode, _) in topics.items() for index in sorted(znode.partitions))
     partitions: dict[str, dict[int, Partition]] = {name: {} for name in topics}
-    bad: dict[str, set[int]] = {}
+    bad: dict[str, dict[int, str]] = {}
     await pace.rest()
     async for chunk in _read_states(zk, names):
         for name, path, read in chunk:
@@ -130,8 +132,8 @@ async def _read_partitions(
             try:
                 state = _state(read, path)
             except BadZnode as error:
-                log.error("%s: the partition keeps its replicas and its leader until it can be read", error)
-                bad.setdefault(name.topic, set()).add(name.partition)
+                log.error(UNREADABLE_STATE, error)
+                bad.setdefault(name.topic, {})[name.partition] = str(error)
             record = moves.get(name)
             partitions[name.topic][name.partition] = (
                 partition_of(assigned, state, None)
@@ -142,18 +144,23 @@ async def _read_partitions(
     return partitions, bad
 
 
-async def read_states(zk: ZooKeeper, names: Sequence[TopicPartition]) -> dict[TopicPartition, LoadedState]:
-    """Leaves out those that do not exist or cannot be decoded."""
-    places = [znode_paths.partition_state(*name) for name in names]
-    states = {}
-    for name, path, read in zip(names, places, await zk.multi_get(places), strict=True):
-        try:
-            state = _state(read, path)
-        except BadZnode as error:
-            log.error("%s: the partition keeps its replicas and its leader until it can be read", error)
-        else:
-            if state is not None:
-                states[name] = state
+class ReadStates(NamedTuple):
+    """None: there is no such znode."""
+
+    found: dict[TopicPartition, LoadedState | None]
+    unreadable: dict[TopicPartition, str]
+
+
+async def read_states(zk: ZooKeeper, names: Sequence[TopicPartition]) -> ReadStates:
+    states = ReadStates({}, {})
+    pace = Pace()
+    async for chunk in _read_states(zk, iter(names)):
+        for name, path, read in chunk:
+            try:
+                states.found[name] = _state(read, path)
+            except BadZnode as error:
+                states.unreadable[name] = str(error)
+            await pace.rest()
     return states
 
 

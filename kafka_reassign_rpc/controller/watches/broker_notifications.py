@@ -127,7 +127,10 @@ class BrokerNotifications:
         found = await self._read(znode_paths.ISR_CHANGES, decode_partitions, take)
         names = list(named)
         for some in pieces(names, STATES_TOGETHER):
-            states = await load_topics.read_states(self._zk, some)
+            read = await load_topics.read_states(self._zk, some)
+            for why in read.unreadable.values():
+                log.error(load_topics.UNREADABLE_STATE, why)
+            states = {name: state for name, state in read.found.items() if state is not None}
             with suppress(UnknownServerError):  # the loop has logged a defect, which another try does not mend
                 await self._loop.insist(partial(StatesRead, states, self._term.states_changed))
         await self._delete(znode_paths.ISR_CHANGES, found)

@@ -10,6 +10,7 @@ changed since, and all else is read and compared with what the loop knows.
     /brokers/topics, ./TOPIC            a topic appeared, vanished, or was changed by somebody else
     /admin/delete_topics                a topic is to be deleted
     /config/changes                     dynamic configs changed
+    states, configs                     those that cannot be read: see `unreadable_znodes`
     /admin/reassignment_settings        settings of the servers changed
     /admin/reassign_partitions, ./cancel_reassignment_in_progress, ./reassign_cancel   KIP-236
     /admin/reassign_partitions_queue, ./reassign_partitions_extra                      KIP-236's queue
@@ -35,6 +36,7 @@ from kafka_reassign_rpc.controller.loading import load_cluster, load_queue, load
 from kafka_reassign_rpc.controller.loading.children import watched_children
 from kafka_reassign_rpc.controller.watches.broker_notifications import BrokerNotifications
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
+from kafka_reassign_rpc.controller.watches.unreadable_znodes import UnreadableZnodes
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import CancelAll
@@ -107,6 +109,7 @@ class ZooKeeperWatches:
             znode_paths.DELETE_TOPICS: self.deletions,
             **dict.fromkeys(znode_paths.SERVERS, self.servers),
         }
+        self._unreadable = UnreadableZnodes(zk, loop, term.own_id)
         self._topics: dict[str, None] = {}
         self._watched: set[str] = set(loop.cluster.topics)
         """Topics whose changes after `since` are, or will be, reported. Topics that this controller creates get a watch
@@ -138,6 +141,9 @@ class ZooKeeperWatches:
             self._pending[self.brokers] = None
         elif path in self._reads:
             self._pending[self._reads[path]] = None
+        elif self._unreadable.changed(path):
+            self._pending[self.unreadable] = None
+            self._fired += 1
         elif path.startswith(znode_paths.TOPICS + "/"):
             name = path.removeprefix(znode_paths.TOPICS + "/")
             if kind is WatchKind.DELETED:  # the list of topics has changed too: it is read
@@ -159,6 +165,7 @@ class ZooKeeperWatches:
             self._since = self._zk.last_zxid
         self._is_placed = False
         self._fired += 1
+        self._unreadable.connection_lost()
 
     def connected_again(self) -> None:
         self._requests.changed()
@@ -173,7 +180,7 @@ class ZooKeeperWatches:
     @property
     def _everything(self) -> Sequence[Callable[[], Awaitable[None]]]:
         first = self.brokers, self.servers, self.topics, self.deletions
-        return *first, self.configs, self.settings, self.admin, self.queues
+        return *first, self.configs, self.settings, self.admin, self.queues, self.unreadable
 
     async def _place_topics(self) -> None:
         """Those of topics that have changed after `since` fire at once."""
@@ -240,6 +247,16 @@ class ZooKeeperWatches:
         """Marks may mean something else now."""
         self._pending[self.deletions] = None
         self._wake.set()
+
+    def look_for_unreadable(self) -> None:
+        """Znodes were read."""
+        self._pending[self.unreadable] = None
+        self._wake.set()
+
+    async def unreadable(self) -> None:
+        await self._loop_has_caught_up()
+        if await self._unreadable.read():
+            self._settings_changed()
 
     async def up_to_date(self) -> None:
         """Waits until the loop knows every config, setting and znode of KIP-236 that changed before this call: so
@@ -340,6 +357,10 @@ class ZooKeeperWatches:
                 appeared=self._term.topics_appeared,
             )
         )
+        if configs.unreadable:
+            self._loop.submit(cluster_commands.ConfigsRead(TOPICS, {}, unreadable=configs.unreadable))
+        if configs.unreadable or any(topic.unreadable for topic in read.found.values()):
+            self.look_for_unreadable()
         await self.deletions()  # a mark may have been there before its topic was known
 
     async def changed_topics(self, names: Collection[str]) -> None:
@@ -390,7 +411,9 @@ class ZooKeeperWatches:
             if names:
                 read = await load_cluster.read_named_configs(self._zk, kind, names)
                 configs = {name: read.configs.get(name, {}) for name in names}
-                self._loop.submit(cluster_commands.ConfigsRead(kind, configs, read.versions))
+                self._loop.submit(cluster_commands.ConfigsRead(kind, configs, read.versions, read.unreadable))
+                if read.unreadable:
+                    self.look_for_unreadable()
                 if kind == BROKERS:
                     self._settings_changed()
 

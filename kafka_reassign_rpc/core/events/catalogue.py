@@ -67,6 +67,7 @@ TOPIC_TAKEN_UP = "topic.taken_up"
 PARTITION_EDIT_NOT_FOLLOWED = "partition.edit_not_followed"
 
 CORDON_CORRECTED = "cordon.corrected"
+REPLICA_PLACED = "replica.placed"
 CORDON_BROKEN = "cordon.broken"
 
 LEADERS_ELECTED = "leaders.elected"
@@ -352,6 +353,14 @@ _TYPES = (
         "Somebody else has created a topic, or added partitions, with replicas on cordoned brokers, such as a stock"
         " broker by itself: other brokers get them, before there is a log. It is no move: `moves.done` does not count"
         " it.",
+    ),
+    EventType(
+        REPLICA_PLACED,
+        "INFO",
+        ("topic", "partition", *_WHO, "reason", "replicas"),
+        "A stock broker that creates a topic by itself takes this server for a broker: another one gets that replica,"
+        " before brokers hear of it; or the next one that is free, if none was. It is no move: `moves.done` does not"
+        " count it.",
     ),
     EventType(
         CORDON_BROKEN,

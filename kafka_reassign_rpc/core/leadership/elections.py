@@ -24,7 +24,6 @@ from kafka_reassign_rpc.core.kafka_errors import (
     InvalidTopic,
     KafkaError,
     PreferredLeaderNotAvailable,
-    UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.reassignment_algebra import completed
 from kafka_reassign_rpc.core.round.round_view import (
@@ -37,6 +36,7 @@ from kafka_reassign_rpc.core.round.round_view import (
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.unknown_partitions import not_found
 
 RECOVERED = 0
 RECOVERING = 1
@@ -132,9 +132,9 @@ def elect(view: RoundView, topic: str, index: int, election: ElectionType) -> tu
     partition = view.get(topic, index)
     if partition is None:
         known = view.cluster.topics.get(topic)
-        if known is not None and index in known.partitions:
+        if known is not None and index in known.partitions and index not in known.unreadable:
             return InvalidTopic("The topic is being deleted"), []
-        return UnknownTopicOrPartition("The partition does not exist."), []
+        return not_found(view.cluster, topic, index), []
     if election is ElectionType.PREFERRED:
         return _preferred(view, topic, index, partition)
     return _unclean(view, topic, index, partition)

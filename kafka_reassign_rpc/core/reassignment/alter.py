@@ -27,6 +27,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, RPC, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
+from kafka_reassign_rpc.core.unknown_partitions import not_found
 
 AS_IT_IS = -1
 """Throttle of a request that names none: the move keeps its own."""
@@ -59,6 +60,8 @@ def alter(
     even_uncleanly    cancel as if the topic allowed unclean election
     """
     partition = view.get(topic, index)
+    if view.cluster.why_unreadable(topic, index) is not None:
+        return not_found(view.cluster, topic, index), []
     current = _hidden_partition(view.cluster, topic, index) if partition is None else partition
     to = None if current is None else _replica_sets(current, target)
     error = refusal(

@@ -5,6 +5,8 @@ a topic, or a partition in its znode, is gone   forgets it; brokers go on, and n
 it is back                                      takes the newer state of the two, with epochs that brokers accept
 it is back, and has vanished in another term    takes the state as it is, with epochs that brokers accept
 the state of a partition is gone, or older      does the same
+the state's ISR names no replica of it, or is   keeps the former leader and ISR, with epochs that brokers accept
+empty
 replicas of which none is in sync and alive     keeps the former replicas in sync until new ones have caught up: a
                                                 move, with the replicas in the znode as its target
 no replicas                                     keeps the former ones
@@ -49,8 +51,18 @@ def changed_by_others(known: Topic, read: Topic | None) -> dict[int, Partition]:
 
 def _is_changed(known: Partition, read: Partition) -> bool:
     return known.partition_epoch >= 0 and (
-        _has_older_state(known, read) or not set(known.isr).issubset(read.replicas) or not read.target
+        _has_older_state(known, read)
+        or not is_believable(known, read)
+        or not set(known.isr).issubset(read.replicas)
+        or not read.target
     )
+
+
+def is_believable(known: Partition, read: Partition) -> bool:
+    """Whether the ISR that was read can be true beside the known one: no controller and no broker writes one without
+    any replica of the partition."""
+    holders = {*read.replicas, *read.pending_deletion, *known.replicas, *known.pending_deletion}
+    return not known.isr or read.isr == known.isr or not holders.isdisjoint(read.isr)
 
 
 def _has_older_state(known: Partition, read: Partition) -> bool:
@@ -61,14 +73,18 @@ def _has_older_state(known: Partition, read: Partition) -> bool:
     )
 
 
-def with_former_state(read: Partition, former: Partition) -> Partition:
+def with_former_state(read: Partition, former: Partition, *, is_repaired: bool = False) -> Partition:
     """Takes the newer of the two states, with epochs that no broker has seen.
 
-    If the state is missing or older, brokers go on with what they know: its leader and ISR are the truth.
+    If the state is missing, older or impossible, brokers go on with what they know: its leader and ISR are the truth.
+    `is_repaired`: nobody could read the state, until somebody wrote this one by hand.
     """
-    if former.partition_epoch < 0 or not _has_older_state(former, read):
+    believable = is_believable(former, read)
+    is_older = _has_older_state(former, read) or (is_repaired and read.leader_epoch <= former.leader_epoch)
+    if former.partition_epoch < 0 or (believable and not is_older):
         return read
-    state = read if read.partition_epoch >= 0 and read.leader_epoch > former.leader_epoch else former
+    is_newer = read.partition_epoch >= 0 and read.leader_epoch > former.leader_epoch
+    state = read if is_newer and believable else former
     return with_higher_epochs(
         replace(
             read,

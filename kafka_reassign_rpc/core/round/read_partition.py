@@ -24,7 +24,7 @@ class LoadedState(NamedTuple):
     created: int = -1
 
 
-_NO_STATE = LoadedState(leader=NO_LEADER, leader_epoch=0, isr=(), controller_epoch=0, version=-1)
+NO_STATE = LoadedState(leader=NO_LEADER, leader_epoch=0, isr=(), controller_epoch=0, version=-1)
 
 
 def partition_of(
@@ -41,7 +41,7 @@ def partition_of(
     origin = without(assigned.replicas, assigned.adding)
     if move is not None and _fits(assigned, origin, move, is_latest=is_latest):
         pending_deletion = without(among(assigned.replicas, assigned.removing), (*move.original, *move.retained))
-    state = state or _NO_STATE
+    state = state or NO_STATE
     return Partition(
         replicas=without(assigned.replicas, pending_deletion) if pending_deletion else assigned.replicas,
         adding=assigned.adding,

@@ -247,6 +247,8 @@ class RoundView:
     def _note(self, before: Partition | None, change: PartitionChange) -> None:
         if before is None or not reassigned(before, change.value):
             return
+        if change.missing is not None and not (before.is_moving or change.value.is_moving):
+            return  # a correction of what others have placed
         if before.move is not None or not before.is_moving:  # without a record: a failover repeats a completion
             size = self.cluster.soft.sizes.get(TopicPartition(change.topic, change.partition))
             self.notes.append(AssignmentDecision(change.topic, change.partition, before, change.value, self.by, size))

@@ -44,6 +44,8 @@ class Cluster(msgspec.Struct):
     """
     waiting_marks: frozenset[str] = frozenset()
     """Topics with a mark in `/admin/delete_topics` that waits (`core.topics.deletion_marks`)."""
+    unreadable_configs: frozenset[tuple[str, str]] = frozenset()
+    """Kinds ("topics", "brokers") and names of dynamic configs whose znode is unreadable: they count as none."""
     topic_configs: dict[str, Mapping[str, str]] = {}
     broker_configs: dict[str, Mapping[str, str]] = {}
     """By broker id as text; `<default>` has the cluster-wide ones."""
@@ -121,6 +123,14 @@ class Cluster(msgspec.Struct):
         if found is not None and found.partition_epoch < 0 and topic in self.waiting_marks:
             return None
         return found
+
+    def unreadable_states(self) -> list[TopicPartition]:
+        return [TopicPartition(name, index) for name, one in self.topics.items() for index in one.unreadable]
+
+    def why_unreadable(self, topic: str, partition: int) -> str | None:
+        """Path and reason, if the state of this partition cannot be read."""
+        known = self.topics.get(topic)
+        return None if known is None or known.deleting else known.unreadable.get(partition)
 
     def is_live(self, broker: int) -> bool:
         """Kafka's liveBrokerIds."""

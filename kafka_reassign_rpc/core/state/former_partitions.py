@@ -24,6 +24,11 @@ class _FormerTopic(NamedTuple):
     partitions: dict[int, Partition]
 
 
+def readable_again(known: Topic, now: Topic) -> Collection[int]:
+    """Partitions whose state could not be read before."""
+    return (known.unreadable.keys() - now.unreadable.keys()) & now.partitions.keys()
+
+
 class FormerPartitions:
     """A partition is kept until a durable round has decided about its new state."""
 
@@ -32,6 +37,7 @@ class FormerPartitions:
         self._count = 0
         self._unreported: dict[str, None] = {}
         self._appeared: dict[str, set[int]] = {}
+        self._repaired: dict[str, set[int]] = {}
         self._room = MOST_APPEARED
 
     def keep(self, topic: Topic, partitions: Mapping[int, Partition], *, is_reported: bool = False) -> None:
@@ -63,6 +69,27 @@ class FormerPartitions:
             self._room -= len(some)
             self._appeared.setdefault(topic.name, set()).update(some)
 
+    def read_again(self, known: Topic, now: Topic) -> None:
+        """Of the same topic: keeps partitions whose state has become unreadable."""
+        new = now.unreadable.keys() - known.unreadable.keys()
+        if new:
+            self.keep(
+                known, {index: known.partitions[index] for index in new & known.partitions.keys()}, is_reported=True
+            )
+        for index in readable_again(known, now):
+            self.repaired(now, index)
+
+    def repaired(self, topic: Topic, index: int) -> None:
+        """Somebody has repaired its state, perhaps from a backup: whatever its version, only a higher leader epoch
+        makes it newer than a value that is kept."""
+        if index in self.of(topic):
+            self._repaired.setdefault(topic.name, set()).add(index)
+        elif topic.partitions[index].partition_epoch >= 0:
+            self.appeared(topic, [index])
+
+    def is_repaired(self, topic: Topic, index: int) -> bool:
+        return index in self._repaired.get(topic.name, ())
+
     def is_put_back(self, topic: Topic, index: int) -> bool:
         return index in self._appeared.get(topic.name, ())
 
@@ -87,15 +114,17 @@ class FormerPartitions:
                 yield name, gone
 
     def decided(self, topics: Mapping[str, Topic]) -> None:
-        """A durable round has decided about all of `topics`, the present ones."""
+        """A durable round has decided about all of `topics`, the present ones, but for partitions with an unreadable
+        state."""
         self._unreported.clear()
         self._appeared.clear()
+        self._repaired.clear()
         self._room = MOST_APPEARED
         for name, kept in list(self._topics.items()):
             now = topics.get(name)
             if now is None or now.id != kept.id:
                 continue
-            for index in kept.partitions.keys() & now.partitions.keys():
+            for index in (kept.partitions.keys() & now.partitions.keys()) - now.unreadable.keys():
                 del kept.partitions[index]
                 self._count -= 1
             if not kept.partitions:

@@ -24,8 +24,9 @@ class Topic(msgspec.Struct):
     """Unknown fields of the topic znode: every rewrite preserves them."""
     missing: dict[int, int] = {}
     """How many replicas a partition lacks (`core.topics.missing_replicas`)."""
-    unreadable: frozenset[int] = frozenset()
-    """Partitions with an unreadable state znode: their assignment stays, commands do not find them."""
+    unreadable: dict[int, str] = {}
+    """Partitions with an unreadable state znode, with path and reason: their assignment stays, commands do not find
+    them."""
     revision: int = msgspec.field(default_factory=lambda: next(REVISIONS))
     """Changes with every change of a partition, and is unique: a reader may cache results under it."""
     deleting: bool = False

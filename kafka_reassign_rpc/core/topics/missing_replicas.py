@@ -1,7 +1,9 @@
 """Replicas on servers, which are no brokers, and replicas that are missing because no broker was free for them.
 
-A stock broker that creates a topic takes this server for a broker, which it must know to find the controller
-(kafka.server.MetadataCacheControllerNodeProvider). So another broker replaces the id of this or a former server in the
+A stock broker that creates a topic takes this server for a broker: it chooses from all nodes of the last UpdateMetadata
+(ZkMetadataCache.getAliveBrokers), and finds its controller among the same nodes (MetadataCacheControllerNodeProvider).
+Nothing tells the two apart, so that cannot be prevented. (One that migrates to KRaft asks the controller instead.) So
+another broker replaces the id of this or a former server in the
 topic znode, unless the replica may be a real broker's (`own_replicas`).
 
 If no broker is free, the topic znode counts the replica as missing (field `missing_replicas`), and the next free broker
@@ -9,9 +11,13 @@ gets it: when a broker registers, or at a controller failover. A client that mov
 factor: after the move nothing is missing.
 """
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.cordon import cordoned
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.leadership.broker_changes import first_state
 from kafka_reassign_rpc.core.reassignment_algebra import without
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
@@ -39,18 +45,31 @@ def place_missing(view: RoundView, topic: str, index: int, partition: Partition,
         return partition, missing
     value = partition
     servers = view.cluster.servers
-    for server in [id_ for id_ in partition.replicas if id_ == own_id or id_ in servers]:
-        if not is_of_broker(view.cluster, value, server):
-            before = len(value.target)
-            value = without_own_id(view.cluster, value, server, index)
-            missing += before - len(value.target)
+    on_servers = [
+        id_
+        for id_ in partition.replicas
+        if (id_ == own_id or id_ in servers) and not is_of_broker(view.cluster, partition, id_)
+    ]
+    for server in on_servers:
+        before = len(value.target)
+        value = without_own_id(view.cluster, value, server, index)
+        missing += before - len(value.target)
     while missing and not value.is_moving:
         broker = free_broker(view.cluster, value, own_id, index)
         if broker is None:
             break
         value = replace(value, replicas=(*value.replicas, broker), leader_epoch=value.leader_epoch + 1)
         missing -= 1
+    if value is not partition and not (partition.is_moving or value.is_moving):
+        view.report(Event(catalogue.REPLICA_PLACED, topic, index, reason=_why(on_servers), replicas=value.replicas))
     return value, missing
+
+
+def _why(on_servers: Sequence[int]) -> str:
+    if not on_servers:
+        return "no broker was free for a replica that was missing"
+    ids = ", ".join(map(str, on_servers))
+    return f"somebody else has placed a replica on {ids}, and servers hold no replicas"
 
 
 def without_own_id(cluster: Cluster, partition: Partition, own_id: int, index: int) -> Partition:

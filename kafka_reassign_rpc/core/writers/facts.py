@@ -6,7 +6,7 @@ all else that is read                 is left out if it was read before the clus
 what brokers report                   is about one registration of the broker, or the latest answer counts
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -103,15 +103,22 @@ class ShutdownAsked(msgspec.Struct, frozen=True):
 
 
 class ConfigsFound(msgspec.Struct, frozen=True):
-    """Dynamic configs of topics or brokers (`kind`) by name. `versions`: czxid and zkVersion of the znodes."""
+    """Dynamic configs of topics or brokers (`kind`) by name. `versions`: czxid and zkVersion of the znodes;
+    `unreadable`: names of those that cannot be decoded.
+    """
 
     kind: str
     configs: Mapping[str, Mapping[str, str]]
     versions: Mapping[str, tuple[int, int]] = {}
+    unreadable: Collection[str] = ()
 
     def apply(self, cluster: Cluster) -> Generator[None, None, None]:
         known = cluster.topic_configs if self.kind == TOPICS else cluster.broker_configs
         versions = cluster.config_versions
+        if self.unreadable or cluster.unreadable_configs:
+            read = {(self.kind, name) for name in self.configs}
+            bad = {(self.kind, name) for name in self.unreadable}
+            cluster.unreadable_configs = (cluster.unreadable_configs - read) | bad
         changed = []
         for name, values in self.configs.items():
             version, standing = self.versions.get(name), versions.get((self.kind, name))

@@ -21,6 +21,7 @@ from kafka_reassign_rpc.core.controller_failover import reassigned_by_others
 from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others
 from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.former_partitions import readable_again
 from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -90,6 +91,7 @@ def _keep_of_topics(known: Cluster, fresh: Cluster) -> Iterator[None]:
                 former.keep(topic, changed)
         if now is not None and now.id == topic.id:
             keep_id_since(topic, now)
+            former.read_again(topic, now)
             for index, partition in topic.partitions.items():
                 if not (partition.offline or partition.pending_deletion) or index not in now.partitions:
                     continue
@@ -113,8 +115,9 @@ def _find_changed(known: Cluster, fresh: Cluster, lost: set[str], changed: set[T
         yield
     for name in fresh.topics.keys() & known.topics.keys() - lost:
         before = known.topics[name].partitions
+        repaired = readable_again(known.topics[name], fresh.topics[name])
         for index, value in fresh.topics[name].partitions.items():
-            if reassigned_by_others(before.get(index), value):
+            if index in repaired or reassigned_by_others(before.get(index), value):
                 changed.add(TopicPartition(name, index))
             yield
         yield

@@ -7,11 +7,12 @@ import msgspec
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.controller_failover import reassigned_by_others
-from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others
+from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others, is_believable
 from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
-from kafka_reassign_rpc.core.round.read_partition import LoadedState
+from kafka_reassign_rpc.core.round.read_partition import NO_STATE, LoadedState
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import TOPICS
+from kafka_reassign_rpc.core.state.former_partitions import readable_again
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic import LAST_ZXID, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -23,7 +24,8 @@ from kafka_reassign_rpc.core.writers.topic_writes import begin_deletion, leave_a
 
 class StatesFound(msgspec.Struct, frozen=True):
     """States that brokers have written themselves. Those of another topic of the same name, or of a recreated
-    partition, are for readers of topics.
+    partition, are for readers of topics. An impossible one is left to the next write, which finds another version and
+    has all read again.
     """
 
     states: Mapping[TopicPartition, LoadedState]
@@ -42,7 +44,35 @@ class StatesFound(msgspec.Struct, frozen=True):
 
 def _is_newer_state(known: Partition, read: LoadedState) -> bool:
     is_same = known.partition_epoch < 0 or known.created == read.created
-    return is_same and known.partition_epoch < read.version
+    return is_same and known.partition_epoch < read.version and is_believable(known, replace(known, isr=read.isr))
+
+
+class UnreadableReadAgain(msgspec.Struct, frozen=True):
+    """States of partitions that could not be read before (None: there is no znode any more), and those that still
+    cannot, with path and reason.
+    """
+
+    states: Mapping[TopicPartition, LoadedState | None] = {}
+    unreadable: Mapping[TopicPartition, str] = {}
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, list[TopicPartition]]:
+        """Returns the partitions that can be read now. Where this term has never known the state, brokers may know a
+        newer one."""
+        repaired = []
+        former = cluster.soft.former
+        for name, state in self.states.items():
+            topic = cluster.topics.get(name.topic)
+            if topic is not None and topic.unreadable.pop(name.partition, None) is not None:
+                put_state(cluster, name, state or NO_STATE)
+                former.repaired(topic, name.partition)
+                repaired.append(name)
+            yield
+        for name, reason in self.unreadable.items():
+            topic = cluster.topics.get(name.topic)
+            if topic is not None and name.partition in topic.unreadable:
+                topic.unreadable[name.partition] = reason
+            yield
+        return repaired
 
 
 class TopicsChanged(NamedTuple):
@@ -94,14 +124,15 @@ class TopicsFound(msgspec.Struct, frozen=True):
                 former.keep(known, taken)
         with_states = [index for index, value in partitions.items() if value.partition_epoch >= 0]
         former.appeared(topic, [index for index in with_states if index not in before])
+        repaired = () if known is None else readable_again(known, topic)
         for index, value in partitions.items():
             name = TopicPartition(topic.name, index)
             if before.get(index) != value:
                 changed.partitions.add(name)
             appeared = known is None and value.partition_epoch >= 0
-            if appeared or reassigned_by_others(before.get(index), value):
+            if appeared or index in repaired or reassigned_by_others(before.get(index), value):
                 changed.reassigned.add(name)
-        put_topic(
+        fresh = put_topic(
             cluster,
             topic.name,
             topic.id,
@@ -116,6 +147,8 @@ class TopicsFound(msgspec.Struct, frozen=True):
             deleting=known is not None and known.deleting,
             stateless_since=topic.stateless_since,
         )
+        if known is not None:
+            former.read_again(known, fresh)
 
 
 def _is_newer(cluster: Cluster, topic: Topic) -> bool:

@@ -24,7 +24,7 @@ def put_topic(
     version: int,
     extra: Mapping[str, msgspec.Raw] | None = None,
     missing: Mapping[int, int] | None = None,
-    unreadable: frozenset[int] = frozenset(),
+    unreadable: Mapping[int, str] | None = None,
     deleting: bool = False,
     created: int = -1,
     id_since: int = LAST_ZXID,
@@ -39,7 +39,7 @@ def put_topic(
         version=version,
         extra=dict(extra or {}),
         missing=dict(missing or {}),
-        unreadable=unreadable,
+        unreadable=dict(unreadable or {}),
         deleting=deleting,
         created=created,
         id_since=id_since,
@@ -112,6 +112,7 @@ def remove_topic(cluster: Cluster, name: str, *, configs: bool = True) -> None:
         cluster.queue.orphan(name)
         cluster.topic_configs.pop(name, None)
         cluster.config_versions.pop((TOPICS, name), None)
+        cluster.unreadable_configs -= {(TOPICS, name)}
         cluster.records_with_children = frozenset(
             record for record in cluster.records_with_children if record.topic != name
         )

@@ -47,8 +47,9 @@ from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePlace, Waiti
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP, WaitingLine, WaitingLines
+from kafka_reassign_rpc.core.unknown_partitions import not_found
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
-from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, route_conflict, start
+from kafka_reassign_rpc.core.znode_routes.route_rules import route_conflict, start
 from kafka_reassign_rpc.support.counted import agreeing, counted
 
 LATER = -3
@@ -84,7 +85,7 @@ def decide_waiting_move(
     """While reassignments are enabled."""
     partition = view.get(*name)
     if partition is None:
-        return QueueOutcome(leaves=True, report=NO_PARTITION)
+        return QueueOutcome(leaves=True, report=str(not_found(view.cluster, *name)))
     if partition.target == move.target:
         return QueueOutcome(leaves=True)
     ignored = route_conflict(partition, move.route)

@@ -19,8 +19,9 @@ import msgspec
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.partition import BATCH, REQUEST
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.unknown_partitions import not_found
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
-from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, route_conflict, start
+from kafka_reassign_rpc.core.znode_routes.route_rules import route_conflict, start
 
 
 class ReassignmentRequest(msgspec.Struct, frozen=True):
@@ -45,7 +46,7 @@ def decide_target(view: RoundView, name: TopicPartition, target: tuple[int, ...]
     """While reassignments are enabled."""
     partition = view.get(*name)
     if partition is None:
-        return RequestOutcome(report=NO_PARTITION)
+        return RequestOutcome(report=str(not_found(view.cluster, *name)))
     ignored = route_conflict(partition, route)
     if ignored is not None:
         return RequestOutcome(report=ignored)

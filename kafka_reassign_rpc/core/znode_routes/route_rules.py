@@ -17,8 +17,6 @@ from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.partition import BATCH, REQUEST, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
-NO_PARTITION = "The partition does not exist."
-
 _ROUTE_ZNODES = {BATCH: "/admin/reassign_partitions", REQUEST: "a znode under /admin/reassignment_requests"}
 
 

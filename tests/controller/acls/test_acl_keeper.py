@@ -65,6 +65,25 @@ async def test_sv_5_all_acls_are_loaded_and_each_change_is_followed(zk: ZooKeepe
             assert made.cache.patterns() == [T]
 
 
+async def test_sv_5_acls_that_could_not_be_read_hold_once_they_are_repaired_without_an_announcement(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """Unreadable at the load, and since an announcement."""
+    async with ZooKeeper(zk_connect) as other:
+        await grant(other, T, ALICE)
+        good, _ = await other.get("/kafka-acl/Topic/t")
+        await other.set("/kafka-acl/Topic/t", b"garbage")
+        async with keeping(zk) as made:
+            for _ in range(2):
+                assert not reads(made, "User:alice")
+                await other.set("/kafka-acl/Topic/t", b"other garbage")
+                await other.set("/kafka-acl/Topic/t", good)
+                await eventually(lambda: reads(made, "User:alice"))
+                await other.set("/kafka-acl/Topic/t", b"garbage")
+                await other.create("/kafka-acl-changes/acl_changes_", b"TOPIC:t", sequence=True)
+                await eventually(lambda: not reads(made, "User:alice"))
+
+
 async def test_sv_5_acls_that_cannot_be_read_admit_super_users_alone_until_they_are_mended(
     zk: ZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -58,6 +58,9 @@ async def test_dh_2_a_topic_of_a_stock_broker_lands_elsewhere_and_what_a_client_
         assert await replicas(world.zk, "grown") == {"0": [1, 2], "1": [1, 2]}
         assert await world.replicas_on(3) == set()
 
+        for event in ("move.started", "move.completed", "moves.done"):
+            assert await counted(address, "events_total", event) == 0
+
         await world.create_topic("named", {0: (3, 1), 1: (3, 2)})
         await world.alter({("t", 2): (3, 2)})
         await eventually(lambda: shows(address, cordoned_broker_replicas_total=3))

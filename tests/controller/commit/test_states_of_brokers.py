@@ -39,7 +39,8 @@ async def write_isr(zk: ZooKeeper, isr: tuple[int, ...]) -> None:
 
 
 async def states_read(zk: ZooKeeper) -> StatesRead:
-    return StatesRead(await load_topics.read_states(zk, [NAME]), lambda _: None)
+    found, _ = await load_topics.read_states(zk, [NAME])
+    return StatesRead({name: state for name, state in found.items() if state is not None}, lambda _: None)
 
 
 async def topics_read(zk: ZooKeeper) -> TopicsRead:

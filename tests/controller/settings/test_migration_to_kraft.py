@@ -2,7 +2,9 @@
 
 import json
 import logging
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from typing import Any
 
 import pytest
 
@@ -10,16 +12,24 @@ from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.core.absence import LastControl
+from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.state.partition import MoveRecord
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
-from kafka_reassign_rpc.protocol.messages import DescribeClusterRequest, HoldMovesRequest, MetadataRequest
+from kafka_reassign_rpc.protocol.messages import (
+    RESPONSES,
+    DescribeClusterRequest,
+    HoldMovesRequest,
+    MetadataRequest,
+    MetadataResponse,
+)
+from kafka_reassign_rpc.protocol.versions import ApiKey
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import last_control_znode, znode_paths
 from kafka_reassign_rpc.zookeeper.access import Access
 from kafka_reassign_rpc.zookeeper.operations import AclEntry, Create, Delete, SetData
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import encode_move_record
 from kafka_reassign_rpc.zookeeper.znode_acls import always
-from kafka_reassign_rpc.zookeeper.znode_contents import encode_controller
+from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker, encode_controller
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.cli.test_processes import MIGRATION
 from tests.controller.acls.test_served_acls import server as served
@@ -34,6 +44,7 @@ from tests.controller.bare_controller import (
     topic_json,
 )
 from tests.controller.cluster import LISTENERS, Cluster
+from tests.controller_channel.scripted_broker import NEWEST, ScriptedBroker
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
 
@@ -148,6 +159,50 @@ async def test_mg_3_when_kraft_takes_the_controllership_the_server_resigns_and_n
         await eventually(lambda: names(here, 2))
         assert (await zk.get(znode_paths.CONTROLLER))[0] == KRAFT
         assert (await zk.get(znode_paths.CONTROLLER_EPOCH))[0] == b"9"
+
+
+async def test_mg_3_a_standby_remembers_the_brokers_that_register_no_more_in_kraft_mode_and_names_the_live_ones(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """Broker 1 says that 2 is gone, and that 4 has come."""
+    broker = ScriptedBroker({**NEWEST, ApiKey.METADATA: 8})
+    await broker.start()
+    there = {1: ("127.0.0.1", broker.port), 4: ("there", 9094)}
+
+    def answer(body: Any) -> Any:
+        if not isinstance(body, MetadataRequest):
+            return RESPONSES[body.API_KEY]
+        node = MetadataResponse.MetadataResponseBroker
+        nodes = [node(version=8, node_id=id_, host=host, port=port, rack=None) for id_, (host, port) in there.items()]
+        return MetadataResponse(version=8, brokers=nodes, cluster_id="", controller_id=1, topics=[])
+
+    broker.answer = answer
+    endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", broker.port)
+    async with served(zk_connect, None) as here:
+
+        async def named() -> tuple[bool, dict[int, tuple[str, int]]]:
+            """Whether a broker stands for the controller, and who is named."""
+            found = await here.ask(MetadataRequest(topics=None), 9)
+            nodes = {one.node_id: (one.host, one.port) for one in found.brokers}
+            return found.controller_id in nodes.keys() - {1000}, {id_: at for id_, at in nodes.items() if id_ != 1000}
+
+        await zk.create(znode_paths.broker(1), encode_broker([endpoint], 0), ephemeral=True)
+        await register(zk, 2)
+        _, controller = await zk.get(znode_paths.CONTROLLER)
+        await zk.multi([Delete(znode_paths.CONTROLLER, controller.version), Create(znode_paths.CONTROLLER, KRAFT)])
+        await eventually(lambda: is_named(named, {1, 2, 4}))
+        for gone in (1, 2):
+            await zk.delete(znode_paths.broker(gone))
+        await eventually(lambda: is_named(named, {1, 4}))
+        assert await named() == (True, there)
+        await broker.stop()
+        await zk.create(znode_paths.broker(3), encode_broker([endpoint], 0), ephemeral=True)
+        await eventually(lambda: is_named(named, {1, 2, 3, 4}))  # nobody answers: all that were seen
+
+
+async def is_named(named: Callable[[], Awaitable[tuple[bool, dict[int, tuple[str, int]]]]], ids: set[int]) -> bool:
+    by_a_broker, nodes = await named()
+    return by_a_broker and nodes.keys() == ids
 
 
 WAITING = {("t", 0): (1, 3), ("t", 1): (1, 3)}
