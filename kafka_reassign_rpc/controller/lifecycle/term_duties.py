@@ -98,7 +98,7 @@ class TermDuties:
         self._settings = LearntSettings(survey, loop, record, self._settings_changed)
         self._deletions = TopicDeletions(cluster, self._removal_due, sender.id)
         self.removals = TopicRemovals(zk, store, loop, tasks, self._deletions.forget)
-        reports = ReportedByBrokers(loop, store, self._deletions, tasks, self._log_dirs_answered)
+        reports = ReportedByBrokers(loop, store, self._deletions, tasks, self._log_dirs_answered, record)
         self.channels = ChannelManager(lambda: cluster, sender, reports, config.links)
         self._propagation = Propagation(cluster, self.channels, self._deletions)
         self._waiting_moves = WaitingMoves(loop)

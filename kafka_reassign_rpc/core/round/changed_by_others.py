@@ -64,7 +64,9 @@ def _has_older_state(known: Partition, read: Partition) -> bool:
 def with_former_state(read: Partition, former: Partition) -> Partition:
     """Takes the newer of the two states, with epochs that no broker has seen.
 
-    If the state is missing or older, brokers go on with what they know: its leader and ISR are the truth.
+    If the state is missing or older, brokers go on with what they know: its leader and ISR are the truth. Where another
+    topic has had the name meanwhile, brokers have stopped these replicas in one more leader epoch
+    (`request_builders.follow`).
     """
     if former.partition_epoch < 0 or not _has_older_state(former, read):
         return read
@@ -78,7 +80,7 @@ def with_former_state(read: Partition, former: Partition) -> Partition:
             controller_epoch=state.controller_epoch,
             offline=former.offline,
         ),
-        former.leader_epoch,
+        former.leader_epoch + 1,
         former.partition_epoch,
     )
 
