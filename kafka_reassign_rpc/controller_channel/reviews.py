@@ -9,11 +9,7 @@ from collections.abc import Callable, Collection, Container, Generator, Mapping,
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from kafka_reassign_rpc.controller_channel import packed_requests, request_builders
-from kafka_reassign_rpc.controller_channel.pending_requests import (
-    PARTITIONS_PER_REQUEST,
-    Review,
-    StopReplicaState,
-)
+from kafka_reassign_rpc.controller_channel.pending_requests import Review, StopReplicaState
 from kafka_reassign_rpc.controller_channel.unassigned import Unassigned, is_unassigned, leader_to_follow, unassigned
 from kafka_reassign_rpc.core.kafka_errors import UnknownServerError
 from kafka_reassign_rpc.core.state.broker import Broker
@@ -32,6 +28,9 @@ from kafka_reassign_rpc.transport.rpc_client import NoCommonVersion, RpcClient
 log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
+
+AT_ONCE = 100
+"""So many replicas are stopped with one pair of requests, which are built in one turn of the event loop."""
 
 UNKNOWN = "so it may lead replicas that are no longer assigned to it, and take records that nobody reads"
 
@@ -79,8 +78,8 @@ class Reviews:
         held = [name for name in found.held if self._stopped.get(name) != _epoch(cluster, name)]
         stopped: list[TopicPartition] = []
         failed: list[TopicPartition] = []
-        for at in range(0, len(held), PARTITIONS_PER_REQUEST):
-            part = held[at : at + PARTITIONS_PER_REQUEST]
+        for at in range(0, len(held), AT_ONCE):
+            part = held[at : at + AT_ONCE]
             done = await self._stop(client, part)
             failed += [name for name in part if name not in done]
             stopped += [name for name in done if name not in self._stopped]

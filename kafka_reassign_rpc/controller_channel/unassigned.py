@@ -36,7 +36,7 @@ def unassigned(
     cluster: Cluster, broker: int, dirs: Collection[Dir], refused: Container[TopicPartition] = ()
 ) -> Generator[None, None, Unassigned]:
     """Of the topics in ZooKeeper. `refused`: assigned ones that the broker does not take, since it holds those of a
-    former topic of the name. Yields after each topic.
+    former topic of the name. Yields after each log.
     """
     found = Unassigned([], [])
     for one in dirs:
@@ -46,7 +46,7 @@ def unassigned(
                 name = TopicPartition(topic, index)
                 if is_unassigned(cluster, broker, name, is_refused=name in refused):
                     (found.logs if index in idle else found.held).append(name)
-            yield
+                yield
     return found
 
 
