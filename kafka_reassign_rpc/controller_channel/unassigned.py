@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import NO_LEADER
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.log_dirs_reader import Dir
 
@@ -51,12 +52,16 @@ def unassigned(
 
 
 def is_unassigned(cluster: Cluster, broker: int, name: TopicPartition, *, is_refused: bool = False) -> bool:
-    """A topic in deletion stops its replicas itself. While a znode is unreadable nobody knows."""
+    """A topic in deletion stops its replicas itself. While a znode is unreadable nobody knows; nor where the leader is
+    no replica, since an edit that was just read may not be followed (`round.changed_by_others`).
+    """
     topic = cluster.topics.get(name.topic)
     if topic is None or topic.deleting or name.topic in cluster.unreadable or name.partition in topic.unreadable:
         return False
     value = topic.partitions.get(name.partition)
     if value is None or value.partition_epoch < 0 or broker in value.pending_deletion:
+        return False
+    if value.leader not in (NO_LEADER, *value.replicas):
         return False
     if broker in value.replicas:
         return is_refused and cluster.soft.former.of_other(topic, name.partition) is not None

@@ -156,6 +156,8 @@ def test_sv_4_only_what_is_known_not_to_be_assigned_counts() -> None:
     assert not is_unassigned(made, 3, name)
     topic.partitions[0] = replace(not_moving(1, 2), partition_epoch=-1)
     assert not is_unassigned(made, 3, name), "it has no state yet"
+    topic.partitions[0] = not_moving(4, isr=(1, 2))
+    assert not is_unassigned(made, 2, name), "nobody has decided about this edit yet: the partition will move"
     topic.partitions[0] = not_moving(1, 2)
     topic.unreadable = frozenset({0})
     assert not is_unassigned(made, 3, name)
