@@ -22,12 +22,14 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     LeaderAndIsr,
     LiveBrokers,
     PendingRequests,
+    Review,
     StopReplica,
     StopReplicaState,
     UpdateMetadata,
     is_undone,
 )
 from kafka_reassign_rpc.controller_channel.replica_answers import ReplicaAnswers
+from kafka_reassign_rpc.controller_channel.reviews import Reviewed, Reviews
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
     FencedLeaderEpoch,
@@ -131,8 +133,15 @@ class BrokerChannel:
         self._links = links
         self._turn = turn
         self.replicas = ReplicaAnswers(
-            broker, cluster, sender.elected, reports, others.accepted_elsewhere, self._replace_log
+            broker,
+            cluster,
+            sender.elected,
+            reports,
+            others.accepted_elsewhere,
+            self._replace_log,
+            lambda name: self.pending.review(name.topic, (name.partition,)),
         )
+        self._reviews = Reviews(broker, cluster, sender, self._in_turns, lambda: self.replicas.kept)
         self._to_restart: dict[str, set[int]] = {}
         """Partitions whose leader epochs will rise; all of the broker's if `_restarts_all`."""
         self._restarts_all = False
@@ -141,7 +150,7 @@ class BrokerChannel:
         self._wakeup = asyncio.Event()
         self._sent = asyncio.Event()
         """Is set after each request, answered or not."""
-        self._retry = DelayedCall(self._retry_refused_stops, FIRST_REFUSAL_S, LONGEST_REFUSAL_S)
+        self._retry = DelayedCall(self._retry_refused, FIRST_REFUSAL_S, LONGEST_REFUSAL_S)
         self._task = asyncio.create_task(self._run(), name=f"channel-{broker.id}")
 
     def wake(self) -> None:
@@ -209,6 +218,10 @@ class BrokerChannel:
             return
         answered, self._sending = False, request
         try:
+            if isinstance(request, Review):
+                self._reviewed(await self._reviews.review(client, request))
+                answered = True
+                return
             request_class = _REQUESTS[type(request)]
             version = await client.version(request_class)
             for part in self._parts(request):
@@ -224,6 +237,13 @@ class BrokerChannel:
         if isinstance(request, LeaderAndIsr):
             answered_ones = None if request.is_complete else request.partitions
             await self._in_turns(self._others.leader_and_isr_answered(self.broker.id, answered_ones))
+
+    def _reviewed(self, found: Reviewed) -> None:
+        if found.failed:
+            self.pending.review_later(found.failed)
+            self._retry.request()
+        if found.stopped or found.logs:
+            self._reports.unassigned_found(self.broker.id, found.stopped, found.logs)
 
     async def _call(
         self,
@@ -252,7 +272,7 @@ class BrokerChannel:
                 }
                 if stops:
                     yield StopReplica(stops)
-            case _:
+            case LiveBrokers() | UpdateMetadata() | LeaderAndIsr():
                 yield request
 
     async def _in_turns(self, steps: Generator[None, None, _T]) -> _T:
@@ -365,8 +385,8 @@ class BrokerChannel:
         self.pending.stops_refused(refused)
         self._retry.request()
 
-    def _retry_refused_stops(self) -> None:
-        self.pending.retry_refused_stops()
+    def _retry_refused(self) -> None:
+        self.pending.retry_refused()
         self.wake()
 
 

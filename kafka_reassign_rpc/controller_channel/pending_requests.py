@@ -8,8 +8,10 @@ these that applies goes next:
    (KafkaController.onBrokerStartup).
 2. The live brokers: a follower must know its leader's address before it can fetch.
 3. StopReplica for a partition that may be this broker's again since: it must not undo the LeaderAndIsr.
-4. LeaderAndIsr, UpdateMetadata, other StopReplica, one of each in turn as in Kafka's ControllerBrokerRequestBatch: many
-   of one kind do not delay the others.
+4. The review of partitions whose replicas others have changed: a leader that is no replica any more takes records that
+   are lost.
+5. LeaderAndIsr, UpdateMetadata, other StopReplica, the review of all that the broker holds, one of each in turn as in
+   Kafka's ControllerBrokerRequestBatch: many of one kind do not delay the others.
 
 The first LeaderAndIsr after a registration has all replicas of the broker: after it the broker rewrites its file of
 high watermarks (ReplicaManager.becomeLeaderOrFollower), and would lose those of partitions that it left out.
@@ -78,7 +80,14 @@ class StopReplica(NamedTuple):
     stops: Mapping[TopicPartition, StopReplicaState]
 
 
-BrokerRequest = LiveBrokers | AllMetadata | LeaderAndIsr | UpdateMetadata | StopReplica
+class Review(NamedTuple):
+    """The broker is asked which of these partitions it holds, and stops what is not assigned to it (`unassigned`)."""
+
+    partitions: Mapping[str, Iterable[int]] | None
+    """None: all that it holds."""
+
+
+BrokerRequest = LiveBrokers | AllMetadata | LeaderAndIsr | UpdateMetadata | StopReplica | Review
 
 
 class PendingRequests:
@@ -96,6 +105,10 @@ class PendingRequests:
         self._stops: dict[TopicPartition, StopReplicaState] = {}
         self._urgent_stops: dict[TopicPartition, StopReplicaState] = {}
         self._refused_stops: dict[TopicPartition, StopReplicaState] = {}
+        self._review_all = True
+        self._review: dict[str, set[int]] = {}
+        self._review_later: dict[str, set[int]] = {}
+        """What the broker could not be made to stop yet."""
 
     def __bool__(self) -> bool:
         return bool(
@@ -107,6 +120,8 @@ class PendingRequests:
             or self._deleted
             or self._stops
             or self._urgent_stops
+            or self._review
+            or self._review_all
         )
 
     @property
@@ -118,9 +133,25 @@ class PendingRequests:
         self._urgent_stops |= self._stops
         self._stops = {}
         self._refused_stops = {}
+        self._review_all = True
+        self._review, self._review_later = {}, {}
 
     def live_brokers_changed(self) -> None:
         self._brokers = True
+        self._review_what_waits()
+
+    def review(self, topic: str, partitions: Iterable[int]) -> None:
+        self._review.setdefault(topic, set()).update(partitions)
+
+    def review_later(self, names: Iterable[TopicPartition]) -> None:
+        """With `retry_refused`, or when other brokers live."""
+        for topic, index in names:
+            self._review_later.setdefault(topic, set()).add(index)
+
+    def _review_what_waits(self) -> None:
+        for topic, indexes in self._review_later.items():
+            self.review(topic, indexes)
+        self._review_later = {}
 
     def leader_and_isr(
         self, topic: str, partition: int, *, is_new: bool, leader_knows: bool = False, at_once: bool = False
@@ -175,14 +206,15 @@ class PendingRequests:
         self._stops[name] = stop if earlier is None else _both(earlier, stop)
 
     def stops_refused(self, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
-        """They wait for `retry_refused_stops`, unless a newer request replaces them."""
+        """They wait for `retry_refused`, unless a newer request replaces them."""
         for name, stop in stops.items():
             if not self.has_stop(name) and not self.has_leader_and_isr(name):
                 self._refused_stops[name] = stop
 
-    def retry_refused_stops(self) -> None:
+    def retry_refused(self) -> None:
         self._stops |= self._refused_stops
         self._refused_stops = {}
+        self._review_what_waits()
 
     @property
     def has_stops(self) -> bool:
@@ -219,7 +251,9 @@ class PendingRequests:
             return LiveBrokers()
         if self._urgent_stops:
             return StopReplica(_take_map(self._urgent_stops, limit))
-        kinds = (self._take_leader_and_isr, self._take_metadata, self._take_stops)
+        if self._review and not self.lists_all_replicas:
+            return Review(_take_sets(self._review, limit))
+        kinds = (self._take_leader_and_isr, self._take_metadata, self._take_stops, self._take_review)
         for _ in kinds:
             request = kinds[self._turn](limit)
             self._turn = (self._turn + 1) % len(kinds)
@@ -243,6 +277,14 @@ class PendingRequests:
 
     def _take_stops(self, limit: int) -> StopReplica | None:
         return StopReplica(_take_map(self._stops, limit)) if self._stops else None
+
+    def _take_review(self, _limit: int) -> Review | None:
+        """Not before the broker has learned of all its replicas: until then it holds none, unless it was only cut
+        off."""
+        if self.lists_all_replicas or not self._review_all:
+            return None
+        self._review_all, self._review = False, {}
+        return Review(None)
 
     def refused(self, request: BrokerRequest) -> None:
         """After a complete request the next LeaderAndIsr has to be complete. A replica that was new in it stays new."""
@@ -274,6 +316,11 @@ class PendingRequests:
                         self.metadata(topic, left)
             case StopReplica(stops):
                 self._restore_stops(stops)
+            case Review(None):
+                self._review_all = True
+            case Review(reviewed):
+                for topic, indexes in (reviewed or {}).items():
+                    self.review(topic, indexes)
 
     def _restore_starts(self, partitions: Mapping[str, Mapping[int, bool]]) -> None:
         for topic, indexes in partitions.items():

@@ -3,7 +3,7 @@ is gone: so there are never many more than the broker has replicas.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from itertools import islice
 
 from kafka_reassign_rpc.controller_channel import leader_and_isr_answers
@@ -26,6 +26,7 @@ class ReplicaAnswers:
     elected             the zxid of this controller's election
     accepted_elsewhere  another broker has accepted an in-sync replica of the same partition
     replace             deletes a replica's log by this stop, then starts the replica again
+    review              has it found out whether the broker holds a replica that is not assigned to it
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class ReplicaAnswers:
         reports: BrokerReports,
         accepted_elsewhere: Callable[[int, HostedReplica], bool],
         replace: Callable[[TopicPartition, StopReplicaState], None],
+        review: Callable[[TopicPartition], None],
     ) -> None:
         self._broker = broker
         self._cluster = cluster
@@ -43,6 +45,7 @@ class ReplicaAnswers:
         self._reports = reports
         self._accepted_elsewhere = accepted_elsewhere
         self._replace = replace
+        self._review = review
         self._offline: _Replicas = {}
         """Replicas that count as offline: the broker last answered KAFKA_STORAGE_ERROR, or see `refused_in_sync`."""
         self._replaced: _Replicas = {}
@@ -77,6 +80,11 @@ class ReplicaAnswers:
 
     def remembers(self, replica: HostedReplica) -> bool:
         return replica in (self._offline.get(replica.name), self._kept_logs.get(replica.name))
+
+    @property
+    def kept(self) -> Container[TopicPartition]:
+        """Refused replicas whose logs stay."""
+        return self._kept_logs.keys()
 
     def kept_of(self, partitions: Mapping[str, Iterable[int]] | None) -> list[HostedReplica]:
         """Of these partitions (None: of all), the refused replicas whose logs stay."""
@@ -119,6 +127,7 @@ class ReplicaAnswers:
                     name,
                 )
             self._remember(self._kept_logs, replica)
+            self._review(name)  # it goes on with the replica of that other topic
             return
         self._remember(self._replaced, replica)
         self._kept_logs.pop(name, None)

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.state.topic import LAST_ZXID, Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.protocol.messages import StopReplicaRequest
+from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, StopReplicaRequest
 
 LEADER_DURING_DELETE = -2
 """The leader in an UpdateMetadata that makes a broker forget the partition (Kafka's
@@ -140,13 +140,72 @@ def stop_replica(
     )
 
 
+class StopEpochs(NamedTuple):
+    leader_epoch: int
+    partition_epoch: int
+
+
+def stop_epochs(cluster: Cluster, name: TopicPartition, value: Partition) -> StopEpochs:
+    """The epochs in which a broker stops a replica that is not assigned to it: those of the partition, or above what it
+    knows of a former topic of the name."""
+    other = cluster.soft.former.of_other(cluster.topics[name.topic], name.partition)
+    if other is None:
+        return StopEpochs(value.leader_epoch, value.partition_epoch)
+    return StopEpochs(
+        max(value.leader_epoch, other.leader_epoch + 1), max(value.partition_epoch, other.partition_epoch)
+    )
+
+
+def follow(
+    cluster: Cluster, sender: Sender, broker: Broker, leaders: Mapping[TopicPartition, Broker], version: int
+) -> LeaderAndIsrRequest:
+    """Makes the broker a follower of these leaders, though it is no replica of the partitions (`unassigned`): it takes
+    only a state that names it as one. Topics have no ids here, since the replica may be of a topic that had the name
+    before. Then its epochs count.
+    """
+    states = LeaderAndIsrRequest.LeaderAndIsrTopicState
+    topics: dict[str, list[LeaderAndIsrRequest.LeaderAndIsrTopicState.LeaderAndIsrPartitionState]] = {}
+    for name, leader in leaders.items():
+        value = cluster.get(*name)
+        if value is not None:
+            epochs = stop_epochs(cluster, name, value)
+            state = states.LeaderAndIsrPartitionState(
+                version=version,
+                partition_index=name.partition,
+                controller_epoch=sender.epoch,
+                leader=leader.id,
+                leader_epoch=epochs.leader_epoch,
+                isr=list(value.isr),
+                partition_epoch=epochs.partition_epoch,
+                replicas=[*value.replicas, broker.id],
+            )
+            topics.setdefault(name.topic, []).append(state)
+    live = LeaderAndIsrRequest.LeaderAndIsrLiveLeader
+    return LeaderAndIsrRequest(
+        version=version,
+        controller_id=sender.id,
+        controller_epoch=sender.epoch,
+        broker_epoch=broker.epoch,
+        topic_states=[
+            states(version=version, topic_name=topic, topic_id=ZERO_UUID, partition_states=found)
+            for topic, found in topics.items()
+        ],
+        live_leaders=[
+            live(version=version, broker_id=id_, host_name=one.endpoints[0].host, port=one.endpoints[0].port)
+            for id_, one in {one.id: one for one in leaders.values()}.items()
+        ],
+    )
+
+
 __all__ = [
     "AT_ONCE",
     "NO_LEADER",
     "Sender",
     "all_partitions",
+    "follow",
     "forgotten_partitions",
     "hosted_partitions",
+    "stop_epochs",
     "stop_replica",
     "visible_partitions",
 ]

@@ -51,11 +51,12 @@ SLICE = 250
 
 
 class AppliedRequest(msgspec.Struct):
-    """The changes of one slice: replicas that this broker leads, follows or no longer hosts, logs created and
-    deleted."""
+    """The changes of one slice: replicas that this broker leads, follows, no longer fetches for (`paused`) or no longer
+    hosts, logs created and deleted."""
 
     leaders: list[SimulatedReplica] = []
     followers: list[SimulatedReplica] = []
+    paused: list[TopicPartition] = []
     stopped: list[TopicPartition] = []
     created: list[TopicPartition] = []
     deleted: list[TopicPartition] = []
@@ -147,14 +148,16 @@ class ControllerRequests:
         return StopReplicaResponse(version=version, error_code=0, partition_errors=errors)
 
     def _stop(self, name: TopicPartition, leader_epoch: int, delete: bool, applied: AppliedRequest) -> int:
+        """Without deletion a follower stops to fetch, and a leader goes on (ReplicaManager.stopPartitions)."""
         if name in self._table.offline:
             return KafkaStorageError.code
         replica = self._table.online.get(name)
         if replica is not None:
             if leader_epoch not in (NO_EPOCH, EPOCH_DURING_DELETE) and leader_epoch < replica.leader_epoch:
                 return FencedLeaderEpoch.code
-            del self._table.online[name]
-            applied.stopped.append(name)
+            if delete:
+                del self._table.online[name]
+            (applied.stopped if delete else applied.paused).append(name)
         if delete:
             # Also without a replica: there may be a log from before a restart.
             self._table.preferred.pop(name, None)

@@ -61,8 +61,8 @@ class SimulatedLogDirs:
     def describe(self, wanted: Mapping[str, Collection[int]] | None) -> Steps[list[LogDir]]:
         found: list[list[LogDirReplica]] = [[] for _ in self.paths]
         if wanted is None:
-            for (topic, partition), held in list(self._table.logs.items()):
-                found[held.directory].append(LogDirReplica(topic, partition, held.size))
+            for name, held in list(self._table.logs.items()):
+                found[held.directory].append(self._described(name, held))
                 yield
         else:
             for topic, partitions in wanted.items():
@@ -70,7 +70,7 @@ class SimulatedLogDirs:
                     yield
                     one = self._table.logs.get(TopicPartition(topic, partition))
                     if one is not None:
-                        found[one.directory].append(LogDirReplica(topic, partition, one.size))
+                        found[one.directory].append(self._described(TopicPartition(topic, partition), one))
         for name, copy in list(self._copies.items()):
             yield
             held_now = self._table.logs.get(name)
@@ -84,6 +84,10 @@ class SimulatedLogDirs:
             else LogDir(path, replicas, None, *volume)
             for directory, (path, replicas) in enumerate(zip(self.paths, found, strict=True))
         ]
+
+    def _described(self, name: TopicPartition, held: Log) -> LogDirReplica:
+        """Only a replica has a lag (ReplicaManager.getLogEndOffsetLag)."""
+        return LogDirReplica(*name, held.size, offset_lag=0 if name in self._table.online else -1)
 
     async def move_replicas(self, moves: Sequence[tuple[str, str, int]]) -> list[KafkaError | None]:
         return [self._move(path, TopicPartition(topic, partition)) for path, topic, partition in moves]

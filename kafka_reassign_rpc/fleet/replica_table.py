@@ -1,7 +1,7 @@
 """The replicas of one broker: their state by LeaderAndIsr, and the sizes of their logs.
 
-A log is only a size here ("offset in bytes"). StopReplica without delete, or a restart, leaves a log without a replica,
-which the next LeaderAndIsr takes up again.
+A log is only a size here ("offset in bytes"). A restart leaves a log without a replica, which the next LeaderAndIsr
+takes up again.
 
 A log dir that is lost takes its logs with it until the broker's next start. The replicas that it held are *offline*.
 """

@@ -302,6 +302,8 @@ class SimulatedBroker:
             self._leading.resigned(replica.name)
             self._isr.forget(replica.name)
             self._follow(replica.name, replica)
+        for name in applied.paused:
+            self._follow(name, None)
         for name in applied.stopped:
             self._leading.resigned(name)
             self._isr.forget(name)

@@ -4,7 +4,7 @@ trusts no length.
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from typing import NamedTuple
 
 from kafka_reassign_rpc.protocol.decoder_writer import skip_tags, varint
@@ -25,7 +25,8 @@ _INT32 = struct.Struct(">i")
 
 class Dir(NamedTuple):
     """Sizes in bytes, by topic and partition; `total` and `usable` bytes of the dir's volume, -1 if unknown. Future
-    replicas, which are being copied from another dir of the same broker, are not in it.
+    replicas, which are being copied from another dir of the same broker, are not in it. `idle`: those that the broker
+    neither leads nor follows, since it tells no lag (ReplicaManager.getLogEndOffsetLag).
     """
 
     error: int
@@ -33,6 +34,7 @@ class Dir(NamedTuple):
     sizes: dict[str, dict[int, int]]
     total: int = -1
     usable: int = -1
+    idle: Mapping[str, Set[int]] = {}
 
 
 class LogDirsReader:
@@ -64,20 +66,24 @@ class LogDirsReader:
         for _ in range(self._count(least=4)):
             error, path = self._int16(), self._text()
             sizes: dict[str, dict[int, int]] = {}
+            idle: dict[str, set[int]] = {}
             for _ in range(self._count(least=3)):
                 name = self._text()
                 found = sizes.setdefault(name, {})
-                yield from self._replicas(found)
+                without_lag: set[int] = set()
+                yield from self._replicas(found, without_lag)
+                if without_lag:
+                    idle.setdefault(name, set()).update(without_lag)
                 self._tags()
             total, usable = -1, -1
             if self._version >= 4:
                 total, usable = _BYTES.unpack_from(self._data, self._pos)
                 self._pos += _BYTES.size
             self._tags()
-            self.dirs.append(Dir(error, path, sizes, total, usable))
+            self.dirs.append(Dir(error, path, sizes, total, usable, idle))
         self._tags()
 
-    def _replicas(self, into: dict[int, int]) -> Iterator[None]:
+    def _replicas(self, into: dict[int, int], idle: set[int]) -> Iterator[None]:
         layout = _REPLICA_AND_TAGS if self._flexible else _REPLICA
         left = self._count(least=layout.size)
         while left:
@@ -85,21 +91,24 @@ class LogDirsReader:
             stop = self._pos + count * layout.size
             block = self._data[self._pos : stop]
             if self._flexible and any(block[layout.size - 1 :: layout.size]):
-                self._replicas_with_tags(count, into)
+                self._replicas_with_tags(count, into, idle)
             else:
                 into.update([one[:2] for one in layout.iter_unpack(block) if not one[3]])
+                idle.update([one[0] for one in layout.iter_unpack(block) if one[2] < 0 and not one[3]])
                 self._pos = stop
             left -= count
             yield
 
-    def _replicas_with_tags(self, count: int, into: dict[int, int]) -> None:
+    def _replicas_with_tags(self, count: int, into: dict[int, int], idle: set[int]) -> None:
         """No broker is known to send tagged fields, but one may."""
         for _ in range(count):
-            index, size, _, is_future = _REPLICA.unpack_from(self._data, self._pos)
+            index, size, lag, is_future = _REPLICA.unpack_from(self._data, self._pos)
             self._pos += _REPLICA.size
             self._tags()
             if not is_future:
                 into[index] = size
+                if lag < 0:
+                    idle.add(index)
 
     def _count(self, *, least: int) -> int:
         if self._flexible:

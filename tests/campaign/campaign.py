@@ -113,6 +113,6 @@ async def _watch(made: Site) -> None:
             watch.interrupted()
         else:
             made.absences += registrations.absences(time.time(), facts)
-            if found := watch.seen(time.monotonic(), facts, disturbed=frozenset(made.disturbed)):
+            if found := watch.seen(time.monotonic(), facts, disturbed=frozenset(made.disturbed), edited=made.older):
                 raise CheckFailed("at every moment", found)
         await asyncio.sleep(WATCH_EVERY_S)

@@ -151,11 +151,12 @@ def _is_forgotten(node: int, topic: str, facts: Facts) -> bool:
     )
 
 
-def directories(facts: Facts) -> list[str]:
+def directories(facts: Facts, edited: Collection[str] = ()) -> list[str]:
     """Each replica has one directory, with its topic's id; no other directory of a replica is in any log dir.
 
-    Tolerated: a directory whose replica was dropped while its broker was away, one that a stock controller took away
-    without a word, and an empty one that a disturbed broker began.
+    Tolerated: a directory of a topic of `edited`, whose replicas somebody has edited in ZooKeeper; one whose replica
+    was dropped while its broker was away, one that a stock controller took away without a word, and an empty one that a
+    disturbed broker began.
     """
     wanted: dict[tuple[int, str], str] = {}
     for name, topic in facts.topics.items():
@@ -168,6 +169,8 @@ def directories(facts: Facts) -> list[str]:
         if expected is None and "begun logs" in TOLERATED and _is_begun(held, facts):
             continue
         is_wanted = expected is not None and held.topic_id == expected
+        if expected is None and "logs of edited topics" in TOLERATED and held.name.rpartition("-")[0] in edited:
+            continue
         if not is_wanted and "strays" in TOLERATED and _is_stray(held, facts):
             continue
         places[held.broker, held.name].append(held.log_dir)

@@ -3,16 +3,19 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 
-from . import broker_steps, night_steps, server_steps, topic_steps
+from . import broker_steps, edit_steps, night_steps, server_steps, topic_steps
 from .site import Site
-from .steps import KINDS, Step
+from .steps import HARMFUL, KINDS, Step
+
+CALM = frozenset(name for name, kind in KINDS.items() if kind.calm)
 
 STEP_S = 900.0
 """No step takes longer, whatever else happens meanwhile."""
 
-_PLACES = (broker_steps, server_steps, topic_steps, night_steps)
+_PLACES = (broker_steps, server_steps, topic_steps, night_steps, edit_steps)
 
 
 def _function(kind: str) -> Callable[..., Awaitable[str]]:
@@ -32,6 +35,43 @@ class StepFailed(Exception):
     """A step could not be carried out: a process did not start, or something did not come about."""
 
 
+class Peace:
+    """Steps with `calm` wait until nothing is harmed, and what would harm waits until they are over."""
+
+    def __init__(self) -> None:
+        self._changed = asyncio.Condition()
+        self._harming = 0
+        self._calm = 0
+
+    @asynccontextmanager
+    async def of(self, step: Step) -> AsyncIterator[None]:
+        """For the time of a step."""
+        if step.kind in CALM:
+            self._calm += 1
+            try:
+                async with self._changed:
+                    await self._changed.wait_for(lambda: not self._harming)
+                yield
+            finally:
+                self._calm -= 1
+                await self._tell()
+        elif step.lane in HARMFUL:
+            async with self._changed:
+                await self._changed.wait_for(lambda: not self._calm)
+                self._harming += 1
+            try:
+                yield
+            finally:
+                self._harming -= 1
+                await self._tell()
+        else:
+            yield
+
+    async def _tell(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+
 class Executor:
     """`say` prints a line. `done`: how often each kind was carried out."""
 
@@ -41,6 +81,7 @@ class Executor:
         self._site = site
         self._say = say
         self._functions = functions
+        self._peace = Peace()
         self.done: Counter[str] = Counter()
 
     async def run(self, steps: Sequence[Step]) -> None:
@@ -61,7 +102,7 @@ class Executor:
             await asyncio.sleep(max(0.0, start + step.at - time.monotonic()))
             began = time.monotonic() - start
             try:
-                async with asyncio.timeout(STEP_S):
+                async with asyncio.timeout(STEP_S), self._peace.of(step):
                     ended = await self._functions[step.kind](self._site, **step.arguments)
             except asyncio.CancelledError:
                 raise

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from .proxies import WRITE_CUTS
-from .steps import BROKERS, KINDS, READERS, SERVERS, TOPIC, ZOOKEEPER, Kind, Step
+from .steps import BROKERS, KINDS, ONE_ACK, READERS, SERVERS, TOPIC, ZOOKEEPER, Kind, Step
 
 BROKER_IDS = (1, 2, 3, 4)
 LOG_DIRS = dict.fromkeys(BROKER_IDS, 2)
@@ -23,6 +23,8 @@ MEMBERS = (0, 1)
 PLAIN, IDEMPOTENT, TRANSACTIONAL = "plain", "idempotent", "transactional"
 TOPICS = {"plain-0": PLAIN, "plain-1": PLAIN, "idem-0": IDEMPOTENT, "idem-1": IDEMPOTENT, "tx-0": TRANSACTIONAL}
 """Each topic's kind of producer."""
+PRODUCERS = {**TOPICS, ONE_ACK: ONE_ACK}
+"""The same with the topic of acks=1."""
 
 INTERNAL_TOPICS = {"__consumer_offsets": 2, "__transaction_state": 2}
 """The brokers make these themselves: partitions of each."""
@@ -57,11 +59,12 @@ def plan(seed: int, seconds: float, off: Collection[str] = (), *, upgrade: bool 
     kept = _numbers(seed, "kept").choice(list(TOPICS))  # else most campaigns would have nothing that a group must have
     for topic in TOPICS:
         lanes[topic] = _topic(_numbers(seed, topic), topic, (*off, "delete_topic") if topic == kept else off)
+    lanes[ONE_ACK] = _one_ack(_numbers(seed, ONE_ACK), ONE_ACK, off)
     for topic, partitions in INTERNAL_TOPICS.items():
         lanes[topic] = _internal(_numbers(seed, topic), topic, partitions, off)
     steps: list[Step] = []
     for lane, drawn in lanes.items():
-        at = 0.0 if lane in TOPICS else FIRST_HARM_S + _numbers(seed, f"{lane} begins").uniform(0, 4)
+        at = 0.0 if lane in PRODUCERS else FIRST_HARM_S + _numbers(seed, f"{lane} begins").uniform(0, 4)
         for kind, arguments, rest in drawn:
             if at >= seconds:
                 break
@@ -219,6 +222,16 @@ def _topic(numbers: random.Random, topic: str, off: Collection[str]) -> Iterator
             yield name, {**what, "away": away}, rest + away
         else:
             yield name, _movement(numbers, name, topic, partitions), rest
+
+
+def _one_ack(numbers: random.Random, topic: str, off: Collection[str]) -> Iterator[Drawn]:
+    kinds = _kinds(ONE_ACK, off)
+    if kinds:
+        arguments = {"topic": topic, "incarnation": 0, "replicas": {0: _replicas(numbers)}, "min_insync": 1}
+        yield "create_topic", arguments, KINDS["create_topic"].takes + _time(numbers, 5, 10)
+    for name, kind in _draws(numbers, kinds):
+        wanted = {"replicas": _replicas(numbers)} if name == "edit_replicas" else {}
+        yield name, {"topic": topic, **wanted}, kind.takes + _time(numbers, 5, 15)
 
 
 def _internal(numbers: random.Random, topic: str, partitions: int, off: Collection[str]) -> Iterator[Drawn]:

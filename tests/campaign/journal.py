@@ -36,6 +36,7 @@ class Journal:
     acked      by partition: the numbers of those that were acknowledged, or committed
     aborted    by partition: the numbers of those whose transaction was aborted
     refused    why records were not acknowledged
+    told       with acks=1: partition, number and moment of each acknowledgement; `acked` has what is promised of it
     clients_lost    how many clients the producer has had to replace, as in docs/campaign.md
     ended      whether the topic was deleted: nothing is promised from that moment on
     """
@@ -48,6 +49,7 @@ class Journal:
     acked: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     aborted: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     refused: list[str] = field(default_factory=list)
+    told: list[tuple[int, int, float]] = field(default_factory=list)
     clients_lost: int = 0
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -55,6 +57,14 @@ class Journal:
         number = self.sent[partition]
         self.sent[partition] = number + 1
         return Record(self.incarnation, partition, number)
+
+    def promise(self, begin: float, end: float) -> int:
+        """With acks=1, what was acknowledged between these moments is safe: the followers in sync had time to fetch it
+        before anything happened."""
+        safe = [(partition, number) for partition, number, at in list(self.told) if begin <= at <= end]
+        for partition, number in safe:
+            self.acked[partition].add(number)
+        return len(safe)
 
     @property
     def acknowledged(self) -> int:

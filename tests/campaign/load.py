@@ -5,7 +5,7 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from .generator import MEMBERS, TOPICS
+from .generator import MEMBERS, PRODUCERS
 from .journal import Journal, Record
 from .producers import Configs, LoadProducer
 from .readers import Reader
@@ -27,12 +27,16 @@ class Load:
         self.read: dict[str, set[Record]] = defaultdict(set)
 
     def start_producer(self, topic: str, incarnation: int, partitions: int) -> None:
-        producer = LoadProducer(self._configs, topic, incarnation, TOPICS[topic], partitions, self._directory)
+        producer = LoadProducer(self._configs, topic, incarnation, PRODUCERS[topic], partitions, self._directory)
         self._producers[topic] = producer
         self.journals.append(producer.journal)
 
     def grow(self, topic: str, partitions: int) -> None:
         self._producers[topic].partitions = partitions
+
+    def promise(self, topic: str, begin: float, end: float) -> int:
+        """What was acknowledged between these moments (`time.monotonic`) must be there in the end; how many records."""
+        return self._producers[topic].journal.promise(begin, end)
 
     def end(self, topic: str) -> None:
         """The topic will be deleted: nothing is promised of its records from now on."""
@@ -47,7 +51,7 @@ class Load:
             self.start_reader(member)
 
     def start_reader(self, member: int) -> None:
-        self._readers[member] = Reader(self._configs, f"^({'|'.join(TOPICS)})$", self.read)
+        self._readers[member] = Reader(self._configs, f"^({'|'.join(PRODUCERS)})$", self.read)
 
     def stop_reader(self, member: int) -> None:
         self._readers.pop(member).stop()
@@ -59,7 +63,7 @@ class Load:
 
     def finish(self) -> None:
         """Stop all producers; returns when everything is taken. Blocks."""
-        with ThreadPoolExecutor(max_workers=len(TOPICS)) as pool:
+        with ThreadPoolExecutor(max_workers=len(PRODUCERS)) as pool:
             list(pool.map(lambda producer: producer.stop(), self._producers.values()))
         self._producers.clear()
 

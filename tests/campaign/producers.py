@@ -14,6 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from .client_log import DEBUG, STATISTICS_EVERY_MS, ClientView, client_log, close
 from .generator import IDEMPOTENT, PLAIN, TRANSACTIONAL
 from .journal import Journal
+from .steps import ONE_ACK
 
 EVERY_S = 0.02
 PATIENCE_S = 120.0
@@ -44,6 +45,7 @@ _OF_KIND: dict[str, dict[str, Any]] = {
     PLAIN: {"enable.idempotence": False},
     IDEMPOTENT: {"enable.idempotence": True},
     TRANSACTIONAL: {"message.timeout.ms": 60_000, "transaction.timeout.ms": 60_000},
+    ONE_ACK: {"enable.idempotence": False, "acks": "1"},
 }
 _NO_REFUSAL = (KafkaError._UNKNOWN_PARTITION, KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 """No one's fault: the client has not heard of the partition yet; or it was told to give the record up."""
@@ -69,9 +71,10 @@ class LoadProducer:
         directory: Path,
         every_s: float = EVERY_S,
     ) -> None:
-        self.journal = Journal(topic, incarnation, once=kind != PLAIN, bumps=kind == IDEMPOTENT)
+        self.journal = Journal(topic, incarnation, once=kind in (IDEMPOTENT, TRANSACTIONAL), bumps=kind == IDEMPOTENT)
         self.partitions = partitions
         self._every_s = every_s
+        self._has_one_ack = kind == ONE_ACK
         self._view = ClientView()
         self._log = client_log(directory / f"producer-{topic}-{incarnation}.log")
         self._config = {**configs, **_COMMON, **_OF_KIND[kind]}
@@ -161,7 +164,10 @@ class LoadProducer:
             self._in_flight[record.partition] -= 1
             if error is None:
                 self._taken.add(record.partition)
-                self.journal.acked[record.partition].add(record.number)
+                if self._has_one_ack:
+                    self.journal.told.append((record.partition, record.number, time.monotonic()))
+                else:
+                    self.journal.acked[record.partition].add(record.number)
             else:
                 self._refuse(error)
 

@@ -3,13 +3,14 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Create
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode, ZkError
 from tests.faults.cluster import Address, Cluster, address_of
@@ -71,6 +72,7 @@ class Site:
     proxies      between each broker (by id) or server (by name), and ZooKeeper
     topics       the partitions of each topic that exists now as far as the steps know; internal topics are not in it
     disturbed    brokers with a log dir that is away
+    older        znodes of topics whose replicas somebody has edited, as they were before that
     absences     when brokers could not be reached, or were not registered
     ours         set but while a stock broker is to be the controller: no deletion begins then
     deletions    how many are being asked for: until a topic is marked, only this tells of its deletion
@@ -88,6 +90,7 @@ class Site:
         self.proxies: dict[int | str, Proxy] = {}
         self.topics: dict[str, int] = {}
         self.topic_ids: dict[str, str] = {}
+        self.older: dict[str, Sequence[Create]] = {}
         self.disturbed: set[int] = set()
         self.absences: list[Absence] = []
         self.stock: StockCluster

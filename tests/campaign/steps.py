@@ -34,6 +34,7 @@ class Kind:
     takes     seconds that the lane needs for it, besides what is drawn
     harms     brokers that it harms at a time
     internal  whether Kafka's internal topics get it too
+    calm      whether nothing may be harmed meanwhile: what is acknowledged with acks=1 is safe only then
     """
 
     lane: str
@@ -41,12 +42,17 @@ class Kind:
     takes: float = 0.0
     harms: int = 0
     internal: bool = False
+    calm: bool = False
 
 
 BROKERS = "brokers"
 SERVERS = "servers"
 ZOOKEEPER = "zookeeper"
 READERS = "readers"
+ONE_ACK = "acks-1"
+"""The topic whose replicas somebody edits in ZooKeeper, under a producer with acks=1. Its lane has kinds of its own."""
+HARMFUL = (BROKERS, SERVERS, ZOOKEEPER)
+"""Lanes that stand still while a step of a kind with `calm` is under way."""
 TOPIC = "topic"
 
 KINDS: Mapping[str, Kind] = {
@@ -84,10 +90,14 @@ KINDS: Mapping[str, Kind] = {
     "hold_moves": Kind(TOPIC, 2, takes=2),
     "cordon_broker": Kind(TOPIC, 1, takes=1),
     "lower_epoch": Kind(SERVERS, 1, takes=5),
+    "edit_replicas": Kind(ONE_ACK, 2, takes=8, calm=True),
+    "put_back_older": Kind(ONE_ACK, 1, takes=8, calm=True),
 }
 
 TOLERATED: Mapping[str, str] = {
     "strays": "a replica that is dropped while its broker is away keeps its directory, as under stock Kafka",
+    "logs of edited topics": "a broker from which somebody takes a replica away in ZooKeeper keeps its log: nobody has"
+    " said that it may go",
     "begun logs": "a broker that is disturbed while it makes a log may leave an empty directory, and make the log in"
     " another log dir",
     "forgotten deletions": "a broker that lives on while it is away, and comes back to another controller than the one"

@@ -280,6 +280,21 @@ def test_hm_2_a_state_that_is_put_back_begins_with_version_0_and_keeps_its_epoch
     assert len(watch.seen(4, with_state(replace(put_back, version=-1)))) == 1
 
 
+def test_sv_4_an_older_state_that_is_put_back_counts_once_it_is_taken_up() -> None:
+    watch = Watch()
+    watch.seen(0, WELL)
+    older = replace(WELL.states["t", 0], version=0, created=9, leader_epoch=1)
+    assert watch.seen(1, with_state(older), edited=("t",)) == []
+    [found] = watch.seen(2, with_state(replace(older, version=1)), edited=("t",))
+    assert "went from ((4,), (2,), (0, 6))" in found
+
+
+def test_sv_4_the_log_of_a_replica_that_somebody_took_away_in_zookeeper_is_tolerated_and_no_other() -> None:
+    stray = with_held(*WELL.held, Held(3, "data-0", "t-0", ID))
+    assert checks.directories(stray, {"t"}) == []
+    assert checks.directories(stray, {"u"}) == ["broker 3 has data-0/t-0, and is no replica of it"]
+
+
 def test_sv_4_the_epochs_of_a_topic_that_is_created_again_begin_anew() -> None:
     watch = Watch()
     watch.seen(0, WELL)

@@ -5,9 +5,11 @@ from typing import Any, cast
 
 import pytest
 
-from .executor import Executor, StepFailed
+from tests.waiting import eventually
+
+from .executor import CALM, Executor, Peace, StepFailed
 from .site import Site
-from .steps import Step
+from .steps import BROKERS, KINDS, ONE_ACK, SERVERS, TOPIC, Step
 
 SITE = cast(Site, None)
 
@@ -58,3 +60,31 @@ async def test_sv_4_a_step_that_cannot_be_carried_out_ends_the_campaign_and_is_n
         await recorded.run(Step(0.0, "one", "fail"), Step(100.0, "two", "note", {"name": "never"}))
     assert recorded.began == []
     assert "FAILED" in recorded.lines[0]
+
+
+async def test_sv_4_nothing_is_harmed_during_a_step_that_needs_calm_and_what_harms_waits_for_its_end() -> None:
+    peace, began = Peace(), []
+    ends = {name: asyncio.Event() for name in ("kill", "edit", "cut", "move")}
+
+    async def run(name: str, step: Step) -> None:
+        async with peace.of(step):
+            began.append(name)
+            await ends[name].wait()
+
+    assert {name for name, kind in KINDS.items() if kind.lane == ONE_ACK} == CALM
+    async with asyncio.TaskGroup() as group:
+        for name, lane, kind in (
+            ("kill", BROKERS, "kill_broker"),
+            ("edit", ONE_ACK, "edit_replicas"),
+            ("cut", SERVERS, "cut_server"),
+            ("move", TOPIC, "move"),
+        ):
+            group.create_task(run(name, Step(0.0, lane, kind)))
+            await asyncio.sleep(0)
+        await eventually(lambda: began == ["kill", "move"])
+        ends["kill"].set()
+        await eventually(lambda: began == ["kill", "move", "edit"])
+        ends["edit"].set()
+        await eventually(lambda: began == ["kill", "move", "edit", "cut"])
+        for end in ends.values():
+            end.set()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from .executor import FUNCTIONS
-from .generator import BROKER_IDS, INTERNAL_TOPICS, LOG_DIRS, MOST_PARTITIONS, SERVER_NAMES, TOPICS, plan
+from .generator import BROKER_IDS, INTERNAL_TOPICS, LOG_DIRS, MOST_PARTITIONS, PRODUCERS, SERVER_NAMES, TOPICS, plan
 from .steps import BROKERS, KINDS, SERVERS, TOPIC, ZOOKEEPER, Step
 
 MINUTES = 3
@@ -75,7 +75,7 @@ def test_sv_4_a_lane_leaves_each_step_its_time(seed: int) -> None:
 def test_sv_4_steps_name_only_partitions_that_exist_and_a_name_is_created_again_after_each_deletion(seed: int) -> None:
     steps = plan(seed, 60 * MINUTES)
     partitions = dict(INTERNAL_TOPICS)
-    incarnations = dict.fromkeys(TOPICS, -1)
+    incarnations = dict.fromkeys(PRODUCERS, -1)
     for step in steps:
         topic = step.arguments.get("topic", "")
         if step.kind == "create_topic":

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +51,7 @@ class Counts:
     consumed: int = 0
 
 
-def cluster_checks(expected: Mapping[str, int]) -> dict[str, Check]:
+def cluster_checks(expected: Mapping[str, int], edited: Collection[str] = ()) -> dict[str, Check]:
     """In the order in which a failure is told."""
     return {
         "topics": lambda facts: checks.expected_topics(facts, expected),
@@ -62,7 +62,7 @@ def cluster_checks(expected: Mapping[str, int]) -> dict[str, Check]:
         "throttles": checks.throttles,
         "coordinators": checks.coordinators,
         "metadata": checks.metadata,
-        "directories": checks.directories,
+        "directories": lambda facts: checks.directories(facts, edited),
     }
 
 
@@ -91,7 +91,7 @@ async def judge(site: Site, say: Callable[[str], None]) -> Counts:
 
 
 async def _rest(site: Site) -> None:
-    made = cluster_checks(site.topics)
+    made = cluster_checks(site.topics, site.older.keys())
     deadline = time.monotonic() + PATIENCE_S
     while True:
         name, differences = "facts", ["nothing was read"]

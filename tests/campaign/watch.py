@@ -1,5 +1,7 @@
 """What has to hold at every moment of a campaign."""
 
+from collections.abc import Collection
+
 from .checks import needlessly_leaderless
 from .facts import Facts, Name, State
 from .history import Absence
@@ -16,16 +18,22 @@ class Watch:
         self._states: dict[tuple[str, int], State] = {}
         self._since: dict[tuple[str, Name], float] = {}
 
-    def seen(self, now: float, facts: Facts, *, disturbed: frozenset[int] = frozenset()) -> list[str]:
+    def seen(
+        self, now: float, facts: Facts, *, disturbed: frozenset[int] = frozenset(), edited: Collection[str] = ()
+    ) -> list[str]:
         """The differences at a moment.
 
         now         seconds of a clock
+        edited      topics of which somebody puts older states back: each counts once the controller has taken it up
         disturbed   brokers that may be unable to lead although they are alive: a log dir of theirs is away
         """
         found = []
         for name, state in facts.states.items():
             key = facts.topics[name[0]].id, name[1]
-            before, after = _epochs(self._states.get(key, state)), _epochs(state)
+            known = self._states.get(key, state)
+            if name[0] in edited and state.created != known.created and not state.version:
+                continue
+            before, after = _epochs(known), _epochs(state)
             if any(new < old for new, old in zip(after, before, strict=True)):
                 found.append(f"{name}: leader epoch, controller epoch, version went from {before} to {after}")
             self._states[key] = state

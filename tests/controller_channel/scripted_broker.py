@@ -137,6 +137,7 @@ class ChannelReports:
         self.log_dirs: list[list[LogDirAnswer]] = []
         self.refused: list[Mapping[str, Collection[int]] | None] = []
         self.accepted = True
+        self.unassigned: list[tuple[int, list[TopicPartition], list[TopicPartition]]] = []
 
     def stopped(self, broker: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
         self.confirmed.append((broker, stops))
@@ -156,6 +157,9 @@ class ChannelReports:
     def leader_and_isr_refused(self, broker: Broker, partitions: Mapping[str, Collection[int]] | None) -> None:
         assert (broker.id, broker.epoch) == (3, 103)
         self.refused.append(partitions)
+
+    def unassigned_found(self, broker: int, stopped: Sequence[TopicPartition], logs: Sequence[TopicPartition]) -> None:
+        self.unassigned.append((broker, list(stopped), list(logs)))
 
     def leader_and_isr_answered(self, *_: object) -> Generator[None, None, None]:
         yield

@@ -11,6 +11,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     LeaderAndIsr,
     LiveBrokers,
     PendingRequests,
+    Review,
     StopReplica,
     StopReplicaState,
     UpdateMetadata,
@@ -28,7 +29,7 @@ def drain(pending: PendingRequests, limit: int = 1000) -> list[Any]:
 def up_to_date() -> PendingRequests:
     """The pending requests of a broker that has learned everything."""
     pending = PendingRequests()
-    assert drain(pending) == [AllMetadata(), LeaderAndIsr({}, is_complete=True)]
+    assert drain(pending) == [AllMetadata(), LeaderAndIsr({}, is_complete=True), Review(None)]
     return pending
 
 
@@ -99,7 +100,7 @@ def test_455_5_a_stop_without_answer_is_repeated_before_all_replicas_of_the_brok
     pending.everything()
     pending.restore(lost)
 
-    assert drain(pending) == [AllMetadata(), lost, LeaderAndIsr({}, is_complete=True)]
+    assert drain(pending) == [AllMetadata(), lost, LeaderAndIsr({}, is_complete=True), Review(None)]
 
 
 @pytest.mark.parametrize("assigned_again", [False, True])
@@ -202,7 +203,7 @@ def test_sv_10_a_deletion_without_answer_does_not_undo_a_topic_that_was_created_
     pending.metadata("t", [0, 1])
     pending.restore(lost)
 
-    assert drain(pending) == [AllMetadata(), LeaderAndIsr({}, is_complete=True)]
+    assert drain(pending) == [AllMetadata(), LeaderAndIsr({}, is_complete=True), Review(None)]
 
 
 def test_sv_4_update_metadata_without_answer_does_not_undo_the_deletion_of_a_topic() -> None:
@@ -235,9 +236,9 @@ def test_455_5_a_refused_stop_is_repeated_unless_a_newer_request_replaces_it() -
     ]
 
     assert not pending
-    pending.retry_refused_stops()
+    pending.retry_refused()
     assert drain(pending) == [StopReplica({names[0]: old})]
-    pending.retry_refused_stops()
+    pending.retry_refused()
     assert not pending
 
 
@@ -253,6 +254,7 @@ def test_sv_4_a_registered_broker_learns_all_metadata_then_all_its_replicas_in_o
         AllMetadata(),
         LeaderAndIsr({"t": {index: index == 8 for index in range(9)}}, is_complete=True),
         StopReplica({TopicPartition("gone", 0): StopReplicaState(3, delete=True)}),
+        Review(None),
     ]
 
 
@@ -266,9 +268,9 @@ def test_sv_4_the_first_leader_and_isr_is_complete_until_the_broker_has_taken_it
     again = pending.take()
     assert again == LeaderAndIsr({"t": {0: True}}, is_complete=True)
     pending.refused(again)
-    assert not pending, "a refused request is not repeated as it is"
+    assert pending.take() is None, "a refused request is not repeated as it is"
     pending.leader_and_isr("t", 1, is_new=False)
-    assert drain(pending) == [LeaderAndIsr({"t": {0: True, 1: False}}, is_complete=True)]
+    assert drain(pending) == [LeaderAndIsr({"t": {0: True, 1: False}}, is_complete=True), Review(None)]
     pending.leader_and_isr("t", 2, is_new=False)
     assert drain(pending) == [LeaderAndIsr({"t": {2: False}})]
 
@@ -281,8 +283,13 @@ def test_sv_4_a_broker_that_learns_everything_again_is_told_of_stops_before_its_
     pending.stops_refused({TopicPartition("t", 1): stop})
     pending.everything()
 
-    assert drain(pending) == [AllMetadata(), StopReplica({name: stop}), LeaderAndIsr({}, is_complete=True)]
-    pending.retry_refused_stops()
+    assert drain(pending) == [
+        AllMetadata(),
+        StopReplica({name: stop}),
+        LeaderAndIsr({}, is_complete=True),
+        Review(None),
+    ]
+    pending.retry_refused()
     assert not pending
 
 

@@ -27,6 +27,7 @@ class Answers:
         self.cluster = Cluster(brokers={3: BROKER})
         self.reports = ChannelReports()
         self.stopped: list[tuple[TopicPartition, StopReplicaState]] = []
+        self.reviewed: list[TopicPartition] = []
         self.noted = ReplicaAnswers(
             BROKER,
             lambda: self.cluster,
@@ -34,6 +35,7 @@ class Answers:
             self.reports,
             self.reports.accepted_elsewhere,
             lambda *one: self.stopped.append(one),
+            self.reviewed.append,
         )
         self._isr = (1, 3) if in_sync else (1,)
 

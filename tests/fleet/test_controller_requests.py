@@ -46,6 +46,7 @@ class Done:
     def __init__(self, steps: Steps[Any], version: int) -> None:
         self.leaders: list[SimulatedReplica] = []
         self.followers: list[SimulatedReplica] = []
+        self.paused: list[TopicPartition] = []
         self.stopped: list[TopicPartition] = []
         self.deleted: list[TopicPartition] = []
         while True:
@@ -56,6 +57,7 @@ class Done:
                 return
             self.leaders += applied.leaders
             self.followers += applied.followers
+            self.paused += applied.paused
             self.stopped += applied.stopped
             self.deleted += applied.deleted
 
@@ -158,7 +160,8 @@ def test_455_6_a_stop_is_fenced_by_the_leader_epoch(broker: Broker, epoch: int, 
 def test_455_4_a_stop_with_delete_removes_the_log_and_one_without_keeps_it(broker: Broker, version: int) -> None:
     broker.leader_and_isr(LED, {**LED, "index": 1})
     kept = broker.stop((0, 3, False), version=version)
-    assert (kept.stopped, kept.deleted) == ([T0], [])
+    assert (kept.paused, kept.stopped, kept.deleted) == ([T0], [], [])
+    assert broker.table.online[T0].leader == 1, "a leader goes on"
     gone = broker.stop((1, 3, True), version=version)
     assert gone.deleted == [TopicPartition("t", 1)]
     assert list(broker.table.logs) == [T0]

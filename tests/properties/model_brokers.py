@@ -18,6 +18,8 @@ from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_body,
 from kafka_reassign_rpc.protocol.messages import (
     RESPONSES,
     ApiMessage,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
     StopReplicaRequest,
@@ -26,10 +28,15 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 
 STALE_CONTROLLER_EPOCH, KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH, STALE_BROKER_EPOCH = 11, 56, 74, 77
-INCONSISTENT_TOPIC_ID = 103
+UNKNOWN_TOPIC_OR_PARTITION, INCONSISTENT_TOPIC_ID = 3, 103
 DELETED_EPOCH, NO_EPOCH = -2, -1
 TIMEOUT_S, LATE_S, TRIP_S = 30.0, 1.0, 0.001
-VERSIONS = {LeaderAndIsrRequest.API_KEY: 7, StopReplicaRequest.API_KEY: 4, UpdateMetadataRequest.API_KEY: 8}
+VERSIONS = {
+    LeaderAndIsrRequest.API_KEY: 7,
+    StopReplicaRequest.API_KEY: 4,
+    UpdateMetadataRequest.API_KEY: 8,
+    DescribeLogDirsRequest.API_KEY: 4,
+}
 
 
 class _VirtualSelector(selectors.DefaultSelector):
@@ -73,6 +80,10 @@ class ModelBroker:
 
     logs       the id of the topic of each log
     replicas   the leader epoch of each
+    leading    those that it leads
+    stopped    those that it does not fetch for: StopReplica without deletion does no more
+               (ReplicaManager.stopPartitions)
+    leaves     whether it has asked for a controlled shutdown
     faults     of the next requests
     broken     whether its disk refuses to delete
     """
@@ -81,9 +92,12 @@ class ModelBroker:
         self.id = id_
         self.epoch = 0
         self.is_up = False
+        self.leaves = False
         self.controller_epoch = 0
         self.logs: dict[TopicPartition, UUID] = {}
         self.replicas: dict[TopicPartition, int] = {}
+        self.leading: set[TopicPartition] = set()
+        self.stopped: set[TopicPartition] = set()
         self.faults: deque[Fault] = deque()
         self.broken = False
 
@@ -93,14 +107,16 @@ class ModelBroker:
         return Broker(self.id, self.epoch, (endpoint,))
 
     def start(self, epoch: int) -> None:
-        self.epoch, self.is_up, self.controller_epoch = epoch, True, 0
-        self.replicas = {}
+        self.epoch, self.is_up, self.leaves, self.controller_epoch = epoch, True, False, 0
+        self.replicas, self.leading, self.stopped = {}, set(), set()
 
     def die(self) -> None:
         self.is_up = False
 
     def handle(self, body: Any) -> Any:
         version = VERSIONS[body.API_KEY]
+        if isinstance(body, DescribeLogDirsRequest):
+            return self._describe(body, version)
         if body.broker_epoch < self.epoch:
             code = STALE_BROKER_EPOCH
         elif body.controller_epoch < self.controller_epoch:
@@ -132,16 +148,27 @@ class ModelBroker:
         for one in topic.partition_states:
             name = TopicPartition(topic.topic_name, one.partition_index)
             code = 0
-            if self.logs.get(name, topic.topic_id) != topic.topic_id:
+            if topic.topic_id and self.logs.get(name, topic.topic_id) != topic.topic_id:
                 code = INCONSISTENT_TOPIC_ID
             elif one.leader_epoch <= self.replicas.get(name, -1):
                 code = STALE_CONTROLLER_EPOCH
+            elif self.id not in one.replicas:
+                code = UNKNOWN_TOPIC_OR_PARTITION
             else:
-                self.logs[name], self.replicas[name] = topic.topic_id, one.leader_epoch
+                self.logs.setdefault(name, topic.topic_id)
+                self.replicas[name] = one.leader_epoch
+                self._follow_or_lead(name, one.leader)
             errors.append(
                 by_topic.LeaderAndIsrPartitionError(version=version, partition_index=name.partition, error_code=code)
             )
         return by_topic(version=version, topic_id=topic.topic_id, partition_errors=errors)
+
+    def _follow_or_lead(self, name: TopicPartition, leader: int) -> None:
+        if leader == self.id:
+            self.leading.add(name)
+        elif leader >= 0:  # without one it goes on as before
+            self.leading.discard(name)
+        self.stopped.discard(name)
 
     def _stop(self, name: TopicPartition, asked: Any) -> int:
         known = self.replicas.get(name)
@@ -149,10 +176,35 @@ class ModelBroker:
             return FENCED_LEADER_EPOCH
         if asked.delete_partition and self.broken:
             return KAFKA_STORAGE_ERROR
-        self.replicas.pop(name, None)
         if asked.delete_partition:
+            self.replicas.pop(name, None)
+            self.leading.discard(name)
+            self.stopped.discard(name)
             self.logs.pop(name, None)
+        elif known is not None:
+            self.stopped.add(name)
         return 0
+
+    def _describe(self, body: Any, version: int) -> Any:
+        by_topic: dict[str, list[Any]] = {}
+        answer = DescribeLogDirsResponse.DescribeLogDirsResult
+        topics = answer.DescribeLogDirsTopic
+        wanted = (
+            None if body.topics is None else {TopicPartition(t.topic, i) for t in body.topics for i in t.partitions}
+        )
+        for name in self.logs:
+            if wanted is None or name in wanted:
+                one = topics.DescribeLogDirsPartition(
+                    version=version,
+                    partition_index=name.partition,
+                    partition_size=1,
+                    offset_lag=0 if name in self.replicas else -1,
+                    is_future_key=False,
+                )
+                by_topic.setdefault(name.topic, []).append(one)
+        found = [topics(version=version, name=topic, partitions=ones) for topic, ones in by_topic.items()]
+        only = answer(version=version, error_code=0, log_dir="/d", topics=found, total_bytes=-1, usable_bytes=-1)
+        return DescribeLogDirsResponse(version=version, throttle_time_ms=0, error_code=0, results=[only])
 
 
 def connect(brokers: Mapping[int, ModelBroker]) -> Callable[..., Awaitable["ModelClient"]]:

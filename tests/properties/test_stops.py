@@ -1,12 +1,14 @@
 """Every stop is confirmed in the end, and every deletion ends, whatever becomes of brokers, requests and answers.
 
 The controller of a term, with its loop, its duties and its channels, without ZooKeeper and without sockets: rounds are
-durable after a while, or found durable when the cluster is read again; brokers are models. When at last all brokers
-live and answer, each of them has exactly the replicas that are assigned to it, in the latest leader epoch.
+durable after a while, or found durable when the cluster is read again; brokers are models. Others edit the replicas of
+partitions, delete topics and put older ones back. When at last all brokers live and answer, each of them has exactly
+the replicas that are assigned to it, in the latest leader epoch, and has stopped each other that it has ever held.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from random import Random
 from typing import Any, cast
 from unittest.mock import patch
@@ -16,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.ports import AlterPartition, AlterReassignments, NewTopic
 from kafka_reassign_rpc.controller.commands import cluster_commands, leadership_commands, topic_commands
@@ -41,12 +44,14 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeletionStarted,
 )
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import NO_LEADER
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered
 from kafka_reassign_rpc.core.writers.reload import Reloaded
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
+from kafka_reassign_rpc.core.writers.topic_facts import TopicsFound
+from kafka_reassign_rpc.core.writers.topic_writes import put_partition, put_topic, remove_topic
 from kafka_reassign_rpc.support import turns
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
@@ -121,6 +126,8 @@ class Deletions(RuleBasedStateMachine):
         self.loop = VirtualLoop()
         asyncio.set_event_loop(None)
         self.number = 100
+        self.unseen: set[TopicPartition] = set()
+        """Edited without a notice: where a new controller finds that, brokers act with the next leader epoch."""
         self.models = {id_: ModelBroker(id_) for id_ in BROKERS}
         self.log = Log(Cluster())
         self.patches: list[Any] = [
@@ -252,6 +259,7 @@ class Deletions(RuleBasedStateMachine):
     @rule(broker=brokers, wait=waits)
     def broker_shuts_down(self, broker: int, wait: float) -> None:
         model = self.models[broker]
+        model.leaves = True
         self.submit(lambda: leadership_commands.ControlledShutdownCommand(broker, model.epoch))
         self.passes(wait)
 
@@ -266,6 +274,43 @@ class Deletions(RuleBasedStateMachine):
     @rule(lost=st.booleans())
     def a_commit_fails(self, lost: bool) -> None:
         self.store.lost = lost
+
+    @rule(name=topics, index=indexes, replicas=replica_lists, noticed=st.booleans(), wait=waits)
+    def somebody_edits(self, name: str, index: int, replicas: tuple[int, ...], noticed: bool, wait: float) -> None:
+        topic = self.log.cluster.topics.get(name)
+        if topic is not None and not topic.deleting and index in topic.partitions:
+            topic.version += 1
+            value = replace(topic.partitions[index], replicas=replicas, adding=(), removing=(), pending_deletion=())
+            put_partition(self.log.cluster, topic, index, value)
+            if noticed:
+                self.submit(lambda: self.topic_read(name))
+            else:
+                self.unseen.add(TopicPartition(name, index))
+            self.passes(wait)
+
+    @rule(name=topics, replicas=replica_lists, wait=waits)
+    def somebody_puts_back(self, name: str, replicas: tuple[int, ...], wait: float) -> None:
+        """Deleted, and put back with other replicas and the first states."""
+        topic = self.log.cluster.topics.get(name)
+        if topic is not None and not topic.deleting:
+            gone, topic_id = topic.created, topic.id
+            remove_topic(self.log.cluster, name)
+            self.do(self.decided(lambda: topic_commands.TopicsVanished({name: gone})))
+            created = self.log.next_number()
+            first = Partition(replicas, leader=replicas[0], isr=replicas, partition_epoch=0, created=created)
+            partitions = dict.fromkeys(topic.partitions, first)
+            put_topic(self.log.cluster, name, topic_id, partitions, version=0, created=created)
+            self.do(self.decided(lambda: self.topic_read(name)))
+            self.passes(wait)
+
+    async def decided(self, make: Callable[[], Command[Any]]) -> None:
+        await self.term.loop.insist(make)
+
+    def topic_read(self, name: str) -> Command[Any]:
+        topic = self.log.cluster.topics[name]
+        read = Topic(name, topic.id, dict(topic.partitions), topic.version, created=topic.created)
+        found = TopicsFound({name: read}, {}, {})
+        return topic_commands.TopicsRead(found, OWN_ID, appeared=self.term.topics_appeared)
 
     @rule(wait=waits)
     def another_term(self, wait: float) -> None:
@@ -293,9 +338,16 @@ class Deletions(RuleBasedStateMachine):
         for model in self.models.values():
             model.broken = False
             model.faults.clear()
-            if not model.is_up or model.id in self.cluster.soft.shutting_down:
+            if not model.is_up or model.leaves:
                 model.start(self.next_id())
         self.notice(noticed=True, wait=AT_REST_S)
+        self.do(self.read_all())
+        again: dict[str, list[int]] = {}
+        for topic, index in self.unseen:
+            again.setdefault(topic, []).append(index)
+        for model in self.models.values():
+            self.do(self.decided(partial(leadership_commands.RestartReplicas, model.registration, again)))
+        self.passes(AT_REST_S)
         for _ in range(3):
             for name in [TopicPartition(topic, index) for topic in self.cluster.topics for index in (0, 1)]:
                 self.catch_up(name)
@@ -308,8 +360,21 @@ class Deletions(RuleBasedStateMachine):
             assert value.pending_deletion == (), "a stop was never confirmed"
             for replica in value.replicas:
                 wanted[replica][TopicPartition(topic, index)] = (self.cluster.topics[topic].id, value.leader_epoch)
+        leading: dict[int, set[TopicPartition]] = {id_: set() for id_ in BROKERS}
+        for topic, index, value in self.cluster.all_partitions():
+            if value.leader != NO_LEADER:
+                leading[value.leader].add(TopicPartition(topic, index))
         for id_, model in self.models.items():
-            assert wanted[id_] == {name: (model.logs[name], epoch) for name, epoch in model.replicas.items()}
+            held = {name: epoch for name, epoch in model.replicas.items() if name not in model.stopped}
+            found = {name: (model.logs[name], epoch) for name, epoch in held.items()}
+            assert wanted[id_] == found, (id_, wanted[id_], found)
+            assert leading[id_] == model.leading, "a broker goes on as the leader of what is not assigned to it"
+
+    async def read_all(self) -> None:
+        """What others have written without a notice is found at the next conflict: here by a new term, if it must."""
+        stored, known = self.log.cluster.topics, self.cluster.topics
+        if any(name not in known or known[name].version != one.version for name, one in stored.items()):
+            await self.begin_term()
 
 
 TestDeletions = Deletions.TestCase

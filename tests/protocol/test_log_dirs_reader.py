@@ -70,6 +70,28 @@ def test_240_6_every_version_is_read(version: int, dirs: Described, error: int) 
     ]
 
 
+@pytest.mark.parametrize("version", range(MAX_VERSION + 1))
+@pytest.mark.parametrize("tagged", [False, True])
+def test_sv_4_logs_that_no_replica_has_are_told_from_replicas(version: int, *, tagged: bool) -> None:
+    """Only a replica has a lag. A future one is being copied."""
+    lags = {0: 3, 1: -1, 2: 0, 3: -1}
+    partitions = [
+        _Partition(version=version, partition_index=i, partition_size=9, offset_lag=lag, is_future_key=i == 3)
+        for i, lag in lags.items()
+    ]
+    topic = _Topic(version=version, name="t", partitions=partitions)
+    result = _Dir(version=version, error_code=0, log_dir="/d", topics=[topic], total_bytes=-1, usable_bytes=-1)
+    answered = DescribeLogDirsResponse(version=version, throttle_time_ms=0, error_code=0, results=[result])
+    body = encode_body(answered, version=version)
+    if tagged and version >= 2:
+        last = (3).to_bytes(4, "big") + (9).to_bytes(8, "big") + (-1).to_bytes(8, "big", signed=True) + b"\x01"
+        body = body.replace(last + b"\x00", last + b"\x01\x05\x02ab")
+    reader = LogDirsReader(body, version)
+    list(reader.read())
+    assert reader.dirs[0].sizes == {"t": {0: 9, 1: 9, 2: 9}}
+    assert reader.dirs[0].idle == {"t": {1}}
+
+
 @given(version=VERSIONS, dirs=DIRS, data=st.data())
 def test_sv_6_what_is_cut_off_or_garbled_is_refused_or_read_but_never_a_defect(
     version: int, dirs: Described, data: st.DataObject

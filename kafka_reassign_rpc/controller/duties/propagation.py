@@ -104,6 +104,7 @@ class Propagation:
                 yield from self._delete(name)  # it may have grown
                 continue
             self._channels.metadata(name, topic.partitions.keys())
+            self._channels.review(name, topic.partitions.keys())
             for index, value in self._partitions(name):
                 for replica in value.replicas:
                     if not self._channels.waits_for_leader(replica, name, index):

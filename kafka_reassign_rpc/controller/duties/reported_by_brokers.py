@@ -12,20 +12,28 @@ from kafka_reassign_rpc.controller.duties.obedience import Obedience
 from kafka_reassign_rpc.controller.duties.term_tasks import TermTasks
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
 from kafka_reassign_rpc.controller.store import ReloadNeeded, Store
+from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.support.counted import first_of
 
 log = logging.getLogger(__name__)
 
 HIGHER_EPOCH = "a broker knows a higher controller epoch, although no other controller is elected"
+SHOWN = 5
+"""So many replicas an event names."""
 
 
 class ReportedByBrokers:
-    """`log_dirs_changed` is called when replicas went offline or came back, `refused` when a broker has refused the
-    epoch of this term: it returns whether a term of a higher one may help."""
+    """log_dirs_changed  called when replicas went offline or came back
+    refused           called when a broker has refused the epoch of this term: whether a term of a higher one may help
+    record            takes events that no round decides
+    """
 
     def __init__(
         self,
@@ -36,9 +44,11 @@ class ReportedByBrokers:
         log_dirs_changed: Callable[[], None],
         obedience: Obedience,
         refused: Callable[[], bool],
+        record: Record,
     ) -> None:
         self._obedience = obedience
         self._refused = refused
+        self._record = record
         self._log_dirs_changed = log_dirs_changed
         self._loop = loop
         self._store = store
@@ -66,6 +76,11 @@ class ReportedByBrokers:
 
     def log_dirs_answered(self, broker: Broker, answers: Sequence[LogDirAnswer], *, is_complete: bool = False) -> None:
         self._tasks.begin(self._log_dirs(broker, answers, is_complete=is_complete))
+
+    def unassigned_found(self, broker: int, stopped: Sequence[TopicPartition], logs: Sequence[TopicPartition]) -> None:
+        for event, names in ((catalogue.BROKER_REPLICAS_STOPPED, stopped), (catalogue.BROKER_LOGS_LEFT, logs)):
+            if names:
+                self._record([Event(event, broker=broker, count=len(names), reason=first_of(names, SHOWN))])
 
     def leader_and_isr_refused(self, broker: Broker, partitions: Mapping[str, Collection[int]] | None) -> None:
         self._tasks.begin(self._insist(lambda: RestartReplicas(broker, partitions)))

@@ -111,6 +111,7 @@ class TermDuties:
             self._log_dirs_answered,
             obedience,
             partial(epochs.refused, sender.epoch),
+            record,
         )
         self.channels = ChannelManager(lambda: cluster, sender, reports, config.links)
         self._propagation = Propagation(cluster, self.channels, self._deletions)

@@ -37,6 +37,8 @@ BROKER_LOST = "broker.lost"
 BROKER_RETURNED = "broker.returned"
 BROKER_SETTINGS_DIFFER = "broker.settings_differ"
 BROKER_REPLICAS_OFFLINE = "broker.replicas_offline"
+BROKER_REPLICAS_STOPPED = "broker.replicas_stopped"
+BROKER_LOGS_LEFT = "broker.logs_left"
 
 HEAL_NOTICED = "heal.noticed"
 HEAL_ALERT = "heal.alert"
@@ -261,6 +263,22 @@ _TYPES = (
         ("broker", "count", "reason", *_WHO),
         "A log dir of a broker has failed, or has logs of earlier topics of the same names: `count` replicas are "
         "offline, the first of them in `reason`. Others lead.",
+    ),
+    EventType(
+        BROKER_REPLICAS_STOPPED,
+        "WARNING",
+        ("broker", "count", "reason", *_WHO),
+        "A broker held `count` replicas, the first of them in `reason`, that are not assigned to it any more: somebody"
+        " has edited topics in ZooKeeper or put older ones back, or an earlier controller had not stopped them. It"
+        " leads and follows them no more. Their logs stay on its disk.",
+    ),
+    EventType(
+        BROKER_LOGS_LEFT,
+        "INFO",
+        ("broker", "count", "reason", *_WHO),
+        "A broker has `count` logs on disk, the first of them in `reason`, of replicas that are not assigned to it. It"
+        " does not use them, and they stay until the replica is assigned to it again or somebody deletes them while the"
+        " broker is stopped.",
     ),
     EventType(HEAL_NOTICED, "INFO", ("broker", *_WHO, "reason"), "A broker that holds replicas counts as failed."),
     EventType(

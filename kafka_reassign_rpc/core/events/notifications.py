@@ -17,6 +17,7 @@ DEFAULT_KINDS = (
     catalogue.BROKER_LOST,
     catalogue.BROKER_RETURNED,
     catalogue.BROKER_REPLICAS_OFFLINE,
+    catalogue.BROKER_REPLICAS_STOPPED,
     catalogue.MOVE_STALLED,
     catalogue.MOVE_RESUMED,
     catalogue.MOVE_HELD,

@@ -77,7 +77,8 @@ def with_former_state(read: Partition, former: Partition, *, is_repaired: bool =
     """Takes the newer of the two states, with epochs that no broker has seen.
 
     If the state is missing, older or impossible, brokers go on with what they know: its leader and ISR are the truth.
-    `is_repaired`: nobody could read the state, until somebody wrote this one by hand.
+    Where another topic has had the name meanwhile, brokers have stopped these replicas in one more leader epoch
+    (`request_builders.follow`). `is_repaired`: the state could not be read until somebody wrote this one by hand.
     """
     believable = is_believable(former, read)
     is_older = _has_older_state(former, read) or (is_repaired and read.leader_epoch <= former.leader_epoch)
@@ -94,7 +95,7 @@ def with_former_state(read: Partition, former: Partition, *, is_repaired: bool =
             controller_epoch=state.controller_epoch,
             offline=former.offline,
         ),
-        former.leader_epoch,
+        former.leader_epoch + 1,
         former.partition_epoch,
     )
 

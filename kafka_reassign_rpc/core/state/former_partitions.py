@@ -102,6 +102,11 @@ class FormerPartitions:
         kept = self._topics.get(topic.name)
         return kept is not None and kept.id != topic.id
 
+    def of_other(self, topic: Topic, index: int) -> Partition | None:
+        """A partition of the topic that had the name before, with the epochs that brokers know."""
+        kept = self._topics.get(topic.name)
+        return None if kept is None or kept.id == topic.id else kept.partitions.get(index)
+
     def unreported(self, topics: Mapping[str, Topic]) -> Iterator[tuple[str, int]]:
         """Topics with losses not reported yet, and how many of their partitions are missing in `topics`, the present
         ones.

@@ -88,9 +88,9 @@ async def test_hm_2_a_topic_put_back_with_its_id_goes_on_with_leaders_and_epochs
         await (reload(zk, controller) if by_reload else look(controller))
         now = controller.partition(*NAME)
         assert (now.leader, now.isr, now.replicas) == (1, (1, 2), (1, 2, 3))
-        assert now.leader_epoch == before.leader_epoch + 1
+        assert now.leader_epoch == before.leader_epoch + 2
         assert now.partition_epoch > before.partition_epoch
-        assert controller.partition("t", 1).leader_epoch == 4
+        assert controller.partition("t", 1).leader_epoch == 5
         assert controller.cluster.topics["t"].id == TOPIC_ID
         assert isinstance(await controller.isr(NAME, (1, 2, 3)), Partition)
         assert events(controller, catalogue.TOPIC_VANISHED) == [("t", 2)]
@@ -188,7 +188,7 @@ async def test_hm_2_the_state_of_a_partition_that_somebody_removes_is_written_ba
         await reload(zk, controller)
         now = controller.partition(*NAME)
         assert (now.leader, now.isr) == (3, (3, 2))
-        assert (await state_json(zk, NAME))["leader_epoch"] == now.leader_epoch == before.leader_epoch + 1
+        assert (await state_json(zk, NAME))["leader_epoch"] == now.leader_epoch == before.leader_epoch + 2
         await controller.check()
 
 

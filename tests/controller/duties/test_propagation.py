@@ -17,6 +17,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     AllMetadata,
     LeaderAndIsr,
     LiveBrokers,
+    Review,
     StopReplica,
     StopReplicaState,
     UpdateMetadata,
@@ -33,7 +34,7 @@ from tests.controller_channel import request_messages
 from tests.controller_channel.scripted_broker import ChannelReports
 from tests.core.build import broker, cluster, learn, not_moving
 
-EVERYTHING = [AllMetadata(), LeaderAndIsr({}, is_complete=True)]
+EVERYTHING = [AllMetadata(), LeaderAndIsr({}, is_complete=True), Review(None)]
 
 
 class Told:
@@ -100,9 +101,7 @@ async def test_sv_4_a_broker_that_registers_again_learns_everything(told: Told) 
     learn(told.cluster, BrokersRegistered(told.cluster.brokers | {2: broker(2, epoch=999)}))
     told.round((0, not_moving(1, 2, 3, isr=(1,), epoch=6)))
 
-    metadata, first = told.by(2)
-    assert metadata == AllMetadata()
-    assert first == LeaderAndIsr({"t": {0: False}}, is_complete=True)
+    assert told.by(2) == [AllMetadata(), LeaderAndIsr({"t": {0: False}}, is_complete=True), Review(None)]
     assert told.by(3)[0] == LiveBrokers()
 
 
@@ -124,11 +123,30 @@ async def test_sv_4_a_reload_connects_to_no_broker_before_the_next_round_is_dura
 async def test_sv_4_a_broker_that_registers_again_stops_what_it_has_lost_meanwhile(told: Told) -> None:
     lost = not_moving(1, 2, epoch=7)
     told.round((0, not_moving(1, 2, 3, isr=(1, 2), epoch=6)), brokers=(1, 2))
+    told.round((0, replace(lost, pending_deletion=(3,))))
     told.round((0, lost))
     told.round(brokers=(1, 2, 3))
 
     stop = StopReplica({TopicPartition("t", 0): StopReplicaState(7, delete=True)})
-    assert told.by(3) == [*EVERYTHING, stop]
+    assert told.by(3) == [*EVERYTHING[:2], stop, Review(None)]
+
+
+async def test_sv_4_a_replica_that_no_move_has_dropped_is_stopped_and_its_log_stays(told: Told) -> None:
+    """Also that of a broker that returns: what it holds is asked for after each registration."""
+    told.round((0, not_moving(1, 2, epoch=6)))
+    assert told.by(3)[0] == Review({"t": {0}})
+    assert told.by(1) == [LeaderAndIsr({"t": {0: False}}), UpdateMetadata({"t": {0}}, {})]
+    told.round(brokers=(1, 2))
+    told.round((0, not_moving(1, epoch=7)))
+    told.round(brokers=(1, 2, 3))
+    assert told.by(3) == EVERYTHING
+
+
+async def test_sv_4_every_broker_is_asked_what_it_holds_of_a_topic_that_others_have_changed(told: Told) -> None:
+    topic_writes.put_partition(told.cluster, told.cluster.topics["t"], 0, not_moving(2, 3, epoch=6))
+    for _ in told.propagation.topics_appeared(["t"]):
+        pass
+    assert [told.by(one)[0] for one in (1, 2, 3)] == [Review({"t": {0}})] * 3
 
 
 async def test_sv_4_a_broker_that_was_told_to_forget_a_topic_and_left_is_told_again(told: Told) -> None:
@@ -182,7 +200,11 @@ async def test_sv_4_after_a_reload_brokers_learn_everything_and_what_they_have_t
         pass
 
     stop = StopReplica({TopicPartition("t", 0): StopReplicaState(8, delete=True)})
-    assert [told.by(one) for one in (1, 2, 3)] == [EVERYTHING, EVERYTHING, [*EVERYTHING, stop]]
+    assert [told.by(one) for one in (1, 2, 3)] == [
+        EVERYTHING,
+        EVERYTHING,
+        [*EVERYTHING[:2], stop, Review(None)],
+    ]
 
 
 @pytest.mark.parametrize("change", ["moved back", "deleted"])
@@ -227,7 +249,7 @@ async def test_sv_4_the_replicas_of_a_topic_that_a_broker_has_created_are_new(to
     for _ in told.propagation.topics_appeared(["t"]):
         pass
 
-    assert [told.by(one)[0] for one in (1, 2, 3)] == [
+    assert [told.by(one)[1] for one in (1, 2, 3)] == [
         LeaderAndIsr({"t": {0: False}}),
         LeaderAndIsr({"t": {1: True, 0: False}}),
         LeaderAndIsr({"t": {1: True, 0: False}}),
@@ -273,8 +295,8 @@ async def test_sv_10_followers_of_a_topic_that_a_broker_has_created_wait_for_the
     for _ in told.propagation.topics_appeared(["t"]):
         pass
 
-    assert told.by(3)[0] == LeaderAndIsr({"t": {0: False}})
-    assert told.by(1)[0] == LeaderAndIsr({"t": {1: True, 0: False}})
+    assert told.by(3)[1] == LeaderAndIsr({"t": {0: False}})
+    assert told.by(1)[1] == LeaderAndIsr({"t": {1: True, 0: False}})
     assert told.by(3)[0] == LeaderAndIsr({"t": {1: True}})
 
 

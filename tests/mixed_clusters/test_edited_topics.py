@@ -1,0 +1,129 @@
+"""Somebody takes a replica away in the topic znode, by an edit or by an older dump, while a producer with acks=1 writes
+to it on stock brokers 3.9.1: the broker that led stops taking records at once, also where the controller is a new one.
+"""
+
+import asyncio
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Self
+
+import pytest
+from confluent_kafka import KafkaError, Message, Producer
+
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Create, Delete
+from tests.waiting import eventually
+
+from .load import EVERY_S, PATIENCE_S, read_to_end
+from .mixed_cluster import MixedCluster, behind_our_server
+
+pytestmark = [pytest.mark.stock, pytest.mark.stock_live]
+
+CHANGE_OF_LEADER_S = 1.0
+"""With acks=1, what a leader has taken and no follower has fetched is lost when another one leads: so it is with any
+change of leader. Records that were acknowledged this long before are on the followers, this long after are the next
+leader's."""
+
+
+class OneAck:
+    """Writes numbered records with acks=1, and knows when each was acknowledged."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self._bootstrap, self._topic = bootstrap, topic
+        self.acked: dict[int, float] = {}
+        self._end = threading.Event()
+
+    async def __aenter__(self) -> Self:
+        self._writing = asyncio.create_task(asyncio.to_thread(self._write))
+        await self.writes_on()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.end()
+
+    async def end(self) -> None:
+        self._end.set()
+        await self._writing
+
+    async def writes_on(self, count: int = 100) -> None:
+        wanted = len(self.acked) + count
+        await eventually(lambda: len(self.acked) >= wanted, within=PATIENCE_S)
+
+    def _write(self) -> None:
+        config = {"bootstrap.servers": self._bootstrap, "acks": "1", "linger.ms": 0, "log_level": 0}
+        producer = Producer({**config, "message.timeout.ms": PATIENCE_S * 1000})
+        number = 0
+        while not self._end.wait(EVERY_S / 2):
+            producer.produce(self._topic, b"%d" % number, partition=0, on_delivery=self._on_delivery)
+            producer.poll(0)
+            number += 1
+        producer.flush(PATIENCE_S)
+
+    def _on_delivery(self, error: KafkaError | None, record: Message) -> None:
+        if error is None:
+            self.acked[int(record.value() or b"")] = time.monotonic()
+
+    async def lost(self) -> list[float]:
+        """When those records were acknowledged that nobody can read."""
+        found = await asyncio.to_thread(self._read)
+        return sorted(at for number, at in self.acked.items() if number not in found)
+
+    def _read(self) -> set[int]:
+        return {int(record.value() or b"") for record in read_to_end(self._bootstrap, [(self._topic, 0)])}
+
+
+async def edited(mixed: MixedCluster, topic: str) -> None:
+    path = znode_paths.topic(topic)
+    found = json.loads((await mixed.zk.get(path))[0])
+    found["partitions"]["0"] = [2, 3]
+    await mixed.zk.set(path, json.dumps(found).encode())
+
+
+async def leads_elsewhere(mixed: MixedCluster, topic: str) -> bool:
+    state = json.loads((await mixed.zk.get(znode_paths.partition_state(topic, 0)))[0])
+    return state["leader"] in (2, 3) and set(state["isr"]) == {2, 3}
+
+
+async def stops(mixed: MixedCluster, topic: str, load: OneAck, since: float) -> None:
+    """The records of the next while are all there, and the log of the one that led stays."""
+    await eventually(lambda: leads_elsewhere(mixed, topic), within=60)
+    await load.writes_on()
+    await load.end()
+    lost = await load.lost()
+    assert all(since - CHANGE_OF_LEADER_S < at for at in lost), "lost although it was acknowledged before the edit"
+    assert all(at < since + CHANGE_OF_LEADER_S for at in lost), f"{len(lost)} of {len(load.acked)} records are lost"
+    assert mixed.stock.brokers[1].has(topic, 0), "nobody has said that the log may go"
+
+
+async def test_sv_4_a_leader_that_an_edit_or_an_older_topic_takes_away_stops_at_once_and_loses_no_former_record(
+    tmp_path: Path,
+) -> None:
+    async with behind_our_server(tmp_path) as mixed:
+        zk, bootstrap = mixed.zk, mixed.stock.bootstrap
+        await mixed.create_empty("restored", {0: (2, 3)})
+        paths = sorted(await zk.tree(znode_paths.topic("restored")))
+        dump = [(path, (await zk.get(path))[0]) for path in paths]
+        await mixed.start({("restored", 0): (1, 3)})
+        await mixed.rest_at({("restored", 0): (1, 3)})
+        for topic in ("edited", "later"):
+            await mixed.create_empty(topic, {0: (1, 3)})
+
+        async with OneAck(bootstrap, "edited") as load:
+            since = time.monotonic()
+            await edited(mixed, "edited")
+            await stops(mixed, "edited", load, since)
+
+        async with OneAck(bootstrap, "restored") as load:
+            present = sorted(await zk.tree(znode_paths.topic("restored")), reverse=True)
+            once: list[Create | Delete] = [*map(Delete, present), *(Create(path, data) for path, data in dump)]
+            since = time.monotonic()
+            await zk.multi(once)
+            await stops(mixed, "restored", load, since)
+
+        async with OneAck(bootstrap, "later") as load:
+            await mixed.cluster.servers[mixed.server].kill()
+            await edited(mixed, "later")
+            await mixed.serve("b")
+            await stops(mixed, "later", load, time.monotonic())
