@@ -6,6 +6,8 @@ read_state       what ZooKeeper holds           ask_brokers      what each broke
 znode_rights     whether the ACLs let a server in
 znode_findings, broker_findings, default_config_findings, topic_config_findings, authorizer_findings
                  what follows from that (pure)
+restart_state    what brokers read when they start, as it stands
+restart_findings what of it ends them, or stops a migration (pure)
 settings_findings
                  what follows from the settings that all servers share (pure)
 secret_file_findings

@@ -15,6 +15,8 @@ from kafka_reassign_rpc.preflight import (
     kraft_findings,
     migration_state,
     read_state,
+    restart_findings,
+    restart_state,
     topic_config_findings,
     znode_findings,
     znode_rights,
@@ -22,7 +24,7 @@ from kafka_reassign_rpc.preflight import (
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins
 from kafka_reassign_rpc.preflight.cures import Cures
-from kafka_reassign_rpc.preflight.findings import Finding, filled, fine, unsafe
+from kafka_reassign_rpc.preflight.findings import Finding, filled, fine, unsafe, warning
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.support.typed_commands import Connection
 from kafka_reassign_rpc.support.wall_clock import now_ms
@@ -102,12 +104,13 @@ async def _check_for_kraft(
     async with reading(zk, seconds):
         state = await read_state.read(zk)
         more = await migration_state.read(zk, state)
+        restarts = await restart_state.read(zk, state)
         standing = await ConfigStore(zk).get(BROKERS, DEFAULT)
     answers = await ask_brokers.ask_all(
         state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds, standing, log_dirs=True
     )
     cures = cures_of(config, answers, flags)
-    found += filled([*kraft_findings.findings(state, more, answers, cures)], cures.brokers)
+    found += filled([*kraft_findings.findings(state, more, restarts, answers, cures)], cures.brokers)
 
 
 def cures_of(config: ServerConfig, answers: Sequence[BrokerAnswer], flags: str = "") -> Cures:
@@ -129,13 +132,15 @@ async def _check(
     async with reading(zk, seconds):
         found += await _rights(zk, config)
         state = await read_state.read(zk)
+        restarts = await restart_state.read(zk, state)
         standing = await ConfigStore(zk).get(BROKERS, DEFAULT)
         first = await read_state.first_decisions(state.cluster, config.server_id, config.settings, now_ms())
     found += znode_findings.findings(state, first, config.server_id, config.takeover)
     answers = await ask_brokers.ask_all(
         state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds, standing
     )
-    found[:] = filled(found, cures_of(config, answers).brokers)
+    cures = cures_of(config, answers)
+    found[:] = filled(found, cures.brokers)
     found += broker_findings.findings(
         answers,
         config.advertised or config.listeners,
@@ -145,8 +150,9 @@ async def _check(
         deletes=config.broker_settings.get("delete.topic.enable") is True,
         refuses=config.refuses_by_policy,
     )
-    found += default_config_findings.findings(standing, answers)
-    found += topic_config_findings.findings(state.cluster.topic_configs, answers)
+    found += default_config_findings.findings(state.cluster.broker_configs, answers, cures, warning)
+    found += topic_config_findings.findings(state.cluster.topic_configs, answers, cures, warning)
+    found += restart_findings.findings(state, restarts, cures, restart_findings.OF_CHECK, warning)
     found += authorizer_findings.findings(
         answers,
         config.advertised or config.listeners,

@@ -14,12 +14,20 @@ from kafka_reassign_rpc.core.settings_in_force import MOVE_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.throttling import replication_throttles
-from kafka_reassign_rpc.preflight import kraft_broker_findings, kraft_metadata_findings, own_znodes
+from kafka_reassign_rpc.preflight import (
+    default_config_findings,
+    kraft_broker_findings,
+    kraft_metadata_findings,
+    own_znodes,
+    restart_findings,
+    topic_config_findings,
+)
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.cures import LEAVE, Commands, Cures
 from kafka_reassign_rpc.preflight.findings import Finding, every, fine, partition_names, some, unsafe, warning
 from kafka_reassign_rpc.preflight.migration_state import MigrationState
 from kafka_reassign_rpc.preflight.read_state import FoundState, unreadable_requests
+from kafka_reassign_rpc.preflight.restart_state import RestartState
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.typed_commands import command
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -35,7 +43,7 @@ _THROTTLES = (
 
 
 def findings(
-    state: FoundState, more: MigrationState, answers: Sequence[BrokerAnswer], cures: Cures
+    state: FoundState, more: MigrationState, restarts: RestartState, answers: Sequence[BrokerAnswer], cures: Cures
 ) -> Iterator[Finding]:
     yield from _migration(state, cures)
     yield from _moves(state.cluster, cures)
@@ -43,8 +51,12 @@ def findings(
     yield from _throttles(state, more, cures)
     yield from _settings(state.cluster, cures)
     yield from _own(more, cures)
-    yield from kraft_metadata_findings.findings(state, more, cures)
+    yield from kraft_metadata_findings.findings(state, more, restarts, cures)
+    yield from restart_findings.findings(state, restarts, cures, restart_findings.FOR_KRAFT, unsafe)
     yield from kraft_broker_findings.findings(answers)
+    if not state.is_krafts:  # brokers restart before and in a migration
+        yield from default_config_findings.findings(state.cluster.broker_configs, answers, cures, unsafe)
+        yield from topic_config_findings.findings(state.cluster.topic_configs, answers, cures, unsafe)
 
 
 def _migration(state: FoundState, cures: Cures) -> Iterator[Finding]:

@@ -14,7 +14,8 @@ from kafka_reassign_rpc.core.configs.live_brokers import (
     common_layers,
     live_brokers,
 )
-from kafka_reassign_rpc.core.configs.topic_config_rules import validate_topic_configs, why_brokers_end
+from kafka_reassign_rpc.core.configs.topic_config_rules import validate_topic_configs
+from kafka_reassign_rpc.core.restarts.topic_values import topic_trouble
 
 REMOTE = {"remote.storage.enable": "true"}
 THROTTLED = "leader.replication.throttled.replicas"
@@ -138,7 +139,7 @@ def test_hm_1_what_a_request_does_not_touch_is_not_judged() -> None:
 )
 def test_hm_1_throttled_replicas_are_stored_so_that_a_broker_can_read_them(text: str, stored: str) -> None:
     assert validate_topic_configs({THROTTLED: text}, LiveBrokers()) == {THROTTLED: stored}
-    assert why_brokers_end({THROTTLED: stored}, False) is None
+    assert topic_trouble({THROTTLED: stored}, False) is None
 
 
 @pytest.mark.parametrize(
@@ -155,7 +156,7 @@ def test_hm_1_throttled_replicas_are_stored_so_that_a_broker_can_read_them(text:
     ],
 )
 def test_hm_1_what_would_end_a_broker_is_named(configs: dict[str, str], word: str) -> None:
-    assert word in str(why_brokers_end(configs, False))
+    assert word in str(topic_trouble(configs, False))
 
 
 @pytest.mark.parametrize(
@@ -163,8 +164,8 @@ def test_hm_1_what_would_end_a_broker_is_named(configs: dict[str, str], word: st
     [{}, {"nope": "1"}, {THROTTLED: "0:1,1:2,"}, {"min.compaction.lag.ms": "9", "max.compaction.lag.ms": "1"}],
 )
 def test_hm_1_what_a_broker_lives_with_is_not_named(configs: dict[str, str]) -> None:
-    assert why_brokers_end(configs, False) is None
-    assert why_brokers_end({**configs, **REMOTE}, None) is None
+    assert topic_trouble(configs, False) is None
+    assert topic_trouble({**configs, **REMOTE}, None) is None
 
 
 def test_hm_1_a_topics_values_come_from_what_most_brokers_have() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
-from kafka_reassign_rpc.core.configs.standing_defaults import troubles
+from kafka_reassign_rpc.core.restarts.standing_defaults import troubles
 
 LOCAL, WHOLE = "log.local.retention.ms", "log.retention.ms"
 MIN_LAG, MAX_LAG = "log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"
