@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from kafka_reassign_rpc.core.config_values import INT32, number
 from kafka_reassign_rpc.core.configs.config_definitions import is_password
+from kafka_reassign_rpc.core.restarts import table
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
@@ -34,7 +35,8 @@ def _topics(state: FoundState, cures: Cures) -> Iterator[Finding]:
     if cluster.unreadable:
         yield unsafe(
             "topics",
-            f"the znodes of topics cannot be understood: {every(sorted(cluster.unreadable))}",
+            f"the znodes of topics cannot be understood: {every(sorted(cluster.unreadable))}. While they stand,"
+            f" {table.TOPICS.dies}",
             "repair them: a KRaft controller stops at the first; a topic whose znode cannot be repaired is deleted",
             cures.delete(map(znode_paths.topic, sorted(cluster.unreadable)), below=True),
         )

@@ -65,7 +65,7 @@ def _troubles(state: FoundState, restarts: RestartState) -> Iterator[ZnodeTroubl
         changes = (restart_znodes.change_trouble(folder, name) for name in sorted(names))
         yield from (one for one in changes if one is not None)
     singles = [
-        restart_znodes.cluster_id_trouble(restarts.cluster_id) if _has_been_used(state) else None,
+        restart_znodes.cluster_id_trouble(restarts.cluster_id) if _needs_id(state, restarts) else None,
         None if restarts.features is None else restart_znodes.feature_trouble(restarts.features),
         None if restarts.producer_ids is None else restart_znodes.producer_ids_trouble(restarts.producer_ids),
     ]
@@ -75,8 +75,9 @@ def _troubles(state: FoundState, restarts: RestartState) -> Iterator[ZnodeTroubl
     yield from _tokens(restarts.tokens)
 
 
-def _has_been_used(state: FoundState) -> bool:
-    return bool(state.registered or state.cluster.topics)
+def _needs_id(state: FoundState, restarts: RestartState) -> bool:
+    """The first broker of a new cluster makes its id."""
+    return restarts.cluster_id is not None or bool(state.registered or state.cluster.topics)
 
 
 def _internal_topics(cluster: Cluster) -> Iterator[ZnodeTrouble]:

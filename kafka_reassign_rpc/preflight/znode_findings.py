@@ -64,8 +64,8 @@ def _topics_and_brokers(state: FoundState) -> Iterator[Finding]:
     if state.cluster.unreadable:
         yield warning(
             "topics",
-            f"the znodes of topics cannot be understood: {some(sorted(state.cluster.unreadable))}."
-            f" {table.TOPICS.dies[0].upper()}{table.TOPICS.dies[1:]}",
+            f"the znodes of topics cannot be understood: {some(sorted(state.cluster.unreadable))}. While they stand,"
+            f" {table.TOPICS.dies}",
             f"{table.TOPICS.cure}: a server leaves these topics as they are",
         )
     held, coming = (found - set(state.cluster.brokers) for found in _replicas(state.cluster))

@@ -20,6 +20,7 @@ from kafka_reassign_rpc.preflight.check import check, check_for_kraft
 from kafka_reassign_rpc.preflight.findings import Finding, Level
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.znode_contents import encode_producer_id_block
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 from tests.waiting import eventually
@@ -36,10 +37,9 @@ READS_ALL = {
     "zookeeper.connection.timeout.ms": "3000",
 }
 ALL_BROKERS = f"/config/brokers/{DEFAULT}"
-TOPIC = {
-    "/brokers/topics/t": b'{"version":3,"topic_id":"AAAAAAAAQACAAAAAAAAAAQ","partitions":{"0":[1]},"adding_replicas":{}'
-    b',"removing_replicas":{}}'
-}
+FIELDS = b'"partitions":{"0":[1]},"adding_replicas":{},"removing_replicas":{}'
+TOPIC = {"/brokers/topics/t": b'{"version":3,"topic_id":"AAAAAAAAQACAAAAAAAAAAQ",%s}' % FIELDS}
+NEW_TOPIC = {"/brokers/topics/i": b'{"version":3,"topic_id":"AAAAAAAAQACAAAAAAAAAAg",%s}' % FIELDS}
 
 
 class Example(NamedTuple):
@@ -92,7 +92,7 @@ EXAMPLES: dict[Ending, Example] = {
     ),
     table.TOPIC_TIERED: Example(configs("/config/topics/t", remote_log_copy_disable="true"), "under Zookeeper's mode"),
     table.TOPIC_INDEX: Example(
-        {**configs("/config/topics/t", segment_index_bytes="4"), **TOPIC}, logs="Invalid max index size: 4"
+        {**configs("/config/topics/i", segment_index_bytes="4"), **NEW_TOPIC}, logs="Invalid max index size: 4"
     ),
     table.CONFIG_TEXTS: Example(
         {"/config/brokers/7": b'{"version":1,"config":{"a":7}}'}, "Expected `String` value", stops="Expected `String`"
@@ -183,6 +183,7 @@ async def test_hm_1_each_row_of_the_table_does_to_a_stock_broker_what_it_says_an
     config = ServerConfig(zookeeper_connect=zk_connect, listeners=["PLAINTEXT://127.0.0.1:0"], server_id=1001)
     async with restarted_broker(tmp_path, zk_connect, READS_ALL) as broker:
         assert [await broker.tell(command) for command in ("start", "stop", "migrate")] == ["ok"] * 3
+        await zk.set(znode_paths.PRODUCER_ID_BLOCK, encode_producer_id_block(1, 0, 999))
         for ending, example in EXAMPLES.items():
             async with standing(zk, example.znodes):
                 await eventually(lambda: no_broker(zk), within=30)
@@ -215,7 +216,7 @@ async def does(broker: RestartedBroker, ending: Ending, example: Example) -> Non
     else:
         assert started == "ok", (ending.name, started)
     if example.logs:
-        await eventually(lambda: example.logs in broker.log.read_text()[logged:], within=60)
+        await eventually(lambda: example.logs in broker.log.read_text()[logged:], within=30)
     if not example.ends:
         assert await broker.tell("stop") == "ok", ending.name
 
