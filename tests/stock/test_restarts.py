@@ -23,6 +23,7 @@ from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_producer_id_block
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
+from tests.preflight.checking import PLAINTEXT
 from tests.waiting import eventually
 
 from .ports import kept_ports
@@ -180,7 +181,7 @@ def names(found: list[Finding], ending: Ending, example: Example) -> list[Level]
 async def test_hm_1_each_row_of_the_table_does_to_a_stock_broker_what_it_says_and_both_checks_name_it(
     zk: ZooKeeper, zk_connect: str, tmp_path: Path
 ) -> None:
-    config = ServerConfig(zookeeper_connect=zk_connect, listeners=["PLAINTEXT://127.0.0.1:0"], server_id=1001)
+    config = ServerConfig(zookeeper_connect=zk_connect, listeners=[PLAINTEXT], server_id=1001)
     async with restarted_broker(tmp_path, zk_connect, READS_ALL) as broker:
         assert [await broker.tell(command) for command in ("start", "stop", "migrate")] == ["ok"] * 3
         await zk.set(znode_paths.PRODUCER_ID_BLOCK, encode_producer_id_block(1, 0, 999))
