@@ -153,6 +153,7 @@ def test_hm_1_throttled_replicas_are_stored_so_that_a_broker_can_read_them(text:
         ({THROTTLED: "0:1,,1:2"}, "cannot read"),
         ({THROTTLED: "0:99999999999"}, "cannot read"),
         ({"message.format.version": " 3.0"}, "cannot read"),
+        ({"segment.index.bytes": "11"}, "no room for an entry"),
     ],
 )
 def test_hm_1_what_would_end_a_broker_is_named(configs: dict[str, str], word: str) -> None:
@@ -185,3 +186,9 @@ def test_hm_1_a_value_for_one_listener_leaves_what_other_listeners_use() -> None
     of_one = {"listener.name.external.max.connections": "10"}
     layers = ConfigLayers(of_one, {}, {"max.connections": "100"})
     assert layers.effective() == {"max.connections": "100", **of_one}
+
+
+def test_hm_1_an_index_without_room_for_an_entry_is_refused_though_kafka_takes_it() -> None:
+    with pytest.raises(ConfigValueError, match="no room for an entry in less than 12 bytes"):
+        validate_topic_configs({"segment.index.bytes": "11"}, LiveBrokers())
+    assert validate_topic_configs({"segment.index.bytes": "12"}, LiveBrokers()) == {"segment.index.bytes": "12"}
