@@ -1,5 +1,5 @@
 """Writes the pages that follow from the code: settings.md, metrics.md, events.md, errors.md, apis.md,
-connections.md, snapshots.md, plans.md, results.md and status-api.md.
+connections.md, snapshots.md, plans.md, results.md, restarts.md and status-api.md.
 
 `python -m docs.generate` writes them; `python -m docs.generate --check` writes nothing, and its exit code 1 says that
 one of them is out of date.
@@ -18,6 +18,7 @@ from docs.error_advice import ADVICE
 from docs.markdown import NOTE, code, table
 from docs.own_messages import MESSAGES
 from docs.plan_columns import plans_page
+from docs.restarts import restarts_page
 from docs.result_columns import results_page
 from docs.snapshot_columns import snapshots_page
 from docs.status_api import status_api_page, status_schema_file
@@ -337,6 +338,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "snapshots.md": snapshots_page,
     "plans.md": plans_page,
     "results.md": results_page,
+    "restarts.md": restarts_page,
     "status-api.md": status_api_page,
     "status-api.schema.json": status_schema_file,
 }

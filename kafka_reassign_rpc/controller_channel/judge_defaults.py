@@ -1,14 +1,14 @@
 """What a broker says to cluster-wide configs, by IncrementalAlterConfigs with validateOnly. It judges all of them
 together, as after the change, with its start-up settings, own configs, threads and class path. What it accepts and yet
-cannot live with shows in its answers to DescribeConfigs (`core.configs.broker_config_rules.later_trouble`).
+cannot live with shows in its answers to DescribeConfigs (`core.restarts.broker_values.later_trouble`).
 """
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from kafka_reassign_rpc.api.config_ports import DefaultsChange
-from kafka_reassign_rpc.core.configs.broker_config_rules import COUNT_LATER, later_trouble
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, InvalidRequest, KafkaError, of_code
+from kafka_reassign_rpc.core.restarts.broker_values import COUNT_LATER, later_trouble
 from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest
 from kafka_reassign_rpc.transport.broker_configs import ConfigEntry, broker_configs
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
@@ -25,7 +25,7 @@ class NoAnswer(ConnectionError): ...
 
 class Refusal(NamedTuple):
     """standing   the broker also refuses what stands already
-    culprits   configs without which it takes the rest, if a single one is to blame
+    culprits   configs without which it takes the rest, as far as they are known
     """
 
     error: KafkaError
@@ -39,7 +39,7 @@ async def judge(client: RpcClient, broker: int, change: DefaultsChange) -> Refus
     """
     error = await _validated(client, change.steps)
     if error is None:
-        return await _later(client, broker, change)
+        return await _later(client, broker, change) if change.steps.keys() & COUNT_LATER.keys() else None
     if isinstance(error, ClusterAuthorizationFailed):
         return Refusal(
             ClusterAuthorizationFailed(
@@ -56,7 +56,7 @@ async def judge(client: RpcClient, broker: int, change: DefaultsChange) -> Refus
 async def judge_standing(client: RpcClient, broker: int, standing: Mapping[str, str]) -> Refusal | None:
     error = await _validated(client, {})
     if error is None:
-        return await _later(client, broker, DefaultsChange({}, standing), tried=standing)
+        return await _later(client, broker, DefaultsChange({}, standing), tried=standing)  # its own configs count too
     if isinstance(error, ClusterAuthorizationFailed):
         raise NoAnswer("it gives this principal no ALTER_CONFIGS on the cluster")
     return Refusal(error, standing=True, culprits=await _culprits(client, standing))
@@ -87,13 +87,15 @@ async def _validated(client: RpcClient, steps: Mapping[str, str | None]) -> Kafk
 async def _later(
     client: RpcClient, broker: int, change: DefaultsChange, tried: Mapping[str, str] | None = None
 ) -> Refusal | None:
-    if not change.steps.keys() & set(COUNT_LATER):
-        return None
     entries = await broker_configs(client, broker, COUNT_LATER)
     current = {entry.name: entry.value for entry in entries if entry.value is not None} | dict(tried or {})
-    new = {entry.name: value for entry in entries if (value := _value(entry, change.after)) is not None}
+    unlisted = {name: value for name, value in change.after.items() if name in COUNT_LATER}
+    new = unlisted | {entry.name: value for entry in entries if (value := _value(entry, change.after)) is not None}
     trouble = later_trouble(current, new)
-    return None if trouble is None else Refusal(InvalidRequest(f"Broker {broker} would accept this, but {trouble}."))
+    if trouble is None:
+        return None
+    culprits = [name for name in trouble.names if name in change.after]
+    return Refusal(InvalidRequest(f"Broker {broker} would accept this, but {trouble}."), culprits=culprits)
 
 
 def _value(entry: ConfigEntry, defaults: Mapping[str, str]) -> str | None:

@@ -5,6 +5,7 @@ reassignment              one move: start, change of target, cancel; caps; progr
 leadership                leaders and ISR: elections, AlterPartition, brokers that come and go
 znode_routes              moves that come through ZooKeeper: batch, queue, request znodes (KIP-236)
 configs                   configs of topics and brokers: definitions, values, what brokers accept
+restarts                  what ends a broker at its next start, a part of it, or a migration
 acls                      authorization, as Kafka's AclAuthorizer decides
 quotas                    quotas of users, clients and IPs
 throttling                replication throttles, throttle leases, observed replication throughput

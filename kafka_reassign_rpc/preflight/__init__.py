@@ -8,6 +8,8 @@ ask_twins        what brokers say of topics that have one id, and twin_findings 
 znode_rights     whether the ACLs let a server in
 znode_findings, broker_findings, default_config_findings, topic_config_findings, authorizer_findings
                  what follows from that (pure)
+restart_state    what brokers read when they start, as it stands
+restart_findings what of it ends them, or stops a migration (pure)
 settings_findings
                  what follows from the settings that all servers share (pure)
 secret_file_findings

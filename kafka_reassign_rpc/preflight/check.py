@@ -18,6 +18,8 @@ from kafka_reassign_rpc.preflight import (
     kraft_findings,
     migration_state,
     read_state,
+    restart_findings,
+    restart_state,
     topic_config_findings,
     twin_findings,
     under_kraft_findings,
@@ -29,7 +31,7 @@ from kafka_reassign_rpc.preflight import (
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins
 from kafka_reassign_rpc.preflight.cures import Cures
-from kafka_reassign_rpc.preflight.findings import Finding, filled, fine, unsafe
+from kafka_reassign_rpc.preflight.findings import Finding, filled, fine, unsafe, warning
 from kafka_reassign_rpc.preflight.read_state import FoundState
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.support.typed_commands import Connection
@@ -110,6 +112,7 @@ async def _check_for_kraft(
     async with reading(zk, seconds):
         state = await read_state.read(zk)
         more = await migration_state.read(zk, state)
+        restarts = await restart_state.read(zk, state)
         standing = await ConfigStore(zk).get(BROKERS, DEFAULT)
     answers = await ask_brokers.ask_all(
         state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds, standing, log_dirs=True
@@ -117,7 +120,7 @@ async def _check_for_kraft(
     cures = cures_of(config, answers, flags)
     found += await _uniqueness(zk, state, config, seconds, cures)
     found += unique_findings.controller_ids(state, answers)
-    found += filled([*kraft_findings.findings(state, more, answers, cures)], cures.brokers)
+    found += filled([*kraft_findings.findings(state, more, restarts, answers, cures)], cures.brokers)
 
 
 def cures_of(config: ServerConfig, answers: Sequence[BrokerAnswer], flags: str = "") -> Cures:
@@ -139,6 +142,7 @@ async def _check(
     async with reading(zk, seconds):
         found += await _rights(zk, config)
         state = await read_state.read(zk)
+        restarts = await restart_state.read(zk, state)
         standing = await ConfigStore(zk).get(BROKERS, DEFAULT)
         if state.is_krafts:
             found.append(under_kraft_findings.taken_over(state))
@@ -163,8 +167,9 @@ async def _check(
     )
     own = await asyncio.to_thread(certificates, config, config.advertised or config.listeners)
     found += certificate_findings.findings(own, now_ms() / 1000)
-    found += default_config_findings.findings(standing, answers)
-    found += topic_config_findings.findings(state.cluster.topic_configs, answers)
+    found += default_config_findings.findings(state.cluster.broker_configs, answers, warning)
+    found += topic_config_findings.findings(state.cluster.topic_configs, answers, warning)
+    found += restart_findings.findings(state, restarts, cures, restart_findings.OF_CHECK, warning)
     found += authorizer_findings.findings(
         answers,
         config.advertised or config.listeners,

@@ -12,9 +12,12 @@ from kafka_reassign_rpc.core.server_settings import divided
 from kafka_reassign_rpc.core.settings_in_force import MOVE_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.preflight import (
+    default_config_findings,
     kraft_broker_findings,
     kraft_metadata_findings,
     own_znodes,
+    restart_findings,
+    topic_config_findings,
     under_kraft_findings,
 )
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
@@ -22,6 +25,7 @@ from kafka_reassign_rpc.preflight.cures import LEAVE, Cures
 from kafka_reassign_rpc.preflight.findings import Finding, every, fine, partition_names, some, unsafe, warning
 from kafka_reassign_rpc.preflight.migration_state import MigrationState
 from kafka_reassign_rpc.preflight.read_state import FoundState, unreadable_requests
+from kafka_reassign_rpc.preflight.restart_state import RestartState
 from kafka_reassign_rpc.preflight.standing_throttles import standing_throttles
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.typed_commands import command
@@ -29,7 +33,7 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 
 
 def findings(
-    state: FoundState, more: MigrationState, answers: Sequence[BrokerAnswer], cures: Cures
+    state: FoundState, more: MigrationState, restarts: RestartState, answers: Sequence[BrokerAnswer], cures: Cures
 ) -> Iterator[Finding]:
     if state.is_krafts:
         yield from under_kraft_findings.findings(state, more)
@@ -40,8 +44,12 @@ def findings(
     yield from _throttles(state, more, cures)
     yield from _settings(state.cluster, cures)
     yield from _own(more, cures)
-    yield from kraft_metadata_findings.findings(state, more, cures)
+    yield from kraft_metadata_findings.findings(state, more, restarts, cures)
+    yield from restart_findings.findings(state, restarts, cures, restart_findings.FOR_KRAFT, unsafe)
     yield from kraft_broker_findings.findings(answers)
+    if not state.is_krafts:  # brokers restart before and in a migration
+        yield from default_config_findings.findings(state.cluster.broker_configs, answers, unsafe)
+        yield from topic_config_findings.findings(state.cluster.topic_configs, answers, unsafe)
 
 
 def _migration(state: FoundState, cures: Cures) -> Iterator[Finding]:

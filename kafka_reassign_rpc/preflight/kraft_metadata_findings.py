@@ -3,38 +3,30 @@
 Sources: KRaftMigrationDriver, ZkTopicMigrationClient, ZkConfigMigrationClient.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 
 from kafka_reassign_rpc.core.config_values import INT32, number
 from kafka_reassign_rpc.core.configs.config_definitions import is_password
-from kafka_reassign_rpc.core.java_values import double
-from kafka_reassign_rpc.core.scram_credentials import MECHANISMS, fields_of
+from kafka_reassign_rpc.core.restarts import table
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
-from kafka_reassign_rpc.preflight.cures import MOVE_REPLICAS, Command, Cures
+from kafka_reassign_rpc.preflight.cures import MOVE_REPLICAS, Cures
 from kafka_reassign_rpc.preflight.findings import Finding, every, fine, partition_names, some, unsafe, warning
 from kafka_reassign_rpc.preflight.migration_state import MigrationState
 from kafka_reassign_rpc.preflight.read_state import FoundState
+from kafka_reassign_rpc.preflight.restart_state import RestartState
 from kafka_reassign_rpc.preflight.znode_findings import registrations
-from kafka_reassign_rpc.support.bounded_text import word
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.znode_contents import encode_config
-
-_LONGEST = 100
-"""Characters of a value that are shown."""
-_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?")
 
 
-def findings(state: FoundState, more: MigrationState, cures: Cures) -> Iterator[Finding]:
+def findings(state: FoundState, more: MigrationState, restarts: RestartState, cures: Cures) -> Iterator[Finding]:
     yield from _topics(state, cures)
     yield from _replicas(state, cures)
-    yield from _configs(state.cluster, cures)
-    yield from _clients(more, cures)
-    yield from _acls(more.acls)
+    yield from _configs(state.cluster)
+    yield from _tokens(len(restarts.tokens))
     yield from _owners(more.owners, cures)
 
 
@@ -44,7 +36,7 @@ def _topics(state: FoundState, cures: Cures) -> Iterator[Finding]:
     if broken:
         yield unsafe(
             "topics",
-            f"the znodes of topics cannot be understood: {every(broken)}",
+            f"the znodes of topics cannot be understood: {every(broken)}. While they stand, {table.TOPICS.dies}",
             "repair them, from a backup of ZooKeeper or the logs of the brokers: a KRaft controller stops at the first;"
             " a topic whose znode is deleted loses its records",
         )
@@ -123,27 +115,9 @@ def _replicas(state: FoundState, cures: Cures) -> Iterator[Finding]:
         yield fine("replicas", "all replicas are on registered brokers")
 
 
-def _configs(cluster: Cluster, cures: Cures) -> Iterator[Finding]:
-    known = {TOPICS: cluster.topic_configs, BROKERS: cluster.broker_configs}
-    broken = sorted(f"/config/{kind}/{name}" for kind, name in cluster.config_versions if name not in known[kind])
-    if broken:
-        yield unsafe(
-            "configs",
-            f"configs cannot be understood: {every(broken)}. A KRaft controller takes over none of them, or stops"
-            " there",
-            "write them again with a version and a config of texts; without its znode a topic has the defaults of the"
-            " brokers, which may delete what it was to keep",
-        )
-    odd = sorted(name for name in cluster.broker_configs if name != DEFAULT and number(name, -INT32, INT32) is None)
-    if odd:
-        yield unsafe(
-            "broker-configs",
-            f"/config/brokers has {some(odd)}, which is no broker id: a KRaft controller stops there",
-            "delete these znodes",
-            cures.delete(map(_of_broker, odd)),
-        )
+def _configs(cluster: Cluster) -> Iterator[Finding]:
     own = {name for name, configs in cluster.broker_configs.items() if configs and name != DEFAULT}
-    absent = sorted(name for name in own - set(odd) if int(name) not in cluster.brokers)
+    absent = sorted(name for name in own if (id_ := number(name, 0, INT32)) is not None and id_ not in cluster.brokers)
     if absent:
         yield warning(
             "broker-configs",
@@ -164,73 +138,12 @@ def _configs(cluster: Cluster, cures: Cures) -> Iterator[Finding]:
         )
 
 
-def _clients(more: MigrationState, cures: Cures) -> Iterator[Finding]:
-    bad = {path: [f"/config/{path} ({reason})"] for path, reason in more.unreadable.items()}
-    stay: dict[str, Mapping[str, str]] = {path: {} for path in bad}
-    for path, configs in more.quotas.items():
-        wrong = {name: what for name, value in configs.items() if (what := _refused(path, name, value))}
-        if wrong:
-            bad[path] = [
-                f"/config/{path} ({name}{_value(name, configs[name])} {what})" for name, what in sorted(wrong.items())
-            ]
-            stay[path] = {name: value for name, value in configs.items() if name not in wrong}
-    if bad:
-        texts = [text for _, found in sorted(bad.items()) for text in found]
-        secret = any(name in _SCRAM for configs in stay.values() for name in configs)
-        yield unsafe(
-            "quotas",
-            f"quotas or SCRAM credentials cannot be read: {every(texts)}. A KRaft controller stops at the first, or"
-            " takes over none of what stands there",
-            "correct them, or write these znodes without them",
-            () if secret or more.unreadable else cures.shell(*(_rewritten(path, stay[path]) for path in sorted(bad))),
-        )
-    else:
-        yield fine(
-            "quotas", f"all quotas and SCRAM credentials can be taken over ({counted(len(more.quotas), 'znode')})"
-        )
-    if more.tokens:
+def _tokens(count: int) -> Iterator[Finding]:
+    if count:
         yield warning(
             "delegation-tokens",
-            f"{counted(more.tokens, 'delegation token')} {agreeing(more.tokens, 'are')} valid",
+            f"{counted(count, 'delegation token')} {agreeing(count, 'are')} valid",
             "give the controllers the brokers' delegation.token.secret.key",
-        )
-
-
-def _value(name: str, value: str) -> str:
-    """What is written without it can be had back."""
-    return "" if name in _SCRAM else f"={word(value, _LONGEST)}"
-
-
-def _refused(path: str, name: str, value: str) -> str:
-    """Empty: KRaft does not refuse it."""
-    if name in _SCRAM and path.count("/") < 2:
-        return "" if is_credential(value) else "is no credential"
-    return "is no number" if double(value) is None else ""
-
-
-def _rewritten(path: str, configs: Mapping[str, str]) -> Command:
-    """The znode stays, since there may be others below it."""
-    return ("set", znode_paths.config(path), encode_config(configs).decode())
-
-
-_SCRAM = frozenset(one.name for one in MECHANISMS.values())
-
-
-def is_credential(text: str) -> bool:
-    """As ScramCredentialUtils.credentialFromString reads it."""
-    fields = fields_of(text)
-    return fields is not None and all(
-        _BASE64.fullmatch(one) is not None for one in (fields.salt, fields.stored_key, fields.server_key)
-    )
-
-
-def _acls(broken: Mapping[str, str]) -> Iterator[Finding]:
-    if broken:
-        named = [f"{path}: {reason}" for path, reason in sorted(broken.items())]
-        yield unsafe(
-            "acls",
-            f"ACLs cannot be understood: {every(named)}. A KRaft controller stops at the first",
-            "correct these znodes, or delete them and add what they allowed or denied again",
         )
 
 

@@ -1,34 +1,44 @@
 """Configs of topics that stand already and at which brokers end when they start. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kafka_reassign_rpc.core.config_values import flag
 from kafka_reassign_rpc.core.configs.live_brokers import TIERED_STORAGE
-from kafka_reassign_rpc.core.configs.topic_config_rules import REMOTE_STORAGE, why_brokers_end
+from kafka_reassign_rpc.core.configs.topic_config_rules import REMOTE_STORAGE
+from kafka_reassign_rpc.core.restarts.table import Ending
+from kafka_reassign_rpc.core.restarts.topic_values import TopicTrouble, topic_trouble
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, warning
 from kafka_reassign_rpc.support.counted import agreeing, counted
 
 SUBJECT = "topic-configs"
-CORRECT = "kafka-configs --entity-type topics --entity-name TOPIC --alter"
 
 
-def findings(of_topics: Mapping[str, Mapping[str, str]], answers: Sequence[BrokerAnswer]) -> Iterator[Finding]:
-    """A broker reads the configs of all topics when it starts, whether it has a replica or not."""
+def findings(
+    of_topics: Mapping[str, Mapping[str, str]],
+    answers: Sequence[BrokerAnswer],
+    harm: Callable[[str, str, str], Finding],
+) -> Iterator[Finding]:
+    """A broker reads the configs of all topics when it starts, whether it has a replica or not. `harm` makes the
+    finding of those at which it ends.
+    """
     tiered = _tiered_storage(answers)
-    ending = {
-        topic: reason
-        for topic, configs in sorted(of_topics.items())
-        if (reason := why_brokers_end(configs, tiered)) is not None
-    }
-    if ending:
-        yield warning(
+    ending: defaultdict[Ending, list[tuple[str, TopicTrouble]]] = defaultdict(list)
+    for topic, configs in sorted(of_topics.items()):
+        trouble = topic_trouble(configs, tiered)
+        if trouble is not None:
+            ending[trouble.ending].append((topic, trouble))
+    for row, met in ending.items():
+        named = [f"{topic} ({trouble.why})" for topic, trouble in met]
+        yield harm(
             SUBJECT,
-            f"{counted(len(ending), 'topic', 'have')} configs at which every broker of 3.9 ends when it starts: "
-            + some(f"{topic} ({reason})" for topic, reason in ending.items()),
-            f"correct them before a broker restarts ({CORRECT}), or delete these topics",
+            f"{counted(len(named), 'topic', 'have')} configs that brokers of 3.9 cannot live with: {row.dies}:"
+            f" {some(named)}",
+            f"correct them before a broker restarts ({row.cure}): one that is taken away leaves the topic with the"
+            " brokers' own, which may delete what it was to keep",
         )
-    elif tiered is not None:
+    if not ending and tiered is not None:
         that_have = f"{counted(len(of_topics), 'topic')} that {agreeing(len(of_topics), 'have')}"
         yield fine(SUBJECT, f"brokers can start with the configs of {that_have} some")
     remote = [topic for topic, configs in of_topics.items() if flag(configs.get(REMOTE_STORAGE, ""))]

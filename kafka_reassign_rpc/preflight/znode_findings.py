@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from kafka_reassign_rpc.controller import odd_znodes
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.lifecycle.server_registration import held_text
+from kafka_reassign_rpc.core.restarts import table
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.topics.own_replicas import held_by_brokers
 from kafka_reassign_rpc.preflight import settings_findings, znode_rights
@@ -55,9 +56,10 @@ def registrations(state: FoundState) -> Iterator[Finding]:
     unreadable = sorted(set(state.registered) - known)
     if unreadable:
         yield unsafe(
-            "registrations",
-            f"the registration{plural(len(unreadable))} of {those(unreadable)} cannot be understood",
-            "restart these brokers, or remove what is no broker from /brokers/ids",
+            table.REGISTRATIONS.subject,
+            f"the registration{plural(len(unreadable))} of {those(unreadable)} cannot be understood:"
+            f" {table.REGISTRATIONS.dies}",
+            table.REGISTRATIONS.cure,
         )
 
 
@@ -66,8 +68,8 @@ def _topics_and_brokers(state: FoundState) -> Iterator[Finding]:
     if broken:
         yield warning(
             "topics",
-            f"the znodes of topics cannot be understood: {some(broken)}",
-            "repair them: a server leaves these topics as they are",
+            f"the znodes of topics cannot be understood: {some(broken)}. While they stand, {table.TOPICS.dies}",
+            f"{table.TOPICS.cure}: a server leaves these topics as they are",
         )
     held, coming = (found - set(state.cluster.brokers) for found in _replicas(state.cluster))
     if held:

@@ -28,6 +28,7 @@ requester_json.py                who asked for a move or has set a setting
 reassignment_request_znodes.py   request znodes
 reassignment_servers_znodes.py   the running servers
 entry_problems.py                what is wrong with a list of moves in a znode
+restart_znodes.py                which znodes end a broker that starts, or stop a migration
 settings_znode.py                the settings of all servers
 last_control_znode.py            when a server of ours has controlled the cluster last
 throttle_memory_znodes.py        what throttle leases have replaced

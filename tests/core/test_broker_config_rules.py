@@ -2,12 +2,7 @@
 
 import pytest
 
-from kafka_reassign_rpc.core.configs.broker_config_rules import (
-    MAX_LAG,
-    MIN_LAG,
-    judge_reconfiguration,
-    later_trouble,
-)
+from kafka_reassign_rpc.core.configs.broker_config_rules import judge_reconfiguration
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
 from tests.tables import for_each
 
@@ -68,21 +63,3 @@ def test_hm_1_threads_are_compared_with_those_that_run_now() -> None:
     with pytest.raises(ConfigValueError):
         judge_reconfiguration({"num.io.threads": "2"}, {}, {}, {"num.io.threads": "8"}, "plaintext")
     judge_reconfiguration({}, {}, {"num.io.threads": "8"}, {"num.io.threads": "1000"}, "plaintext")
-
-
-@for_each(
-    ("new", "says"),
-    [
-        ({MIN_LAG: "10", MAX_LAG: "5"}, "would not start again"),
-        ({"log.cleaner.io.buffer.load.factor": "0"}, "its log cleaners would end"),
-        ({"log.cleaner.io.buffer.load.factor": "NaN"}, "its log cleaners would end"),
-        ({"metric.reporters": "org.apache.kafka.tools.PushHttpMetricsReporter"}, "would not start again"),
-        ({"log.cleaner.io.buffer.load.factor": "0", "log.cleaner.enable": "false"}, None),
-        ({"metric.reporters": "org.apache.kafka.common.metrics.JmxReporter"}, None),
-        ({"metric.reporters": "mine.Reporter"}, None),
-        ({}, None),
-    ],
-)
-def test_hm_1_what_a_broker_accepts_and_cannot_live_with_is_known(new: dict[str, str], says: str | None) -> None:
-    found = later_trouble({"metric.reporters": "mine.Reporter"}, new)
-    assert (found is None) if says is None else says in str(found)

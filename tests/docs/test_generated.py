@@ -18,6 +18,7 @@ from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.controller.duties import acl_keeper
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import METRICS
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.restarts.table import ENDINGS
 from kafka_reassign_rpc.core.topics import topic_changes
 from kafka_reassign_rpc.pipeline.reports import plan_report
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import COLUMNS
@@ -61,6 +62,8 @@ def names_in_catalogue(page: str) -> list[str]:
         return [name for one in TABLES for name in one.schema.names]
     if page == "results.md":
         return [column.name for one in RESULTS for column in one.columns]
+    if page == "restarts.md":
+        return [one.name for one in ENDINGS]
     if page == "status-api.schema.json":
         return []
     return [*catalogue.EVENTS, *catalogue.EVERY_EVENT, *catalogue.EVENT_FIELDS]

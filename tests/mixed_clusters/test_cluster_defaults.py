@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.core.configs.broker_config_rules import judge_reconfiguration, later_trouble
+from kafka_reassign_rpc.core.configs.broker_config_rules import judge_reconfiguration
 from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS, ConfigValueError, ignored_default
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
+from kafka_reassign_rpc.core.restarts.broker_values import later_trouble
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest
 from kafka_reassign_rpc.transport.broker_configs import broker_configs
@@ -75,8 +76,15 @@ ENDS_BROKERS: Mapping[str, Mapping[str, str]] = {
     },
     "a reporter that cannot be configured": {"metric.reporters": "org.apache.kafka.tools.PushHttpMetricsReporter"},
     "log cleaners without room": {"log.cleaner.io.buffer.load.factor": "0"},
+    "a default that no topic may have": {"log.flush.interval.ms": "-1"},
+    "an index without room": {"log.index.size.max.bytes": "4"},
+    "a throttle with blanks": {LEADER_RATE: " 5 "},
+    "log cleaners without a buffer": {"log.cleaner.io.buffer.size": "0"},
+    "log cleaners that may read nothing": {"log.cleaner.io.max.bytes.per.second": "0"},
+    "log cleaners without a pause": {"log.cleaner.backoff.ms": "0"},
+    "log cleaners without memory": {"log.cleaner.dedupe.buffer.size": "9000000000"},
 }
-"""What a stock broker accepts, and does not start with, or does not clean with any more."""
+"""What a stock broker accepts, and does not start with, or does not work with any more."""
 
 ACCEPTED: tuple[Mapping[str, str], ...] = (
     {"num.io.threads": "16", "num.network.threads": "6", "num.replica.fetchers": "2", "background.threads": "5"},

@@ -10,7 +10,7 @@ from tests.waiting import eventually
 
 from .mixed_cluster import behind_our_server, controller
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live]
+pytestmark = [pytest.mark.stock, pytest.mark.release]
 
 
 async def test_dh_2_as_soon_as_our_server_is_elected_settings_and_cordons_wait_for_its_term(tmp_path: Path) -> None:

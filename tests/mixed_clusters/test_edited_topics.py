@@ -19,7 +19,7 @@ from tests.waiting import eventually
 from .load import EVERY_S, PATIENCE_S, read_to_end
 from .mixed_cluster import MixedCluster, behind_our_server
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live]
+pytestmark = [pytest.mark.stock, pytest.mark.release]
 
 CHANGE_OF_LEADER_S = 1.0
 """With acks=1, what a leader has taken and no follower has fetched is lost when another one leads: so it is with any

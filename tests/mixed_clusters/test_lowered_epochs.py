@@ -11,7 +11,7 @@ from tests.waiting import eventually
 
 from .mixed_cluster import MixedCluster, behind_our_server
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live]
+pytestmark = [pytest.mark.stock, pytest.mark.release]
 
 
 async def epoch(mixed: MixedCluster) -> int:

@@ -15,7 +15,7 @@ from tests.waiting import eventually
 
 from .mixed_cluster import PARTITION_BYTES, behind_our_server
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live]
+pytestmark = [pytest.mark.stock, pytest.mark.release]
 
 NOT_ELECTED = re.compile(rb"topic name map already contained ID|error while electing or becoming controller")
 

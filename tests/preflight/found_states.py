@@ -21,3 +21,16 @@ def found_state() -> dict[str, Any]:
         "missing": [],
         "problems": [],
     }
+
+
+def restart_state() -> dict[str, Any]:
+    """The fields of RestartState."""
+    return {
+        "configs": {},
+        "changes": {},
+        "cluster_id": b'{"version":"1","id":"c"}',
+        "features": b'{"version":2,"status":1,"features":{}}',
+        "producer_ids": b"",
+        "tokens": {},
+        "acls": {},
+    }

@@ -152,7 +152,7 @@ def test_sv_5_a_blank_variable_is_not_one_that_is_not_set(monkeypatch: pytest.Mo
         read()
 
 
-@pytest.mark.stock_live
+@pytest.mark.release
 def test_sv_5_the_recorded_blanks_are_those_of_kafka_now() -> None:
     assert ask_java() == recorded()
 

@@ -22,12 +22,14 @@ from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 
 Props = Mapping[str, str]
 
-MIN_LAG, MAX_LAG = "log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"
 CLEANER_THREADS, DEDUPE_BYTES = "log.cleaner.threads", "log.cleaner.dedupe.buffer.size"
 LOAD_FACTOR, CLEANS = "log.cleaner.io.buffer.load.factor", "log.cleaner.enable"
+IO_BUFFER, IO_RATE, BACKOFF = (
+    "log.cleaner.io.buffer.size",
+    "log.cleaner.io.max.bytes.per.second",
+    "log.cleaner.backoff.ms",
+)
 REPORTERS = "metric.reporters"
-COUNT_LATER = (MIN_LAG, MAX_LAG, CLEANER_THREADS, DEDUPE_BYTES, LOAD_FACTOR, CLEANS, REPORTERS)
-"""Configs that `later_trouble` reads."""
 NOT_APPLIED = (
     "cannot apply the cluster-wide configs: none of them holds there, and every change of configs of brokers is refused"
     " there, also of throttles"
@@ -40,10 +42,10 @@ _OF_CLEANER = {
     CLEANER_THREADS,
     DEDUPE_BYTES,
     LOAD_FACTOR,
-    "log.cleaner.io.buffer.size",
+    IO_BUFFER,
     "message.max.bytes",
-    "log.cleaner.io.max.bytes.per.second",
-    "log.cleaner.backoff.ms",
+    IO_RATE,
+    BACKOFF,
 }
 NETWORK_THREADS = "num.network.threads"
 _THREADS = ("num.io.threads", "num.replica.fetchers", "num.recovery.threads.per.data.dir", "background.threads")
@@ -51,8 +53,6 @@ _OF_LISTENERS = ("max.connections", "max.connection.creation.rate")
 JMX_REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
 _REPORTERS = {JMX_REPORTER, "org.apache.kafka.tools.PushHttpMetricsReporter"}
 """Reporters on the class path of a broker without plug-ins."""
-_MAP_ENTRY = 24
-"""Bytes of SkimpyOffsetMap for each key: an MD5 and an offset."""
 _MB = 1024 * 1024
 _AS_WHOLE = -2
 """As local retention: the same as the whole retention."""
@@ -102,15 +102,15 @@ def _require_kafka_config(props: Props) -> None:
         _milliseconds(props, "log.retention.ms") != 0,
         "log.retention.ms must be unlimited (-1) or, greater than or equal to 1",
     )
-    threads = _whole(props, CLEANER_THREADS)
+    threads = whole_in(props, CLEANER_THREADS)
     if threads == 0:
         raise ConfigValueError("/ by zero")
     _require(
-        _divided(_whole(props, DEDUPE_BYTES), threads) > _MB,
+        divided(whole_in(props, DEDUPE_BYTES), threads) > _MB,
         "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
     )
     _require(
-        _whole(props, "max.connections.per.ip") != 0 or bool(overrides),
+        whole_in(props, "max.connections.per.ip") != 0 or bool(overrides),
         "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set.",
     )
     wrong = [host for host in overrides if not _HOST.fullmatch(host)]
@@ -125,7 +125,7 @@ def _judge_parts(
     changed = {name for name in current.keys() | new.keys() if current.get(name) != new.get(name)}
     prefix = f"listener.name.{listener}."
     if REPORTERS in changed:
-        for one in _list(new, REPORTERS):
+        for one in list_in(new, REPORTERS):
             _part(one in _REPORTERS, f"Validation of dynamic config update of Set({REPORTERS}) failed with class class"
                   " kafka.server.DynamicMetricsReporters")  # fmt: skip
     if changed & {*_OF_LISTENERS, *(prefix + name for name in _OF_LISTENERS)}:
@@ -138,9 +138,9 @@ def _judge_parts(
         _may_become(network, now, then, may_shrink=may_shrink)
     if keeps_threads and changed & set(_THREADS):
         for name in _THREADS:
-            _may_become(name, _whole(current, name), _whole(new, name), may_shrink=may_shrink)
-    if changed & _OF_CLEANER and _text(new, CLEANS).lower() == "true":
-        now, threads = _whole(current, CLEANER_THREADS), _whole(new, CLEANER_THREADS)
+            _may_become(name, whole_in(current, name), whole_in(new, name), may_shrink=may_shrink)
+    if changed & _OF_CLEANER and text_in(new, CLEANS).lower() == "true":
+        now, threads = whole_in(current, CLEANER_THREADS), whole_in(new, CLEANER_THREADS)
         _part(threads >= 1, "Log cleaner threads should be at least 1")
         if keeps_threads:
             cannot = "Log cleaner threads cannot be"
@@ -149,32 +149,8 @@ def _judge_parts(
     if changed & _OF_LOGS:
         retention = _milliseconds(new, "log.retention.ms")
         _keeps_locally(new, "log.local.retention.ms", "log.retention.ms", -1 if retention < 0 else retention)
-        bytes_kept = _whole(new, "log.retention.bytes")
+        bytes_kept = whole_in(new, "log.retention.bytes")
         _keeps_locally(new, "log.local.retention.bytes", "log.retention.bytes", bytes_kept)
-
-
-def later_trouble(current: Props, new: Props) -> str | None:
-    """Why a broker accepts `new` but would not start with it, or would lose its log cleaners; None if all is well.
-
-    Source: LogConfig.validateBrokerLogConfigValues, the constructor of LogCleaner's Cleaner, and
-    DynamicMetricsReporters, which cannot know whether a class that loads also takes its configuration.
-    """
-    shortest, longest = _whole(new, MIN_LAG), _whole(new, MAX_LAG)
-    if shortest > longest:
-        return f"{MIN_LAG} ({shortest}) > {MAX_LAG} ({longest}): it would not start again"
-    threads = _whole(new, CLEANER_THREADS)
-    if threads > 0 and _text(new, CLEANS).lower() == "true":
-        slots = min(_divided(_whole(new, DEDUPE_BYTES), threads), 2**31 - 1) // _MAP_ENTRY
-        factor = _number(new, LOAD_FACTOR)
-        if math.isnan(factor) or slots * factor <= 1:
-            return f"{LOAD_FACTOR}={_text(new, LOAD_FACTOR)} has no room for a single key: its log cleaners would end"
-    untried = [one for one in _list(new, REPORTERS) if one not in {JMX_REPORTER, *_list(current, REPORTERS)}]
-    if untried:
-        return (
-            f"{REPORTERS} {', '.join(untried)}: it does not have it yet, and would not start again if the class cannot"
-            " be configured there. Set it for one broker first (--entity-name), at that broker"
-        )
-    return None
 
 
 def connection_overrides(text: str) -> dict[str, int]:
@@ -219,7 +195,7 @@ def _may_become(name: str, now: int, wanted: int, *, may_shrink: bool) -> None:
 
 def _keeps_locally(props: Props, name: str, whole: str, kept: int) -> None:
     """DynamicLogConfig."""
-    local = _whole(props, name)
+    local = whole_in(props, name)
     if kept < 0 or local == _AS_WHOLE:
         return
     wrong = f"Invalid value {local} for configuration {name}: Value must not be"
@@ -227,28 +203,28 @@ def _keeps_locally(props: Props, name: str, whole: str, kept: int) -> None:
     _part(local <= kept, f"{wrong} more than {whole} property value: {kept}")
 
 
-def _value(props: Props, name: str) -> Value | None:
+def value_in(props: Props, name: str) -> Value | None:
     definition = BROKER_CONFIGS[name]
     text = props.get(name, definition.default)
     return None if text is None else parse(definition, text)
 
 
-def _text(props: Props, name: str) -> str:
+def text_in(props: Props, name: str) -> str:
     return str(props.get(name, BROKER_CONFIGS[name].default) or "").strip()
 
 
-def _list(props: Props, name: str) -> list[str]:
-    value = _value(props, name)
+def list_in(props: Props, name: str) -> list[str]:
+    value = value_in(props, name)
     return value if isinstance(value, list) else []
 
 
-def _number(props: Props, name: str) -> float:
-    value = _value(props, name)
+def number_in(props: Props, name: str) -> float:
+    value = value_in(props, name)
     return value if isinstance(value, int | float) else math.nan
 
 
-def _whole(props: Props, name: str) -> int:
-    value = _value(props, name)
+def whole_in(props: Props, name: str) -> int:
+    value = value_in(props, name)
     return value if isinstance(value, int) else 0
 
 
@@ -256,7 +232,7 @@ def _milliseconds(props: Props, name: str) -> int:
     """Of a config or its synonyms in other units."""
     scale = {"ms": 1, "minutes": 60_000, "hours": 3_600_000}
     for synonym in broker_synonyms(name):
-        value = _value(props, synonym)
+        value = value_in(props, synonym)
         if isinstance(value, int):
             return value * scale[synonym.rpartition(".")[2]]
     return 0
@@ -264,8 +240,8 @@ def _milliseconds(props: Props, name: str) -> int:
 
 def _of_listener(props: Props, prefix: str, name: str) -> int:
     own = props.get(prefix + name)
-    return _whole(props if own is None else {name: own}, name)
+    return whole_in(props if own is None else {name: own}, name)
 
 
-def _divided(one: int, other: int) -> int:
+def divided(one: int, other: int) -> int:
     return int(one / other) if abs(one) < 2**52 else (abs(one) // abs(other)) * (1 if (one < 0) == (other < 0) else -1)

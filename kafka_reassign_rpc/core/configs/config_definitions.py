@@ -307,13 +307,16 @@ def is_read_only(name: str) -> bool:
     return not definition.dynamic and not is_throttle(name)
 
 
+THROTTLE_RATES = (
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+)
+"""A running broker accepts them, though KafkaConfig does not define them."""
+
+
 def is_throttle(name: str) -> bool:
-    """A running broker accepts them, though KafkaConfig does not define them."""
-    return name in {
-        "leader.replication.throttled.rate",
-        "follower.replication.throttled.rate",
-        "replica.alter.log.dirs.io.max.bytes.per.second",
-    }
+    return name in THROTTLE_RATES
 
 
 def is_per_broker(name: str) -> bool:

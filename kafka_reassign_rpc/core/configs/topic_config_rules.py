@@ -7,6 +7,7 @@ request touches one of their configs, and these:
 a config that some broker does not know         is refused: it would fail each later change of the topic
 a message format that some broker does not know is refused: the broker would end at its next start
 numbers of throttled replicas                   have 32 bits: Kafka accepts any digits, and its brokers end at them
+an index without room for an entry              is refused: no broker could begin a partition or a segment
 
 Values are stored as brokers print them: Kafka's validator accepts `0:1, 1:2` and `0:1,,1:2`, but
 TopicConfigHandler.parseThrottledPartitions, which reads them when a broker starts, does not.
@@ -32,13 +33,16 @@ from kafka_reassign_rpc.core.configs.config_definitions import (
 from kafka_reassign_rpc.core.configs.config_layers import Configs
 from kafka_reassign_rpc.core.configs.live_brokers import MESSAGE_FORMAT, TIERED_STORAGE, LiveBrokers
 from kafka_reassign_rpc.core.java_values import trim
-from kafka_reassign_rpc.support.bounded_text import shortened, whole_number
+from kafka_reassign_rpc.support.bounded_text import whole_number
 
 REMOTE_STORAGE = "remote.storage.enable"
 COPY_DISABLE = "remote.log.copy.disable"
 DELETE_ON_DISABLE = "remote.log.delete.on.disable"
 MIN_COMPACTION_LAG, MAX_COMPACTION_LAG = "min.compaction.lag.ms", "max.compaction.lag.ms"
 CLEANUP_POLICY = "cleanup.policy"
+INDEX_BYTES = "segment.index.bytes"
+LEAST_INDEX = 12
+"""Bytes of an entry of the time index (AbstractIndex.createAndAssignMmap)."""
 _UNLIMITED, _AS_RETENTION = -1, -2
 _NO_BROKER: tuple[Configs, ...] = ({},)
 
@@ -90,6 +94,8 @@ def _check_readable(definition: ConfigDefinition, value: Value, brokers: LiveBro
         for item in value:
             if any(whole_number(number, 0, INT32) is None for number in item.split(":") if ":" in item):
                 raise invalid(definition, value, f"Numbers must be no more than {INT32}")
+    elif definition.name == INDEX_BYTES and isinstance(value, int) and value < LEAST_INDEX:
+        raise invalid(definition, value, f"An index has no room for an entry in less than {LEAST_INDEX} bytes")
     elif definition.name == MESSAGE_FORMAT and brokers.newest_format is not None:
         place = format_version(definition, str(value))
         if place is not None and place > brokers.newest_format:
@@ -190,38 +196,3 @@ _RULES = (
 )
 """The order of LogConfig.validateTopicLogConfigValues, without the rules that concern KRaft alone."""
 _JUDGED = frozenset[str]().union(*(rule.names for rule in _RULES))
-
-
-# ---------------------------------------------------------------------------------------------------- what is there
-
-
-def why_brokers_end(configs: Configs, tiered_storage: bool | None) -> str | None:
-    """Why a starting 3.9 broker would end at a topic's configs, or None."""
-    values: dict[str, Value] = {}
-    for name, definition in TOPIC_CONFIGS.items():
-        if name in configs:
-            try:
-                values[name] = parse(definition, configs[name])
-            except ConfigValueError as error:
-                return str(error)
-            if not _is_readable(definition, configs[name]):
-                return f"{name} has a form that a broker cannot read: {shortened(configs[name])}"
-    for name in (DELETE_ON_DISABLE, COPY_DISABLE):
-        if values.get(name):
-            return f"{name}=true is possible under KRaft alone"
-    if values.get(REMOTE_STORAGE) and tiered_storage is False:
-        return f"{REMOTE_STORAGE}=true, and a broker has no tiered storage"
-    return None
-
-
-def _is_readable(definition: ConfigDefinition, text: str) -> bool:
-    """ConfigDef trims a value; TopicConfigHandler and LogManager do not when they read it again."""
-    if definition.name == MESSAGE_FORMAT:
-        return format_version(definition, text) is not None
-    trimmed = trim(text)
-    if not definition.throttled_replicas or trimmed == "*":
-        return True
-    items = trimmed.split(",")
-    while items and not items[-1]:  # as String.split does
-        items.pop()
-    return all(whole_number(number, 0, INT32) is not None for item in items for number in f"{item}:".split(":", 2)[:2])

@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, Configs
 from kafka_reassign_rpc.core.configs.live_brokers import TIERED_STORAGE
-from kafka_reassign_rpc.core.configs.standing_defaults import troubles
-from kafka_reassign_rpc.core.configs.topic_config_rules import why_brokers_end
+from kafka_reassign_rpc.core.restarts.standing_defaults import troubles
+from kafka_reassign_rpc.core.restarts.topic_values import topic_trouble
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import OF_BROKER, STATIC
 
 ALL_BROKERS = "<default>"
@@ -29,9 +29,9 @@ def ending_configs(spark: SparkSession, configs: DataFrame, brokers: DataFrame) 
     found = [("broker", ALL_BROKERS, reason) for reason in _of_defaults(_values(defaults), told)]
     tiered = _tiered_storage(live, told)
     for topic, rows in _by_resource(configs, "topic"):
-        reason = why_brokers_end(_values(rows), tiered)
-        if reason is not None:
-            found.append(("topic", topic, reason))
+        trouble = topic_trouble(_values(rows), tiered)
+        if trouble is not None:
+            found.append(("topic", topic, trouble.why))
     return spark.createDataFrame(found, _COLUMNS)
 
 

@@ -159,9 +159,9 @@ async def test_hm_1_a_broker_that_registers_while_others_are_asked_is_asked_too(
 
     slow.answer = answer
     await register(here, slow.port)
-    code, text = await change(here, {"log.retention.ms": "5"})
+    code, text = await change(here, {"log.retention.bytes": "5"})
     while code == 0:  # it came after the last look: the next change finds it
-        code, text = await change(here, {"log.retention.ms": "6"})
+        code, text = await change(here, {"log.retention.bytes": "6"})
     assert (code, text) == (INVALID_REQUEST, "not with me")
     await slow.stop()
     await late.stop()

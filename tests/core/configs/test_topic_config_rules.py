@@ -14,7 +14,8 @@ from kafka_reassign_rpc.core.configs.live_brokers import (
     common_layers,
     live_brokers,
 )
-from kafka_reassign_rpc.core.configs.topic_config_rules import validate_topic_configs, why_brokers_end
+from kafka_reassign_rpc.core.configs.topic_config_rules import validate_topic_configs
+from kafka_reassign_rpc.core.restarts.topic_values import topic_trouble
 from tests.tables import for_each
 
 REMOTE = {"remote.storage.enable": "true"}
@@ -139,7 +140,7 @@ def test_hm_1_what_a_request_does_not_touch_is_not_judged() -> None:
 )
 def test_hm_1_throttled_replicas_are_stored_so_that_a_broker_can_read_them(text: str, stored: str) -> None:
     assert validate_topic_configs({THROTTLED: text}, LiveBrokers()) == {THROTTLED: stored}
-    assert why_brokers_end({THROTTLED: stored}, False) is None
+    assert topic_trouble({THROTTLED: stored}, False) is None
 
 
 @for_each(
@@ -153,10 +154,11 @@ def test_hm_1_throttled_replicas_are_stored_so_that_a_broker_can_read_them(text:
         ({THROTTLED: "0:1,,1:2"}, "cannot read"),
         ({THROTTLED: "0:99999999999"}, "cannot read"),
         ({"message.format.version": " 3.0"}, "cannot read"),
+        ({"segment.index.bytes": "11"}, "no room for an entry"),
     ],
 )
 def test_hm_1_what_would_end_a_broker_is_named(configs: dict[str, str], word: str) -> None:
-    assert word in str(why_brokers_end(configs, False))
+    assert word in str(topic_trouble(configs, False))
 
 
 @pytest.mark.parametrize(
@@ -164,8 +166,8 @@ def test_hm_1_what_would_end_a_broker_is_named(configs: dict[str, str], word: st
     [{}, {"nope": "1"}, {THROTTLED: "0:1,1:2,"}, {"min.compaction.lag.ms": "9", "max.compaction.lag.ms": "1"}],
 )
 def test_hm_1_what_a_broker_lives_with_is_not_named(configs: dict[str, str]) -> None:
-    assert why_brokers_end(configs, False) is None
-    assert why_brokers_end({**configs, **REMOTE}, None) is None
+    assert topic_trouble(configs, False) is None
+    assert topic_trouble({**configs, **REMOTE}, None) is None
 
 
 def test_hm_1_a_topics_values_come_from_what_most_brokers_have() -> None:
@@ -185,3 +187,9 @@ def test_hm_1_a_value_for_one_listener_leaves_what_other_listeners_use() -> None
     of_one = {"listener.name.external.max.connections": "10"}
     layers = ConfigLayers(of_one, {}, {"max.connections": "100"})
     assert layers.effective() == {"max.connections": "100", **of_one}
+
+
+def test_hm_1_an_index_without_room_for_an_entry_is_refused_though_kafka_takes_it() -> None:
+    with pytest.raises(ConfigValueError, match="no room for an entry in less than 12 bytes"):
+        validate_topic_configs({"segment.index.bytes": "11"}, LiveBrokers())
+    assert validate_topic_configs({"segment.index.bytes": "12"}, LiveBrokers()) == {"segment.index.bytes": "12"}

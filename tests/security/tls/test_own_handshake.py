@@ -101,6 +101,6 @@ def test_sv_5_where_a_listener_has_no_name_of_its_own_none_is_wanted(tmp_path: P
     assert judged(Pair(own, own, "localhost")) is not None
 
 
-@pytest.mark.stock_live
+@pytest.mark.release
 def test_sv_5_the_recorded_handshakes_are_those_of_kafka_now() -> None:
     assert ask_java() == recorded()

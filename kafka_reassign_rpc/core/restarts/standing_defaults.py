@@ -7,10 +7,10 @@ from kafka_reassign_rpc.core.configs.broker_config_rules import (
     REPORTERS,
     applied,
     judge_standing,
-    later_trouble,
 )
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError, ignored_default
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, Configs
+from kafka_reassign_rpc.core.restarts.broker_values import later_trouble
 
 _LISTENERS = "listeners"
 _BY_DEFAULT = "PLAINTEXT://:9092"
