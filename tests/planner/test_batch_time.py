@@ -7,7 +7,7 @@ from statistics import mean
 
 import pytest
 
-from kafka_reassign_rpc.planner.goals_and_options import Effort, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
@@ -53,9 +53,7 @@ def test_dp_3_batches_waste_less_time_than_in_random_order_and_stay_near_the_bou
     for shape in SHAPES:
         for seed in SEEDS:
             cluster = roomy(shaped(shape, 12, partitions, seed=seed, **more))
-            moves = in_start_order(
-                make_plan(cluster, wanted, PlanOptions(rounds=5, effort=Effort.QUICK)).moves, NETWORK
-            )
+            moves = in_start_order(make_plan(cluster, wanted, PlanOptions(rounds=5)).moves, NETWORK)
             found = seconds(moves)
             over_bound.append(found / time_bound(CopyTable(moves).arrays(), NETWORK).seconds)
             over_random.append(found / mean(seconds_at_random(moves, chance) for chance in SEEDS))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
@@ -327,7 +327,7 @@ def test_dp_3_plans_take_little_longer_than_the_busiest_broker_must(shape: str, 
     wanted, partitions, more = GOALS[goal]
     cluster = roomy(shaped(shape, 12, partitions, **more))
     network = NetworkLimits(1_000_000, {2: 2_000_000})
-    moves = ordered(make_plan(cluster, wanted, PlanOptions(rounds=5, effort=Effort.QUICK)).moves, network)
+    moves = ordered(make_plan(cluster, wanted, PlanOptions(rounds=5)).moves, network)
     table = batched(in_sooner_order(moves, network, BatchLimits(), Caps(), chooses_cap=True), network)
     found = estimate(table, network, Caps(), chooses_cap=True)
     assert found.bound.seconds > 0

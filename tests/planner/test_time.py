@@ -11,7 +11,7 @@ from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.placement import first_leaders, forced_rounds
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
-from tests.planner.clusters import MIB, QUICK, broken_rules, brokers, partition, topic
+from tests.planner.clusters import MIB, broken_rules, brokers, partition, topic
 from tests.planner.placement_bound import (
     EVEN,
     least_received,
@@ -80,7 +80,8 @@ def test_dp_7_with_thousands_of_moves_no_broker_gets_or_sends_much_more_either(
     assert_near_the_best_placement(cluster, goal, made)
 
 
-@pytest.mark.parametrize("shape", [one for one in PLAIN_FIRST if "few big" not in one.values])
+@pytest.mark.long
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "few big"])
 @pytest.mark.parametrize("goal", [Goal(GoalKind.EXPAND, (18, 19)), Goal(GoalKind.REBALANCE)], ids=lambda one: one.kind)
 def test_dp_7_a_balancing_plan_brings_no_broker_much_more_than_its_balance_asks_for(goal: Goal, shape: str) -> None:
     """Other receivers would gain no time, unless brokers may stay further from their targets.
@@ -89,7 +90,7 @@ def test_dp_7_a_balancing_plan_brings_no_broker_much_more_than_its_balance_asks_
     A rebalance ends anywhere within its tolerance: so a broker may get a little more than the least.
     """
     cluster = shaped(shape, 20, 800, fresh=2 if goal.kind is GoalKind.EXPAND else 0)
-    made = make_plan(cluster, goal, QUICK)
+    made = make_plan(cluster, goal)
     least = least_received_for_balance(made.moves)
     assert received_most(made.moves) <= 1.17 * least
     assert sent_most(made.moves) <= 1.15 * max(least, least_sent(cluster, made.moves))

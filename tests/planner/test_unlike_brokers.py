@@ -99,6 +99,7 @@ def test_dp_12_targets_that_racks_keep_out_of_reach_are_not_chased() -> None:
     assert made.bytes < 0.1 * sum(load.bytes for load in made.before.values())
 
 
+@pytest.mark.long
 def test_dp_12_the_same_plan_comes_of_chunks_on_their_own() -> None:
     cluster = loaded_in_proportion([*"aaabbbbccccc"], 200)
     parts = cluster.topics[0].partitions  # type: ignore[index]
