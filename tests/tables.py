@@ -61,10 +61,10 @@ def _row(names: Sequence[str], row: Any, name: str | Callable[[Any], Any]) -> Ro
         assert not row.marks, f"a mark is of a test, not of its row {row.id}"
     values = row.values if is_param else row if len(names) > 1 else (row,)
     if is_param and row.id:
-        name = row.id
-    elif callable(name):
-        name = "-".join(str(name(value)) for value in values)
-    return name, dict(zip(names, values, strict=True))
+        own = str(row.id)
+    else:
+        own = name if isinstance(name, str) else "-".join(str(name(value)) for value in values)
+    return own, dict(zip(names, values, strict=True))
 
 
 class _Failures:
