@@ -6,7 +6,7 @@ seen brokers, and asks one of them which are live, as long as `/controller` is t
 
 import logging
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -46,8 +46,9 @@ class KRaftBrokers:
     def forget(self) -> None:
         self._remembered.clear()
 
-    async def live(self) -> Mapping[int, Broker]:
-        """As one of them says; all that are remembered if none answers."""
+    async def live(self, servers: Collection[int]) -> Mapping[int, Broker]:
+        """As one of them says; all that are remembered if none answers. `servers`: ids of servers of ours, one of which
+        a broker takes for another until the KRaft controller has told it otherwise."""
         known = list(self._remembered.values())
         for broker in random.sample(known, min(ASKED, len(known))):
             try:
@@ -60,7 +61,8 @@ class KRaftBrokers:
             except (OSError, TimeoutError, EOFError, ProtocolError, NoCommonVersion) as error:
                 log.debug("broker %d does not say which brokers are live: %s", broker.id, error or type(error).__name__)
             else:
-                found = live_brokers(self._remembered, answer.brokers, self._links.endpoint(broker))
+                nodes = [node for node in answer.brokers if node.node_id not in servers]
+                found = live_brokers(self._remembered, nodes, self._links.endpoint(broker))
                 if found:
                     self._remembered.update(found)
                     return found

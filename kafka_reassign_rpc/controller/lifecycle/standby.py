@@ -43,7 +43,8 @@ class Standby:
         self._owner = await controller_election.owner(self._zk, watch=True)
         if self._owner is not None and self._owner.kraft_epoch >= 0:
             self._brokers, self._term = self._kraft.remember({**seen, **registered}), None
-            self._brokers = {**await self._kraft.live(), **registered}
+            servers = await load_cluster.read_servers(self._zk)
+            self._brokers = {**await self._kraft.live(servers), **registered}
         else:
             self._kraft.forget()
             self._brokers, self._term = registered, None

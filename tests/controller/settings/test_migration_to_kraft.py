@@ -164,7 +164,7 @@ async def test_mg_3_when_kraft_takes_the_controllership_the_server_resigns_and_n
 async def test_mg_3_a_standby_remembers_the_brokers_that_register_no_more_in_kraft_mode_and_names_the_live_ones(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
-    """Broker 1 says that 2 is gone, and that 4 has come."""
+    """Broker 1 says that 2 is gone, and that 4 has come, and still takes this server for a broker: that is none."""
     broker = ScriptedBroker({**NEWEST, ApiKey.METADATA: 8})
     await broker.start()
     there = {1: ("127.0.0.1", broker.port), 4: ("there", 9094)}
@@ -173,7 +173,8 @@ async def test_mg_3_a_standby_remembers_the_brokers_that_register_no_more_in_kra
         if not isinstance(body, MetadataRequest):
             return RESPONSES[body.API_KEY]
         node = MetadataResponse.MetadataResponseBroker
-        nodes = [node(version=8, node_id=id_, host=host, port=port, rack=None) for id_, (host, port) in there.items()]
+        named = {**there, 1000: ("127.0.0.1", 9)}
+        nodes = [node(version=8, node_id=id_, host=host, port=port, rack=None) for id_, (host, port) in named.items()]
         return MetadataResponse(version=8, brokers=nodes, cluster_id="", controller_id=1, topics=[])
 
     broker.answer = answer
