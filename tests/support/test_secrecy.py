@@ -1,4 +1,4 @@
-"""sv-9: what a message may repeat."""
+"""hm-7: what a message may repeat."""
 
 import pytest
 
@@ -16,14 +16,14 @@ from kafka_reassign_rpc.support.secrecy import (
 
 
 @pytest.mark.parametrize("value", [5, -1, True, None, "", " ", "0", "-12", "50MB", "20s", "1.5", "1k", "100%"])
-def test_sv_9_numbers_sizes_and_blanks_are_told(value: object) -> None:
+def test_hm_7_numbers_sizes_and_blanks_are_told(value: object) -> None:
     assert told(value) == repr(value)
 
 
 @pytest.mark.parametrize(
     "value", ["hunter2", "12345678", "true", ["a"], {"a": 1}, b"x", "1234a", 10**40, "\uff11\uff12"]
 )
-def test_sv_9_any_other_value_is_hidden(value: object) -> None:
+def test_hm_7_any_other_value_is_hidden(value: object) -> None:
     assert told(value) == HIDDEN
 
 
@@ -50,7 +50,7 @@ def test_sv_9_any_other_value_is_hidden(value: object) -> None:
         ("ssl." * 60, NAMELESS),
     ],
 )
-def test_sv_9_a_name_is_told_where_it_looks_like_one(name: str, shown: str) -> None:
+def test_hm_7_a_name_is_told_where_it_looks_like_one(name: str, shown: str) -> None:
     assert told_name(name) == shown
 
 
@@ -66,15 +66,15 @@ def test_sv_9_a_name_is_told_where_it_looks_like_one(name: str, shown: str) -> N
         ("--a\nb", HIDDEN),
     ],
 )
-def test_sv_9_an_option_is_told_without_its_value(word: str, shown: str) -> None:
+def test_hm_7_an_option_is_told_without_its_value(word: str, shown: str) -> None:
     assert told_option(word) == shown
 
 
-def test_sv_9_what_follows_an_option_that_speaks_of_a_secret_is_hidden_whatever_it_is() -> None:
+def test_hm_7_what_follows_an_option_that_speaks_of_a_secret_is_hidden_whatever_it_is() -> None:
     assert told_words(["--password", "1234", "--throttle", "5", "x"]) == f"--password {HIDDEN} --throttle 5 {HIDDEN}"
 
 
-def test_sv_9_paths_and_classes_are_told(tmp_path: object) -> None:
+def test_hm_7_paths_and_classes_are_told(tmp_path: object) -> None:
     for path in (f"{tmp_path}/none", "/etc/kafka/no such", "/etc/nowhere/secret", "s3://bucket/plans/1"):
         assert told_path(path) == (path if path != "/etc/kafka/no such" else HIDDEN)
     for word in ("hunter2", "abc/hunter2", "/hunter2;", "a\0b", "x" * 5000, "s3://key:secret@bucket/x"):
@@ -83,7 +83,7 @@ def test_sv_9_paths_and_classes_are_told(tmp_path: object) -> None:
     assert told_class("hunter2") == HIDDEN
 
 
-def test_sv_9_what_a_broker_says_of_a_value_is_told_without_it() -> None:
+def test_hm_7_what_a_broker_says_of_a_value_is_told_without_it() -> None:
     said = "Invalid value hunter for configuration retention.ms: Not a number of type LONG"
     assert without(said, ["hunter"]) == said.replace("hunter", HIDDEN)
     assert without("it is hunter2!", ["hunter2", "it"]) == f"it is {HIDDEN}!"
