@@ -122,7 +122,7 @@ def needed(parser: argparse.ArgumentParser, but: argparse.Action) -> list[str]:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_sv_9_no_flag_of_a_command_repeats_a_secret_that_was_put_there(command: str, said: Said) -> None:
+def test_hm_7_no_flag_of_a_command_repeats_a_secret_that_was_put_there(command: str, said: Said) -> None:
     found = {}
     for words, parser in leaves(parser_of(command), (command,)):
         for action in parser._actions:
@@ -144,7 +144,7 @@ def test_sv_9_no_flag_of_a_command_repeats_a_secret_that_was_put_there(command: 
 
 
 @pytest.mark.parametrize("word", ["", *sorted(reassign.COMMANDS)])
-def test_sv_9_no_option_of_kafka_reassign_repeats_a_secret_that_was_put_there(word: str, said: Said) -> None:
+def test_hm_7_no_option_of_kafka_reassign_repeats_a_secret_that_was_put_there(word: str, said: Said) -> None:
     given = [(f"--{one.name}", MARKER) for one in OPTIONS if not word and one.name not in ("reason", "describe-topic")]
     given += [(f"{one}={MARKER}",) for one, _ in given] + [(f"{one}x", MARKER) for one, _ in given]
     if word:
@@ -166,7 +166,7 @@ def settings_file(kind: str, lines: str, tmp_path: Path) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("command", ["serve", "check", "watch", "notify", "status", "leave"])
-def test_sv_9_no_setting_in_a_file_repeats_a_secret_that_was_put_there(
+def test_hm_7_no_setting_in_a_file_repeats_a_secret_that_was_put_there(
     command: str, said: Said, tmp_path: Path
 ) -> None:
     around = NODES if command == "watch" else () if command == "notify" else ZK
@@ -224,7 +224,7 @@ BROKEN = (
 
 
 @pytest.mark.parametrize("secret", [MARKER, "MIIEvQIBADANBgkqhunter2hkiG9w0BAQEFAASCBKcwggSj", "hunter2.x", "hunter2"])
-def test_sv_9_a_broken_file_of_properties_shows_nothing_of_its_secrets(secret: str, said: Said, tmp_path: Path) -> None:
+def test_hm_7_a_broken_file_of_properties_shows_nothing_of_its_secrets(secret: str, said: Said, tmp_path: Path) -> None:
     found = {}
     for text in BROKEN:
         flag, file = settings_file("properties", text.format(secret), tmp_path)
@@ -257,14 +257,14 @@ def test_sv_9_a_broken_file_of_properties_shows_nothing_of_its_secrets(secret: s
         "[[cluster]]\n{0}=1",
     ],
 )
-def test_sv_9_a_broken_toml_file_shows_nothing_of_its_secrets(text: str, said: Said, tmp_path: Path) -> None:
+def test_hm_7_a_broken_toml_file_shows_nothing_of_its_secrets(text: str, said: Said, tmp_path: Path) -> None:
     file = settings_file("toml", text.format("hunter2"), tmp_path)
     for command in ("serve", "watch"):
         assert not shown(said(command, *(ZK if command == "serve" else ()), *file))
 
 
 @pytest.mark.parametrize("variable", [one.variable for one in SETTINGS if one.variable])
-def test_sv_9_no_variable_of_the_environment_repeats_a_secret(
+def test_hm_7_no_variable_of_the_environment_repeats_a_secret(
     variable: str, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, MARKER)

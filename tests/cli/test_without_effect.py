@@ -36,7 +36,7 @@ def _starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["serve", "watch"])
 @pytest.mark.parametrize("name", ["ssl.keystore.location", "ssl.client.auth", "ssl.truststore.location"])
-def test_sv_6_tls_settings_of_the_page_without_its_protocol_end_the_start(
+def test_hm_6_tls_settings_of_the_page_without_its_protocol_end_the_start(
     command: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     value = "required" if name.endswith("auth") else "/etc/x.pem"
@@ -58,7 +58,7 @@ def test_sv_6_tls_settings_of_the_page_without_its_protocol_end_the_start(
         ("login", "ssl.client.auth=required", "SASL_PLAINTEXT"),
     ],
 )
-def test_sv_6_security_of_a_listener_whose_protocol_has_none_ends_the_start(
+def test_hm_6_security_of_a_listener_whose_protocol_has_none_ends_the_start(
     listener: str, setting: str, speaks: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "server.properties"
@@ -73,7 +73,7 @@ def test_sv_6_security_of_a_listener_whose_protocol_has_none_ends_the_start(
             main(["serve", *ZK, *own, "--kafka-config-other-names", f"listener.name.{listener}.*"])
 
 
-def test_sv_6_what_concerns_a_listener_of_the_brokers_alone_may_stay(tmp_path: Path) -> None:
+def test_hm_6_what_concerns_a_listener_of_the_brokers_alone_may_stay(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text(f"{MAP}listeners=PLAIN://h:1\nlistener.name.plain.ssl.client.auth=required\n")
     with pytest.raises(Started):

@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from kafka_reassign_rpc.core.config_values import INT32, INT64
-from kafka_reassign_rpc.support.bounded_text import shortened, whole_number
+from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.human_units import parse_size
+from kafka_reassign_rpc.support.secrecy import told
 
 WINDOWS = "reassignment.windows"
 MOST_WINDOWS = 20
@@ -72,7 +73,7 @@ def _window(words: list[str]) -> Window:
     if words[0] == OTHERWISE:
         raise ValueError(f"put {OTHERWISE!r} last, and once")
     if len(words) < 3 or (times := _TIMES.fullmatch(words[1])) is None:
-        raise ValueError(f"write days, times and time zone, such as {EXAMPLE}, in place of {shortened(text)!r}")
+        raise ValueError(f"write days, times and time zone, such as {EXAMPLE}, in place of {told(text)}")
     hours = [int(group) for group in times.groups()]
     begin, end = 60 * hours[0] + hours[1], 60 * hours[2] + hours[3]
     if begin >= DAY or end > DAY:
@@ -89,7 +90,7 @@ def _days(text: str) -> frozenset[int]:
     for item in text.split(","):
         first, dash, last = item.partition("-")
         if first not in DAYS or (dash and last not in DAYS):
-            raise ValueError(f"days are mon-fri, sat,sun or daily, not {shortened(text)!r}")
+            raise ValueError(f"days are mon-fri, sat,sun or daily, not {told(text)}")
         begin, end = DAYS.index(first), DAYS.index(last or first)
         found.update(day % 7 for day in range(begin, end + 1 + 7 * (end < begin)))
     return frozenset(found)
@@ -100,7 +101,7 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # a name that nobody knows, one that is no path below, a folder
         raise ValueError(
-            f"{shortened(name)!r} is no time zone of this host: use a name such as Europe/Berlin or UTC"
+            f"{told(name)} is no time zone of this host: use a name such as Europe/Berlin or UTC"
         ) from None
 
 
@@ -112,7 +113,7 @@ def _terms(words: list[str]) -> Terms:
         if number is None or name in found:
             raise ValueError(
                 f"write {PER_BROKER}=N, {PER_CLUSTER}=N or {RATE}=40MB (bytes per second), each once, in place of"
-                f" {shortened(word)!r}"
+                f" {told(word)}"
             )
         found[name] = number
     return Terms(per_broker=found.get(PER_BROKER), per_cluster=found.get(PER_CLUSTER), rate=found.get(RATE))
