@@ -14,9 +14,7 @@ HIDDEN = "[hidden]"
 """As Kafka shows a password (org.apache.kafka.common.config.types.Password)."""
 NAMELESS = "[a name that looks like none]"
 
-LEAST_REPLACED = 6
 LONGEST_NAME, LONGEST_NUMBER, LONGEST_OPTION = 120, 24, 60
-_INVALID = re.compile(r"Invalid value (?!-?[0-9.]+ for |org\.apache)(.*?) for(?= configuration )", re.DOTALL)
 _NUMBER = re.compile(
     r"[-+]?\d{1,6}(\.\d{1,3})? ?(|%|B|[kKMGT]i?B(/s)?|ns|us|ms|s|sec|min|h|d)|\d{1,3}[A-Za-z]{1,2}", re.ASCII
 )
@@ -132,16 +130,6 @@ def told_names(names: Iterable[str]) -> str:
     rest = len(shown) - len(known)
     more = [f"{rest} whose names look like none"] if rest else []
     return ", ".join([*known, *more]) or "none"
-
-
-def without(text: str, values: Iterable[str | None]) -> str:
-    """The text, which somebody else wrote about these values, with those hidden that `told` hides; short ones, which
-    could be any word of it, only where Kafka's ConfigException has the value.
-    """
-    text = _INVALID.sub(lambda one: f"Invalid value {HIDDEN} for" if told(one[1]) == HIDDEN else one[0], text)
-    for value in sorted({one for one in values if one and told(one) == HIDDEN}, key=len, reverse=True):
-        text = text.replace(value, HIDDEN) if len(value) >= LEAST_REPLACED else text
-    return text
 
 
 def _without_secrets(parts: Sequence[str]) -> str:
