@@ -25,7 +25,7 @@ def for_each(
     """
     split = [name.strip() for name in names.split(",")] if isinstance(names, str) else names
     listed = list(rows)
-    own = [ids] * len(listed) if callable(ids) else ids
+    own: Iterable[Any] = [ids] * len(listed) if callable(ids) else ids
     named = [_row(split, row, of_row) for row, of_row in zip(listed, own, strict=True)]
     assert named, f"no rows of {names}"
 
