@@ -297,16 +297,16 @@ class BrokerChannel:
         if error == StaleControllerEpoch.code:
             self._links.warn(self.broker.id, EPOCH, f"broker {self.broker.id} {KNOWS_NEWER.format(self._sender.epoch)}")
             self._reports.knows_newer_controller()
+        elif error:  # of a broker that does not know itself under this epoch, or of a defect: it says nothing of ours
+            log.warning(
+                "broker %d refused %s, and goes on with what it knew: error %d",
+                self.broker.id,
+                type(request).__name__,
+                error,
+            )
         else:
             self._links.forget(self.broker.id, EPOCH)
             self._reports.obeys()
-            if error:
-                log.warning(
-                    "broker %d refused %s, and goes on with what it knew: error %d",
-                    self.broker.id,
-                    type(request).__name__,
-                    error,
-                )
         if error and isinstance(request, StopReplica):
             self._retry_later(request, dict.fromkeys(request.stops, error))
         elif error:

@@ -109,14 +109,19 @@ async def test_sv_4_a_broker_follows_and_stops_what_is_not_assigned_to_it_and_no
         assert len(reports.unassigned) == 1, "it is told once"
 
 
-@pytest.mark.parametrize("how", ["refuses to tell", "does not serve it"])
+@pytest.mark.parametrize(
+    "how", ["refuses to tell", "tells of no log dir, as one before 3.2 refuses", "does not serve it"]
+)
 async def test_sv_4_a_broker_that_does_not_tell_what_it_holds_is_named_and_learns_all_else(
     how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    serves = TELLS if how == "refuses to tell" else NEWEST
+    serves = NEWEST if how == "does not serve it" else TELLS
+    refusal = held({}, error=CLUSTER_AUTHORIZATION_FAILED)
+    if how != "refuses to tell":
+        refusal = DescribeLogDirsResponse(version=4, throttle_time_ms=0, error_code=0, results=[])
     async with connected(serves, up_to_date=False) as (scripted, channel, reports, made):
         known(made)
-        answers(scripted, held({}, error=CLUSTER_AUTHORIZATION_FAILED))
+        answers(scripted, refusal)
         channel.wake()
         await eventually(lambda: "broker 3 does not tell what it holds" in caplog.text)
         assert not reports.unassigned
@@ -159,9 +164,9 @@ def test_sv_4_only_what_is_known_not_to_be_assigned_counts() -> None:
     topic.partitions[0] = not_moving(4, isr=(1, 2))
     assert not is_unassigned(made, 2, name), "nobody has decided about this edit yet: the partition will move"
     topic.partitions[0] = not_moving(1, 2)
-    topic.unreadable = frozenset({0})
+    topic.unreadable = {0: "/s: garbage"}
     assert not is_unassigned(made, 3, name)
-    topic.unreadable = frozenset()
+    topic.unreadable = {}
     topic.deleting = True
     assert not is_unassigned(made, 3, name)
 
