@@ -22,6 +22,7 @@ from .generator import (
     plan,
 )
 from .steps import BROKERS, KINDS, SERVERS, TOPIC, ZOOKEEPER, Step
+from .test_short_campaigns import ONLY_IN_ALL, OPEN, SECONDS, SECURED
 
 MINUTES = 3
 seeds = st.integers(0, 10**6)
@@ -162,6 +163,14 @@ def test_sv_4_every_kind_is_drawn_sooner_or_later_as_often_as_its_weight_says() 
         for name, kind in kinds.items():
             share = kind.weight / sum(one.weight for one in kinds.values())
             assert of_topics.count(name) / total == pytest.approx(share, rel=0.25), name
+
+
+def test_sv_4_the_short_campaigns_of_the_tests_draw_every_kind() -> None:
+    always, in_all = [
+        {step.kind for seed in seeds for step in plan(seed, SECONDS)} | {"upgrade_broker", "raise_protocol"}
+        for seeds in ((*OPEN, SECURED), (*OPEN, SECURED, ONLY_IN_ALL))
+    ]
+    assert (set(KINDS) - always, set(KINDS) - in_all) == ({"kill_two_brokers"}, set())
 
 
 def test_sv_4_every_step_can_be_carried_out_with_what_is_drawn_for_it() -> None:
