@@ -32,6 +32,11 @@ def defaults(facts: Facts) -> list[str]:
     return [f"all brokers have {name}={value}" for name, value in sorted(facts.defaults.items())]
 
 
+def left_alone(facts: Facts) -> list[str]:
+    """The controller takes every topic up, whatever its znode was before."""
+    return [f"{topic} is left alone" for topic in sorted(facts.left_alone)]
+
+
 def own_ids(facts: Facts) -> list[str]:
     """Each topic has an id that no other has."""
     written = _with_one_id({(topic.id, name) for name, topic in facts.topics.items()})

@@ -110,6 +110,7 @@ class Facts:
     leftovers znodes that are gone when nothing is left to be done
     throttles by entity: the throttle configs
     defaults  the cluster-wide configs of brokers
+    left_alone  topics that the controller does not take up, as it has told
     views     by node
     untold    changes of replicas of which a stock controller may have told no broker
     elections when controllers were elected, ours and stock ones: seconds of the epoch
@@ -124,6 +125,7 @@ class Facts:
     leftovers: tuple[str, ...] = ()
     throttles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
+    left_alone: frozenset[str] = frozenset()
     views: Mapping[int, View] = field(default_factory=dict)
     held: tuple[Held, ...] = ()
     absences: tuple[Absence, ...] = ()
@@ -182,6 +184,7 @@ async def read_all(
         leftovers=tuple(await _leftovers(zk, seen.topics)),
         throttles=await _throttles(zk),
         defaults=await _configs(zk, f"{znode_paths.config_type(BROKERS)}/{DEFAULT}"),
+        left_alone=left_alone_in(told),
         views=dict(zip(nodes, views, strict=True)),
         held=await asyncio.to_thread(held_in, log_dirs),
         absences=(*until_noticed(absences, told), *stock.ended_registrations),
@@ -301,6 +304,19 @@ def assigned_in(events: Iterable[Mapping[str, Any]]) -> tuple[Assigned, ...]:
             name = f"{event['topic']}-{event['partition']}"
             found.append(Assigned(name, frozenset(event["replicas"]), at))
     return tuple(found)
+
+
+def left_alone_in(events: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """What the last controller has told of topics that it left alone, and has not taken up since."""
+    found: set[str] = set()
+    for event in sorted(events, key=lambda event: event["at"]):
+        if event["event"] == catalogue.CONTROLLER_ELECTED:
+            found.clear()
+        elif event["event"] == catalogue.TOPIC_LEFT_ALONE:
+            found.add(event["topic"])
+        elif event["event"] == catalogue.TOPIC_TAKEN_UP:
+            found.discard(event["topic"])
+    return frozenset(found)
 
 
 def until_noticed(absences: Iterable[Absence], events: Iterable[Mapping[str, Any]]) -> tuple[Absence, ...]:

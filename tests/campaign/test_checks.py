@@ -76,6 +76,7 @@ FAULTS: dict[str, list[tuple[Facts, str]]] = {
             f"node 2 shows topics t, u by the id {ID}",
         ),
     ],
+    "left alone": [(replace(WELL, left_alone=frozenset({"t"})), "t is left alone")],
     "metadata": [
         (with_view(2, View(3, frozenset({1, 2}), {("t", 0): SHOWN})), "the controller is, by node"),
         (with_view(2, View(1000, frozenset({1}), {("t", 0): SHOWN})), "node 2 does not show the brokers [2]"),

@@ -63,6 +63,7 @@ def cluster_checks(expected: Mapping[str, int], edited: Collection[str] = ()) ->
         "defaults": checks.defaults,
         "coordinators": checks.coordinators,
         "ids": checks.own_ids,
+        "left alone": checks.left_alone,
         "metadata": checks.metadata,
         "directories": lambda facts: checks.directories(facts, edited),
     }
