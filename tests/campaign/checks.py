@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
-from .facts import Facts, Held, Name
+from .facts import Facts, Held, Name, View
 from .generator import FEWEST_REPLICAS, MOST_REPLICAS
 from .history import Assigned
 from .steps import TOLERATED
@@ -25,6 +25,38 @@ def leftover_znodes(facts: Facts) -> list[str]:
 
 def throttles(facts: Facts) -> list[str]:
     return [f"{entity} has {configs}" for entity, configs in sorted(facts.throttles.items())]
+
+
+def defaults(facts: Facts) -> list[str]:
+    """No cluster-wide config of brokers is set: whatever was asked for would end them."""
+    return [f"all brokers have {name}={value}" for name, value in sorted(facts.defaults.items())]
+
+
+def left_alone(facts: Facts) -> list[str]:
+    """The controller takes every topic up, whatever its znode was before."""
+    return [f"{topic} is left alone" for topic in sorted(facts.left_alone)]
+
+
+def own_ids(facts: Facts) -> list[str]:
+    """Each topic has an id that no other has."""
+    written = _with_one_id({(topic.id, name) for name, topic in facts.topics.items()})
+    return [f"ZooKeeper has {one}" for one in written] + shared_ids(facts.views)
+
+
+def shared_ids(views: Mapping[int, View]) -> list[str]:
+    """Topics that a node shows by one id."""
+    return [
+        f"node {node} shows {one}"
+        for node, view in sorted(views.items())
+        for one in _with_one_id({(text.split()[1], name[0]) for name, text in view.partitions.items()})
+    ]
+
+
+def _with_one_id(ids: Collection[tuple[str, str]]) -> list[str]:
+    names: dict[str, list[str]] = defaultdict(list)
+    for id_, name in sorted(ids):
+        names[id_].append(name)
+    return [f"topics {', '.join(shared)} by the id {id_}" for id_, shared in names.items() if len(shared) > 1]
 
 
 def expected_topics(facts: Facts, expected: Mapping[str, int]) -> list[str]:

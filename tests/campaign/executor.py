@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from . import broker_steps, edit_steps, night_steps, server_steps, topic_steps
+from . import broker_steps, edit_steps, mistake_steps, night_steps, server_steps, topic_steps
 from .site import Site
 from .steps import HARMFUL, KINDS, Step
 
@@ -15,7 +15,7 @@ CALM = frozenset(name for name, kind in KINDS.items() if kind.calm)
 STEP_S = 900.0
 """No step takes longer, whatever else happens meanwhile."""
 
-_PLACES = (broker_steps, server_steps, topic_steps, night_steps, edit_steps)
+_PLACES = (broker_steps, server_steps, topic_steps, night_steps, edit_steps, mistake_steps)
 
 
 def _function(kind: str) -> Callable[..., Awaitable[str]]:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
+from kafka_reassign_rpc.core.topic_ids import topic_id_text
 from kafka_reassign_rpc.protocol.messages import MetadataRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
@@ -107,6 +109,8 @@ class Facts:
     states    a partition whose state is not written is not in it
     leftovers znodes that are gone when nothing is left to be done
     throttles by entity: the throttle configs
+    defaults  the cluster-wide configs of brokers
+    left_alone  topics that the controller does not take up, as it has told
     views     by node
     untold    changes of replicas of which a stock controller may have told no broker
     elections when controllers were elected, ours and stock ones: seconds of the epoch
@@ -120,6 +124,8 @@ class Facts:
     states: Mapping[Name, State] = field(default_factory=dict)
     leftovers: tuple[str, ...] = ()
     throttles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    left_alone: frozenset[str] = frozenset()
     views: Mapping[int, View] = field(default_factory=dict)
     held: tuple[Held, ...] = ()
     absences: tuple[Absence, ...] = ()
@@ -170,14 +176,16 @@ async def read_all(
 ) -> Facts:
     """All facts. Raises OSError for a node that does not answer, ZkError."""
     seen = await read_states(zk)
-    answers = await asyncio.gather(*(ask(address, _everything(), METADATA_VERSION) for address in nodes.values()))
+    views = await asyncio.gather(*map(read_view, nodes.values()))
     told = await asyncio.to_thread(events_in, events)
     stock = await asyncio.to_thread(stock_terms, (broker_logs or {}).values())
     return replace(
         seen,
         leftovers=tuple(await _leftovers(zk, seen.topics)),
         throttles=await _throttles(zk),
-        views={node: view_of(answer) for node, answer in zip(nodes, answers, strict=True)},
+        defaults=await _configs(zk, f"{znode_paths.config_type(BROKERS)}/{DEFAULT}"),
+        left_alone=left_alone_in(told),
+        views=dict(zip(nodes, views, strict=True)),
         held=await asyncio.to_thread(held_in, log_dirs),
         absences=(*until_noticed(absences, told), *stock.ended_registrations),
         assigned=(*assigned_in(told), *stock.assigned),
@@ -210,8 +218,10 @@ def _state(znode: Mapping[str, Any], stat: Stat) -> State:
     )
 
 
-def _everything() -> MetadataRequest:
-    return MetadataRequest(topics=None, allow_auto_topic_creation=False)
+async def read_view(address: Address) -> View:
+    """What a node shows of all topics. Raises OSError, EOFError where it does not answer."""
+    everything = MetadataRequest(topics=None, allow_auto_topic_creation=False)
+    return view_of(await ask(address, everything, METADATA_VERSION))
 
 
 def view_of(answer: Any) -> View:
@@ -219,7 +229,8 @@ def view_of(answer: Any) -> View:
     for topic in answer.topics:
         for one in topic.partitions:
             partitions[topic.name, one.partition_index] = (
-                f"id {topic.topic_id} error {one.error_code} leader {one.leader_id} epoch {one.leader_epoch} "
+                f"id {topic_id_text(topic.topic_id)} error {one.error_code} "
+                f"leader {one.leader_id} epoch {one.leader_epoch} "
                 f"replicas {list(one.replica_nodes)} isr {sorted(one.isr_nodes)} offline {list(one.offline_replicas)}"
             )
     return View(answer.controller_id, frozenset(broker.node_id for broker in answer.brokers), partitions)
@@ -241,11 +252,17 @@ async def _throttles(zk: ZooKeeper) -> dict[str, dict[str, str]]:
     found = {}
     for kind in ("topics", "brokers"):
         for name in await zk.children(znode_paths.config_type(kind)):
-            with suppress(NoNode):
-                config = json.loads((await zk.get(f"{znode_paths.config_type(kind)}/{name}"))[0])["config"]
-                if throttled := {key: value for key, value in config.items() if ".throttled." in key}:
-                    found[f"{kind}/{name}"] = throttled
+            configs = await _configs(zk, f"{znode_paths.config_type(kind)}/{name}")
+            if throttled := {key: value for key, value in configs.items() if ".throttled." in key}:
+                found[f"{kind}/{name}"] = throttled
     return found
+
+
+async def _configs(zk: ZooKeeper, path: str) -> dict[str, str]:
+    with suppress(NoNode):
+        found: dict[str, str] = json.loads((await zk.get(path))[0])["config"]
+        return found
+    return {}
 
 
 def held_in(log_dirs: Mapping[int, Iterable[Path]]) -> tuple[Held, ...]:
@@ -287,6 +304,19 @@ def assigned_in(events: Iterable[Mapping[str, Any]]) -> tuple[Assigned, ...]:
             name = f"{event['topic']}-{event['partition']}"
             found.append(Assigned(name, frozenset(event["replicas"]), at))
     return tuple(found)
+
+
+def left_alone_in(events: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """What the last controller has told of topics that it left alone, and has not taken up since."""
+    found: set[str] = set()
+    for event in sorted(events, key=lambda event: event["at"]):
+        if event["event"] == catalogue.CONTROLLER_ELECTED:
+            found.clear()
+        elif event["event"] == catalogue.TOPIC_LEFT_ALONE:
+            found.add(event["topic"])
+        elif event["event"] == catalogue.TOPIC_TAKEN_UP:
+            found.discard(event["topic"])
+    return frozenset(found)
 
 
 def until_noticed(absences: Iterable[Absence], events: Iterable[Mapping[str, Any]]) -> tuple[Absence, ...]:

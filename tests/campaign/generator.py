@@ -29,6 +29,18 @@ PRODUCERS = {**TOPICS, ONE_ACK: ONE_ACK}
 INTERNAL_TOPICS = {"__consumer_offsets": 2, "__transaction_state": 2}
 """The brokers make these themselves: partitions of each."""
 
+HOLDER = "__consumer_offsets"
+"""Its id is given to other topics too. It is older than all of them, and is never deleted."""
+
+BAD_DEFAULTS: Mapping[str, Mapping[str, str]] = {
+    "log-defaults": {"log.flush.interval.ms": "-1"},
+    "compaction-lags": {"log.cleaner.min.compaction.lag.ms": "10", "log.cleaner.max.compaction.lag.ms": "5"},
+    "reporters": {"metric.reporters": "org.apache.kafka.tools.PushHttpMetricsReporter"},
+    "rates": {"leader.replication.throttled.rate": " 5 "},
+    "unjudged-at-start": {"metric.reporters": "no.such.Class"},
+}
+"""By row of `core.restarts.table`: cluster-wide configs that end each broker at its next start."""
+
 MOST_PARTITIONS = 6
 FEWEST_REPLICAS, MOST_REPLICAS = 2, 3
 """Of a partition, internal topics included: each topic and each target is drawn so."""
@@ -122,6 +134,9 @@ def _brokers(
             arguments["kill"] = numbers.random() < 0.5
         elif name == "kill_two_brokers":
             arguments = {"brokers": sorted(numbers.sample(BROKER_IDS, 2)), "away": away}
+        elif name == "bad_defaults":
+            row = numbers.choice(list(BAD_DEFAULTS))
+            arguments |= {"server": numbers.choice(SERVER_NAMES), "row": row}
         rest = kind.takes + away + _time(numbers, 1, 8)
         yield name, arguments, rest
         at += rest
@@ -200,8 +215,8 @@ def _topic(numbers: random.Random, topic: str, off: Collection[str]) -> Iterator
             partitions = numbers.randint(1, 3)
             kinds.update(possible)
             yield create(partitions)
-        elif name == "vanish_topic":
-            # A quarter of them come back at once: the controller may never see that they were gone.
+        elif name in {"vanish_topic", "twin_ids"}:
+            # A quarter of them are undone at once: the controller may never see what was.
             away = _time(numbers, 0, 8) * (numbers.random() < 0.75)
             yield name, {"topic": topic, "away": away}, rest + away
         elif name == "grow_topic":

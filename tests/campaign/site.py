@@ -20,7 +20,7 @@ from tests.stock.cluster import StockBroker, StockCluster
 from tests.waiting import EVERY_S, eventually
 from tests.zookeeper.proxy import Proxy
 
-from .generator import BROKER_IDS, INTERNAL_TOPICS, LOG_DIRS, MOST_REPLICAS, SERVER_NAMES
+from .generator import BROKER_IDS, HOLDER, INTERNAL_TOPICS, LOG_DIRS, MOST_REPLICAS, SERVER_NAMES
 from .history import Absence
 from .load import Load
 from .security import OPEN, Security
@@ -155,6 +155,12 @@ class Site:
             except (AssertionError, ZkError):
                 if time.monotonic() > deadline:
                     raise
+
+    @property
+    def nodes(self) -> dict[int, Address]:
+        """By id: brokers, and servers of ours."""
+        brokers = {broker.id: address_of(broker.address) for broker in self.brokers.values()}
+        return brokers | {SERVER_IDS[name]: self.cluster.address(name) for name in SERVER_NAMES}
 
     @property
     def broker_logs(self) -> dict[int, Path]:
@@ -295,4 +301,5 @@ async def site(directory: Path, *, upgrade: bool = False, security: Security = O
         made.load = Load({"bootstrap.servers": made.bootstrap, **security.load}, directory)
         stack.push_async_callback(made.load.abandon)
         await asyncio.to_thread(made.load.start_readers)
+        await eventually(lambda: zk.exists(znode_paths.topic(HOLDER)), within=WAIT_S)
         yield made

@@ -63,6 +63,7 @@ KINDS: Mapping[str, Kind] = {
     "cut_broker": Kind(BROKERS, 2, takes=2, harms=1),
     "lose_log_dir": Kind(BROKERS, 2, takes=8, harms=1),
     "kill_two_brokers": Kind(BROKERS, 1, takes=14, harms=2),
+    "bad_defaults": Kind(BROKERS, 1, takes=9, harms=1),
     # Only where brokers are upgraded: each gets the newer jars, then each the newer protocol.
     "upgrade_broker": Kind(BROKERS, 0, takes=8, harms=1),
     "raise_protocol": Kind(BROKERS, 0, takes=8, harms=1),
@@ -77,6 +78,7 @@ KINDS: Mapping[str, Kind] = {
     "create_topic": Kind(TOPIC, 0, takes=2),
     "delete_topic": Kind(TOPIC, 1, takes=1),
     "vanish_topic": Kind(TOPIC, 2, takes=1),
+    "twin_ids": Kind(TOPIC, 1, takes=1),
     "grow_topic": Kind(TOPIC, 1),
     "configure_topic": Kind(TOPIC, 1),
     "elect_preferred": Kind(TOPIC, 1, internal=True),

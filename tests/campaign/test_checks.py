@@ -60,12 +60,23 @@ FAULTS: dict[str, list[tuple[Facts, str]]] = {
         (replace(WELL, states={}), "t-0 has no state"),
     ],
     "throttles": [(replace(WELL, throttles={"topics/t": {"leader.replication.throttled.replicas": "*"}}), "topics/t")],
+    "defaults": [
+        (replace(WELL, defaults={"log.flush.interval.ms": "-1"}), "all brokers have log.flush.interval.ms=-1")
+    ],
     "coordinators": [
         (
             replace(WELL, states={(TRANSACTIONS, 0): State(leader=1, isr=(1, 2))}, unloaded=frozenset({(1, 0)})),
             "broker 1 leads __transaction_state-0, and never loads it",
         )
     ],
+    "ids": [
+        (replace(WELL, topics={**WELL.topics, "u": Topic(ID, {})}), f"ZooKeeper has topics t, u by the id {ID}"),
+        (
+            with_view(2, View(1000, frozenset({1, 2}), {("t", 0): SHOWN, ("t", 1): SHOWN, ("u", 0): SHOWN})),
+            f"node 2 shows topics t, u by the id {ID}",
+        ),
+    ],
+    "left alone": [(replace(WELL, left_alone=frozenset({"t"})), "t is left alone")],
     "metadata": [
         (with_view(2, View(3, frozenset({1, 2}), {("t", 0): SHOWN})), "the controller is, by node"),
         (with_view(2, View(1000, frozenset({1}), {("t", 0): SHOWN})), "node 2 does not show the brokers [2]"),
@@ -300,6 +311,15 @@ def test_sv_4_the_epochs_of_a_topic_that_is_created_again_begin_anew() -> None:
     watch.seen(0, WELL)
     again = replace(WELL, topics={"t": Topic(OLD_ID, {0: (1, 2)})}, states={("t", 0): State(1, (1, 2))})
     assert watch.seen(1, again) == []
+
+
+def test_sv_4_topics_that_have_one_id_for_a_while_have_epochs_of_their_own() -> None:
+    watch = Watch()
+    watch.seen(0, WELL)
+    young = State(1, (1, 2), leader_epoch=1, controller_epoch=2, version=1)
+    both = replace(WELL, topics={**WELL.topics, "u": Topic(ID, {0: (1, 2)})}, states={**WELL.states, ("u", 0): young})
+    assert watch.seen(1, both) == []
+    assert len(watch.seen(2, replace(both, states={**WELL.states, ("u", 0): replace(young, version=0)}))) == 1
 
 
 def test_sv_4_a_broker_that_registers_anew_was_away_since_it_was_last_seen() -> None:

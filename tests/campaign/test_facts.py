@@ -17,6 +17,7 @@ from .facts import (
     assigned_in,
     events_in,
     held_in,
+    left_alone_in,
     topic_of,
     until_noticed,
     view_of,
@@ -116,6 +117,18 @@ def test_sv_4_events_and_the_logs_of_stock_controllers_tell_who_had_a_replica_fr
         f"[{at}] INFO [Controller id=2] Resigned (kafka.controller.KafkaController)\n"
     )
     assert stock_terms([log]).assigned == [Assigned("a-0", frozenset({2, 3}), 1_700_000_000.25)]
+
+
+def test_sv_4_the_last_controller_tells_which_topics_it_leaves_alone() -> None:
+    def told(at: int, event: str, topic: str = "") -> Mapping[str, Any]:
+        return {"at": at, "event": event, "topic": topic}
+
+    left, taken = "topic.left_alone", "topic.taken_up"
+    lines = [told(1, left, "a"), told(2, "controller.elected"), told(3, left, "b"), told(4, left, "c")]
+    assert left_alone_in(reversed(lines)) == {"b", "c"}
+    assert left_alone_in([*lines, told(5, taken, "c")]) == {"b"}
+    assert left_alone_in([*lines, told(5, taken, "c"), told(6, left, "c")]) == {"b", "c"}
+    assert left_alone_in([*lines, told(5, "controller.elected")]) == frozenset()
 
 
 def test_sv_4_a_broker_is_away_until_a_controller_has_noticed_that_it_is_back() -> None:

@@ -7,9 +7,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_reassign_rpc.core.restarts.table import ENDINGS, LOG_DEFAULTS, Victim
+
 from .executor import FUNCTIONS
-from .generator import BROKER_IDS, INTERNAL_TOPICS, LOG_DIRS, MOST_PARTITIONS, PRODUCERS, SERVER_NAMES, TOPICS, plan
+from .generator import (
+    BAD_DEFAULTS,
+    BROKER_IDS,
+    INTERNAL_TOPICS,
+    LOG_DIRS,
+    MOST_PARTITIONS,
+    PRODUCERS,
+    SERVER_NAMES,
+    TOPICS,
+    plan,
+)
 from .steps import BROKERS, KINDS, SERVERS, TOPIC, ZOOKEEPER, Step
+from .test_short_campaigns import ONLY_IN_ALL, OPEN, SECONDS, SECURED
 
 MINUTES = 3
 seeds = st.integers(0, 10**6)
@@ -66,7 +79,7 @@ def test_sv_4_a_lane_leaves_each_step_its_time(seed: int) -> None:
     assert steps == sorted(steps, key=lambda step: step.at)
     for lane in (BROKERS, SERVERS, ZOOKEEPER):
         for one, after in pairwise(lane_of(steps, lane)):
-            assert after.at - one.at > one.arguments["away"] + KINDS[one.kind].takes
+            assert after.at - one.at > one.arguments.get("away", 0.0) + KINDS[one.kind].takes
             assert one.arguments.get("server", "a") in SERVER_NAMES
 
 
@@ -118,17 +131,25 @@ def test_sv_4_one_topic_of_each_seed_is_never_deleted_so_that_the_group_has_to_r
     assert set(kept) == TOPICS.keys()
 
 
-def test_hm_2_topics_vanish_for_a_while_and_each_lane_leaves_the_step_its_time() -> None:
+@pytest.mark.parametrize("kind", ["vanish_topic", "twin_ids"])
+def test_hm_2_topics_vanish_or_have_a_foreign_id_for_a_while_and_each_lane_leaves_the_step_its_time(kind: str) -> None:
     away = []
     for seed in range(20):
         steps = plan(seed, 60 * MINUTES, ())
         for topic in TOPICS:
             for one, after in pairwise(lane_of(steps, topic)):
-                if one.kind == "vanish_topic":
+                if one.kind == kind:
                     away.append(one.arguments["away"])
                     assert after.at - one.at > away[-1] + KINDS[one.kind].takes
     assert away.count(0.0) / len(away) == pytest.approx(0.25, abs=0.1)
     assert 7 < max(away) <= 8
+
+
+def test_hm_1_all_values_are_asked_for_that_a_client_could_write_and_that_end_brokers_at_their_next_start() -> None:
+    ends = {one.name for one in ENDINGS if Victim.BROKERS in one.victims and one.refused == LOG_DEFAULTS.refused}
+    assert BAD_DEFAULTS.keys() == ends
+    steps = [step for seed in range(40) for step in plan(seed, 60 * MINUTES)]
+    assert {step.arguments["row"] for step in steps if step.kind == "bad_defaults"} == ends
 
 
 def test_sv_4_every_kind_is_drawn_sooner_or_later_as_often_as_its_weight_says() -> None:
@@ -142,6 +163,14 @@ def test_sv_4_every_kind_is_drawn_sooner_or_later_as_often_as_its_weight_says() 
         for name, kind in kinds.items():
             share = kind.weight / sum(one.weight for one in kinds.values())
             assert of_topics.count(name) / total == pytest.approx(share, rel=0.25), name
+
+
+def test_sv_4_the_short_campaigns_of_the_tests_draw_every_kind() -> None:
+    always, in_all = [
+        {step.kind for seed in seeds for step in plan(seed, SECONDS)} | {"upgrade_broker", "raise_protocol"}
+        for seeds in ((*OPEN, SECURED), (*OPEN, SECURED, ONLY_IN_ALL))
+    ]
+    assert (set(KINDS) - always, set(KINDS) - in_all) == ({"kill_two_brokers"}, set())
 
 
 def test_sv_4_every_step_can_be_carried_out_with_what_is_drawn_for_it() -> None:

@@ -9,17 +9,20 @@ from .campaign import campaign
 
 SECONDS = 20.0
 """In which steps begin. With the start and the checks a campaign takes one to two minutes."""
+OPEN, ONLY_IN_ALL, SECURED = (175, 354), 85, 49
+"""Seeds. Together they draw every kind of step, and but for `kill_two_brokers` without the second: a test of the
+generator holds that."""
 
 pytestmark = [pytest.mark.stock, pytest.mark.release, pytest.mark.timeout(1200)]
 
 
-@pytest.mark.parametrize("seed", in_all([1, 2, 3], elsewhere=[2, 3]))  # with that below they draw all that seed 1 draws
+@pytest.mark.parametrize("seed", in_all((ONLY_IN_ALL, *OPEN), elsewhere=OPEN))
 async def test_sv_3_under_load_kills_and_outages_nothing_is_lost_and_nothing_is_left(seed: int) -> None:
     await _held(seed)
 
 
 async def test_sv_5_a_secured_cluster_loses_nothing_either() -> None:
-    await _held(4, secure=True)
+    await _held(SECURED, secure=True)
 
 
 async def _held(seed: int, *, secure: bool = False) -> None:

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import decode_move_record
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
-from tests.faults.cluster import address_of, alter
+from tests.faults.cluster import alter
 from tests.mixed_clusters.load import read_to_end
 
 from . import checks, record_checks
@@ -21,7 +21,7 @@ from .batches import Sender, senders
 from .facts import Facts, Name, read_all, read_states
 from .journal import Record
 from .relief import relieve
-from .site import SERVER_IDS, Site
+from .site import Site
 
 PATIENCE_S = 120.0
 """For the cluster to come to rest: moves end, replicas catch up, the last notification is handled."""
@@ -60,7 +60,10 @@ def cluster_checks(expected: Mapping[str, int], edited: Collection[str] = ()) ->
         "leftover znodes": checks.leftover_znodes,
         "in-sync replicas": checks.in_sync,
         "throttles": checks.throttles,
+        "defaults": checks.defaults,
         "coordinators": checks.coordinators,
+        "ids": checks.own_ids,
+        "left alone": checks.left_alone,
         "metadata": checks.metadata,
         "directories": lambda facts: checks.directories(facts, edited),
     }
@@ -109,11 +112,9 @@ async def _rest(site: Site) -> None:
 
 
 async def _facts(site: Site) -> Facts:
-    nodes = {broker.id: address_of(broker.address) for broker in site.brokers.values()}
-    nodes |= {SERVER_IDS[name]: site.cluster.address(name) for name in SERVER_IDS}
     log_dirs = {broker: site.log_dirs(broker) for broker in site.brokers}
     events = site.directory.glob("events-*/events-*.jsonl")
-    return await read_all(site.zk, nodes, log_dirs, site.absences, events, site.broker_logs)
+    return await read_all(site.zk, site.nodes, log_dirs, site.absences, events, site.broker_logs)
 
 
 async def _every(seconds: float, act: Callable[[], Awaitable[None]]) -> None:

@@ -15,7 +15,7 @@ class Watch:
     """Epochs never go down, and no partition is without a leader needlessly."""
 
     def __init__(self) -> None:
-        self._states: dict[tuple[str, int], State] = {}
+        self._states: dict[tuple[str, Name], State] = {}
         self._since: dict[tuple[str, Name], float] = {}
 
     def seen(
@@ -29,7 +29,7 @@ class Watch:
         """
         found = []
         for name, state in facts.states.items():
-            key = facts.topics[name[0]].id, name[1]
+            key = facts.topics[name[0]].id, name
             known = self._states.get(key, state)
             if name[0] in edited and state.created != known.created and not state.version:
                 continue

@@ -8,7 +8,7 @@ server_config        what one server is told at its start
 supervisor           takes part in elections; runs a term whenever this server is elected
 term                 one term: load, fail over, propagate, watch, work
 term_duties          the duties of a term, and what one finds for the others to do
-standby              what a server knows that is not the controller
+standby              what a server knows that is not the controller; standby_ids: which id each topic has
 kraft_brokers        which brokers are live while a KRaft controller controls them
 controller_service   the controller as the APIs call it; NOT_CONTROLLER where it is none
 server_node          this server as clients see it

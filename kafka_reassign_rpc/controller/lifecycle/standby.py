@@ -7,6 +7,7 @@ from typing import Protocol
 from kafka_reassign_rpc.api.ports import NodeEndpoint
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.lifecycle.kraft_brokers import AGAIN_S, KRaftBrokers
+from kafka_reassign_rpc.controller.lifecycle.standby_ids import StandbyIds
 from kafka_reassign_rpc.controller.loading import load_cluster, load_topics
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable
 from kafka_reassign_rpc.core.state.broker import Broker, endpoint_for
@@ -36,6 +37,7 @@ class Standby:
         self._owner: controller_election.ControllerOwner | None = None
         self._brokers: Mapping[int, Broker] = {}
         self._term: Known | None = None
+        self._ids = StandbyIds(zk)
 
     async def refresh(self) -> controller_election.ControllerOwner | None:
         seen = self.brokers
@@ -89,7 +91,7 @@ class Standby:
     async def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
         """While ZooKeeper does not answer, as the last term knew them. Raises BrokerNotAvailable if there was none."""
         try:
-            return (await load_topics.read_topics(self._zk, names)).found
+            return await self._ids.with_own((await load_topics.read_topics(self._zk, names)).found)
         except ZkError as error:
             known = {} if self._term is None else self._term.topics
             if not known:

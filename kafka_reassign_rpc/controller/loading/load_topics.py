@@ -53,23 +53,8 @@ async def read_topics(
     """`names` None: all topics. Leaves out those that do not exist, and those with names that Kafka does not allow: no
     answer has room for some of them, and Kafka cannot have made them."""
     pace = Pace()
-    wanted: list[str] = []
-    for name in await children(zk, znode_paths.TOPICS) if names is None else names:
-        if is_valid_name(name):
-            wanted.append(name)
-        await pace.rest()
-    places = [znode_paths.topic(name) for name in wanted]
-    found: dict[str, tuple[topic_znodes.TopicZnode, Stat]] = {}
     unreadable: dict[str, str] = {}
-    for name, path, read in zip(wanted, places, await zk.multi_get(places), strict=True):
-        if read is None:
-            continue
-        try:
-            found[name] = topic_znodes.decode_topic(read[0], path), read[1]
-        except BadZnode as error:
-            log.error("%s: whatever is asked about this topic is refused until it can be read", error)
-            unreadable[name] = str(error)
-        await pace.rest()
+    found = await _read_znodes(zk, await children(zk, znode_paths.TOPICS) if names is None else names, unreadable, pace)
     partitions, bad = await _read_partitions(zk, found, moves or {}, pace)
     stateless = await _stateless_since(zk, found, partitions, pace)
     topics = {
@@ -88,6 +73,39 @@ async def read_topics(
         for name, (znode, stat) in found.items()
     }
     return ReadTopics(topics, unreadable)
+
+
+async def read_ids(zk: ZooKeeper, names: Collection[str]) -> list[Topic]:
+    """Those that exist and can be decoded, without their partitions."""
+    pace = Pace()
+    found = []
+    for name, (znode, stat) in (await _read_znodes(zk, names, {}, pace)).items():
+        found.append(Topic(name, znode.id, {}, stat.version, created=stat.czxid))
+        await pace.rest()
+    return found
+
+
+async def _read_znodes(
+    zk: ZooKeeper, names: Collection[str], unreadable: dict[str, str], pace: Pace
+) -> dict[str, tuple[topic_znodes.TopicZnode, Stat]]:
+    """Notes in `unreadable` which cannot be decoded, and why."""
+    wanted: list[str] = []
+    for name in names:
+        if is_valid_name(name):
+            wanted.append(name)
+        await pace.rest()
+    places = [znode_paths.topic(name) for name in wanted]
+    found: dict[str, tuple[topic_znodes.TopicZnode, Stat]] = {}
+    for name, path, read in zip(wanted, places, await zk.multi_get(places), strict=True):
+        if read is None:
+            continue
+        try:
+            found[name] = topic_znodes.decode_topic(read[0], path), read[1]
+        except BadZnode as error:
+            log.error("%s: whatever is asked about this topic is refused until it can be read", error)
+            unreadable[name] = str(error)
+        await pace.rest()
+    return found
 
 
 async def _stateless_since(
