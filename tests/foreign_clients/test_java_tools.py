@@ -18,7 +18,7 @@ from tests.stock.tools import Output, Tools
 from .comparison import problems_with
 from .conftest import Clusters
 
-pytestmark = [pytest.mark.stock, pytest.mark.more, pytest.mark.asyncio(loop_scope="package")]
+pytestmark = [pytest.mark.gate, pytest.mark.stock, pytest.mark.more, pytest.mark.asyncio(loop_scope="package")]
 
 Transcript = list[tuple[str, object]]
 
