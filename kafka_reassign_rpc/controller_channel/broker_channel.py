@@ -168,9 +168,9 @@ class BrokerChannel:
             await self._sent.wait()
 
     async def close(self) -> None:
+        await end(self._task)
         self._retry.cancel()
         self._restart.cancel()
-        await end(self._task)
         self._links.forget(self.broker.id)
 
     async def _run(self) -> None:
@@ -233,6 +233,8 @@ class BrokerChannel:
             self._sending = None
             if not answered:
                 self.pending.restore(request)
+                if isinstance(request, Review):
+                    self._retry.request()
             self._sent.set()
         if isinstance(request, LeaderAndIsr):
             answered_ones = None if request.is_complete else request.partitions
@@ -242,6 +244,8 @@ class BrokerChannel:
         if found.failed:
             self.pending.review_later(found.failed)
             self._retry.request()
+        else:
+            self._retry.reset()
         if found.stopped or found.logs:
             self._reports.unassigned_found(self.broker.id, found.stopped, found.logs)
 

@@ -149,6 +149,35 @@ async def test_sv_4_what_a_broker_has_refused_to_stop_is_asked_for_again(monkeyp
         assert scripted.kinds().count(StopReplicaRequest) == 2
 
 
+async def test_sv_4_a_broker_that_does_not_answer_what_it_holds_learns_all_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One whose disk hangs does not tell the room on it, and its replicas on other disks have to lead all the same."""
+    monkeypatch.setattr(channel_module, "FIRST_REFUSAL_S", 0.2)
+    async with connected(TELLS, up_to_date=False) as (scripted, channel, reports, made):
+        known(made)
+        answers(scripted, held({}))
+        channel.wake()
+        await eventually(lambda: is_asked(scripted) and channel._sending is None)
+        scripted.received.clear()
+        silent = True
+
+        def answer(body: Any) -> Any:
+            if isinstance(body, DescribeLogDirsRequest):
+                return None if silent else held({T2: 0})
+            return stop_answer(body, 4) if isinstance(body, StopReplicaRequest) else RESPONSES[body.API_KEY]
+
+        scripted.answer = answer
+        channel.pending.review("t", [2])
+        channel.pending.leader_and_isr("t", 0, is_new=False)
+        channel.wake()
+        await eventually(lambda: LeaderAndIsrRequest in scripted.kinds(), within=5)
+        channel.pending.everything()
+        await eventually(lambda: scripted.kinds().count(LeaderAndIsrRequest) == 2 and is_asked(scripted, times=3))
+        silent = False
+        await eventually(lambda: reports.unassigned == [(3, [T2], [])])
+
+
 def test_sv_4_only_what_is_known_not_to_be_assigned_counts() -> None:
     name = TopicPartition("t", 0)
     made = cluster(not_moving(1, 2))
