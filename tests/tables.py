@@ -57,7 +57,7 @@ def for_each(
 
 
 def _row(names: Sequence[str], row: Any, name: str | Callable[[Any], Any]) -> Row:
-    if is_param := hasattr(row, "marks"):  # pytest.param made it
+    if is_param := isinstance(row, type(pytest.param())):
         assert not row.marks, f"a mark is of a test, not of its row {row.id}"
     values = row.values if is_param else row if len(names) > 1 else (row,)
     if is_param and row.id:

@@ -22,6 +22,7 @@ _WORD = re.compile(r"(?=.{1,24}$)(?:[a-z]+(?:[A-Z][a-z]+)*|[A-Z]+)|256|512|…")
 _WORD_OR_NUMBER = re.compile(r"[A-Za-z0-9]{1,24}")
 _SUITE = re.compile(r"(?:TLS|SSL)_[A-Z0-9_]{3,60}")
 _PLAIN_PATH = re.compile(r"(?:[a-z0-9]{2,8}:/)?(?:/[A-Za-z0-9._=-]{1,60}){2,16}/?")
+_PLAIN_NAME = re.compile(r"(?:\.{0,2}/)?[A-Za-z]{1,40}(?:[._-][A-Za-z0-9]{1,8}){0,6}/?")
 _CLASS = re.compile(r"(?:[a-z][a-z0-9_]*\.){2,8}[A-Z][A-Za-z0-9]{0,60}")
 _KEY = re.compile(r"[A-Za-z]{1,24}(?:[._-][A-Za-z]{1,24}){0,5}")
 _OPTION = re.compile(r"--?[a-z]+(?:-[a-z]+)*|-[A-Za-z]")
@@ -113,11 +114,14 @@ def told_words(words: Sequence[str]) -> str:
 
 
 def told_path(path: str | os.PathLike[str]) -> str:
-    """A path that is there, or whose folder is, or that is written as one. A word without a folder may be anything."""
+    """A path that is there, or whose folder is, or that is written as one, or a plain word: a secret has digits within
+    its words.
+    """
     text = os.fspath(path)
     folder = text.rpartition("/")[0]
     try:
-        is_path = bool(_PLAIN_PATH.fullmatch(text)) or Path(text).exists() or (folder and Path(folder).is_dir())
+        is_plain = any(form.fullmatch(text) for form in (_PLAIN_PATH, _PLAIN_NAME))
+        is_path = is_plain or Path(text).exists() or (folder and Path(folder).is_dir())
     except (OSError, ValueError):
         is_path = False
     return text if is_path and text.isprintable() else HIDDEN
