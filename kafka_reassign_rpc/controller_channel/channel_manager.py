@@ -99,10 +99,11 @@ class ChannelManager:
         elif channel is None and known is not None and broker_id in after.pending_deletion:
             self._missed.replica_dropped(broker_id, TopicPartition(topic, index), Dropped(known.created))
 
-    def review(self, topic: str, indexes: Collection[int]) -> None:
+    def review(self, topic: str, indexes: Collection[int]) -> Iterator[None]:
         """Others have changed these partitions: any broker may hold what it has no replica of now."""
-        for channel in self._channels.values():
+        for channel in list(self._channels.values()):
             channel.pending.review(topic, indexes)
+            yield
 
     def _new_leader_epoch(self, topic: str, index: int, known: Partition | None, after: Partition) -> None:
         leader = after.leader if after.leader in after.replicas and after.leader in self._channels else NO_LEADER
