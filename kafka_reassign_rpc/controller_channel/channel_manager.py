@@ -88,21 +88,23 @@ class ChannelManager:
         if before is not None and before.replicas is not after.replicas:
             for replica in before.replicas:
                 if replica not in after.replicas and replica != self._sender.id:
-                    self._dropped(replica, topic, index, after)
+                    self._dropped(replica, topic, index, before, after)
 
-    def _dropped(self, broker_id: int, topic: str, index: int, after: Partition) -> None:
+    def _dropped(self, broker_id: int, topic: str, index: int, before: Partition, after: Partition) -> None:
         """A move deletes what it drops, and remembers brokers that are away. What else takes a replica away leaves the
         log; a broker that returns is asked anyway."""
         channel, known = self._channels.get(broker_id), self._cluster().topics.get(topic)
-        if channel is not None and broker_id not in after.pending_deletion:
-            channel.pending.review(topic, (index,))
-        elif channel is None and known is not None and broker_id in after.pending_deletion:
+        if channel is not None:
+            if broker_id not in after.pending_deletion:
+                channel.pending.review(topic, (index,))
+        elif known is not None and broker_id in (*before.removing, *after.pending_deletion):
             self._missed.replica_dropped(broker_id, TopicPartition(topic, index), Dropped(known.created))
 
-    def review(self, topic: str, indexes: Collection[int]) -> None:
+    def review(self, topic: str, indexes: Collection[int]) -> Iterator[None]:
         """Others have changed these partitions: any broker may hold what it has no replica of now."""
-        for channel in self._channels.values():
+        for channel in list(self._channels.values()):
             channel.pending.review(topic, indexes)
+            yield
 
     def _new_leader_epoch(self, topic: str, index: int, known: Partition | None, after: Partition) -> None:
         leader = after.leader if after.leader in after.replicas and after.leader in self._channels else NO_LEADER

@@ -74,8 +74,7 @@ class Reviews:
         found = await self._ask(client, request)
         if found is None:
             return Reviewed()
-        cluster = self._cluster()
-        held = [name for name in found.held if self._stopped.get(name) != _epoch(cluster, name)]
+        held = await self._in_turns(self._not_stopped(found.held))
         stopped: list[TopicPartition] = []
         failed: list[TopicPartition] = []
         for at in range(0, len(held), AT_ONCE):
@@ -89,6 +88,14 @@ class Reviews:
         self._stopped = {name: self._stopped[name] for name in found.held if name in self._stopped}
         before, self._logs = self._logs, found.logs
         return Reviewed(stopped, () if found.logs == before else found.logs, failed)
+
+    def _not_stopped(self, held: Sequence[TopicPartition]) -> Generator[None, None, list[TopicPartition]]:
+        names = []
+        for name in held:
+            if self._stopped.get(name) != _epoch(self._cluster(), name):
+                names.append(name)
+            yield
+        return names
 
     async def _ask(self, client: RpcClient, request: Review) -> Unassigned | None:
         try:

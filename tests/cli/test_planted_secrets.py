@@ -147,8 +147,9 @@ def test_hm_7_no_flag_of_a_command_repeats_a_secret_that_was_put_there(command: 
 
 @pytest.mark.parametrize("word", ["", *sorted(reassign.COMMANDS)])
 def test_hm_7_no_option_of_kafka_reassign_repeats_a_secret_that_was_put_there(word: str, said: Said) -> None:
+    given: list[tuple[str, ...]]
     given = [(f"--{one.name}", MARKER) for one in OPTIONS if not word and one.name not in ("reason", "describe-topic")]
-    given += [(f"{one}={MARKER}",) for one, _ in given] + [(f"{one}x", MARKER) for one, _ in given]
+    given += [(f"{one}={MARKER}",) for one, *_ in given] + [(f"{one}x", MARKER) for one, *_ in given]
     if word:
         given = [(one, MARKER) for one in OPTIONS_OF[word]] + [(f"{one}={MARKER}",) for one in OPTIONS_OF[word]]
     found = {}

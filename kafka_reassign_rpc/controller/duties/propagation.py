@@ -104,7 +104,7 @@ class Propagation:
                 yield from self._delete(name)  # it may have grown
                 continue
             self._channels.metadata(name, topic.partitions.keys())
-            self._channels.review(name, topic.partitions.keys())
+            yield from self._channels.review(name, list(topic.partitions))
             for index, value in self._partitions(name):
                 for replica in value.replicas:
                     if not self._channels.waits_for_leader(replica, name, index):
@@ -121,8 +121,7 @@ class Propagation:
 
     def states_repaired(self, names: Sequence[TopicPartition]) -> Iterator[None]:
         for topic, indexes in _by_topic(names).items():
-            self._channels.review(topic, indexes)
-            yield
+            yield from self._channels.review(topic, indexes)
         self._channels.flush()
 
     def log_dirs_failed(self, brokers: Collection[int]) -> Iterator[None]:

@@ -22,6 +22,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     StopReplicaState,
     UpdateMetadata,
 )
+from kafka_reassign_rpc.core.leadership.broker_changes import adapted
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition
@@ -32,7 +33,7 @@ from kafka_reassign_rpc.core.writers.facts import BrokersRegistered
 from kafka_reassign_rpc.core.writers.replay import PartitionTransition, ReplayedChanges
 from tests.controller_channel import request_messages
 from tests.controller_channel.scripted_broker import ChannelReports
-from tests.core.build import broker, cluster, learn, not_moving
+from tests.core.build import broker, cluster, learn, moving, not_moving
 
 EVERYTHING = [AllMetadata(), LeaderAndIsr({}, is_complete=True), Review(None)]
 
@@ -128,6 +129,21 @@ async def test_sv_4_a_broker_that_registers_again_stops_what_it_has_lost_meanwhi
     told.round(brokers=(1, 2, 3))
 
     stop = StopReplica({TopicPartition("t", 0): StopReplicaState(7, delete=True)})
+    assert told.by(3) == [*EVERYTHING[:2], stop, Review(None)]
+
+
+async def test_sv_4_a_replica_that_a_move_drops_in_the_round_that_loses_its_broker_is_deleted_when_that_returns(
+    told: Told,
+) -> None:
+    copied = replace(moving((1, 3), (1, 2)), isr=(1, 2), leader=1, leader_epoch=6)
+    told.round((0, copied))
+    learn(told.cluster, BrokersRegistered({id_: broker(id_) for id_ in (1, 2)}))
+    ended = adapted(told.cluster, "t", copied)
+    assert (ended.replicas, ended.pending_deletion) == ((1, 2), ())
+    told.round((0, ended))
+    told.round(brokers=(1, 2, 3))
+
+    stop = StopReplica({TopicPartition("t", 0): StopReplicaState(ended.leader_epoch, delete=True)})
     assert told.by(3) == [*EVERYTHING[:2], stop, Review(None)]
 
 

@@ -41,7 +41,7 @@ async def test_dh_1_a_repair_starts_nothing_where_an_operator_holds_a_move(
         assert {one.move.route for one in places.values()} == {HEAL}
         assert [places[index].move.held for index in range(3) if index in places] == [HELD, HELD, None]
         assert [places[index].move.expected for index in range(2)] == [(1, 7), (2, 7)]
-        [said] = [text for name, text in healing.new_events() if name == "heal.scheduled"]
+        [said] = [text or "" for name, text in healing.new_events() if name == "heal.scheduled"]
         assert said.startswith("3 moves joined the queue")
         release = "kafka-reassign release --bootstrap-server HOST:PORT --broker 7"
         assert said.endswith(f"; 2 of them in the place of held moves, and held as these were: {release}")

@@ -172,7 +172,7 @@ def test_860_4_the_text_names_the_rule_only_where_the_rule_refuses_the_target() 
     by_request = str(restrictions.with_reason(error, forbidden=False))
     assert by_request.startswith("The replication factor is changed from 2 to 3, which the request itself forbids: ")
     assert "AllowReplicationFactorChange=false" in by_request
-    assert restrictions.REPLICATION_FACTOR_CHANGE_ALLOWED not in by_request
+    assert reassignment_settings.REPLICATION_FACTOR_CHANGE_ALLOWED not in by_request
     other = UnknownTopicOrPartition()
     assert restrictions.with_reason(other, forbidden=True) is other
     assert restrictions.with_reason(None, forbidden=True) is None
