@@ -11,10 +11,6 @@ TEST_PROCESSES ?= 4
 # Tests that start no process: what decides, plans and encodes, and the handlers on a model of the node.
 PURE := tests/api tests/core tests/planner tests/properties tests/protocol tests/status_page/test_documents.py tests/status_page/test_costs.py
 
-# Their large plans take five times as long while coverage traces them; others run the same code.
-TRACED_SLOWLY := tests/planner/test_plan_simulation.py tests/planner/test_copies_taken_back.py tests/planner/test_time.py \
-	tests/planner/test_cordoned_brokers.py tests/core/events/test_catalogue.py
-
 .PHONY: help serve check pure test test-gate test-all compiled campaign fuzz lint coverage docs bench venv kerberos lock clean
 
 help:  ## the targets
@@ -27,7 +23,7 @@ check: venv  ## the inner loop, a minute: style, types, import contracts, and th
 	$(BUDGET) check -- $(MAKE) --no-print-directory lint pure
 
 pure: venv  ## the tests that start no process and take no long time
-	$(PYTEST) --quiet --numprocesses 2 --dist worksteal -m "not stock and not long" $(PURE)
+	PYTHONDONTWRITEBYTECODE= $(PYTEST) --quiet --numprocesses 2 --dist worksteal -m "not stock and not long" $(PURE)
 
 test: compiled  ## what a newcomer runs: ten minutes
 	$(BUDGET) test -- $(TESTS) --run test
@@ -37,7 +33,7 @@ test-gate: compiled  ## what `.ci/run` has on top: see tests/tiers.py
 
 test-all: compiled  ## everything, more than an hour: before a release, or after a change of protocol, api, channel or stock versions
 	$(TESTS) --run all
-	$(MAKE) coverage TRACED_SLOWLY=
+	$(MAKE) coverage WHOLE=1
 
 compiled: venv
 	@$(BIN)/python -m compileall -q kafka_reassign_rpc  # else each of the many processes compiles it
@@ -56,7 +52,7 @@ lint: venv  ## style, types, import contracts
 
 coverage: venv  ## branch coverage of core, planner and protocol by their own tests, without the long ones; fails below the floor in pyproject.toml
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest --quiet --numprocesses 2 --dist worksteal -m "not stock and not long" $(TRACED_SLOWLY:%=--ignore=%) $(PURE)
+	$(BIN)/python -m coverage run -m pytest --quiet --numprocesses 2 --dist worksteal -m "not stock$(if $(WHOLE),, and not long)" $(PURE)
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report
 

@@ -101,14 +101,17 @@ class Authority:
         ends: datetime.timedelta = _YEAR,
         usages: Sequence[x509.ObjectIdentifier] = (),
         key_usages: Sequence[str] = (),
+        more: Sequence[x509.ExtensionType] = (),
         by_rsa: bool = False,
     ) -> Issued:
         """A new key with a certificate of this authority. Its chain has the intermediate authorities, without the
         first one. `begins` and `ends` are counted from now; `usages`: its extended key usage; `key_usages`: what the
-        key may do, if not everything."""
+        key may do, if not everything; `more`: other extensions."""
         key: Any = rsa.generate_private_key(65537, 2048) if by_rsa else ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name.from_rfc4514_string(name)
-        return self._issue(subject, key, hosts, begins=begins, ends=ends, usages=usages, key_usages=key_usages)
+        return self._issue(
+            subject, key, hosts, begins=begins, ends=ends, usages=usages, key_usages=key_usages, more=more
+        )
 
     def pem_truststore(self, path: Path) -> dict[str, str]:
         path.write_text(self.own.chain[0].public_bytes(Encoding.PEM).decode())
@@ -125,6 +128,7 @@ class Authority:
         ends: datetime.timedelta = _YEAR,
         usages: Sequence[x509.ObjectIdentifier] = (),
         key_usages: Sequence[str] = (),
+        more: Sequence[x509.ExtensionType] = (),
     ) -> Issued:
         by_itself = not hasattr(self, "own")
         builder = (
@@ -139,6 +143,8 @@ class Authority:
         )
         if hosts:
             builder = builder.add_extension(x509.SubjectAlternativeName([_host(one) for one in hosts]), critical=False)
+        for one in more:
+            builder = builder.add_extension(one, critical=False)
         if usages:
             builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         if key_usages:

@@ -1,7 +1,7 @@
 """Where the time of the tests goes: `pytest --costs FILE` notes it, `python -m tests.costs FILE` writes docs/tests.md.
 
-A row of FILE for each test: CPU seconds of its process and of the processes that it has waited for, seconds by the
-clock, JVMs started. A process that outlives its test counts for the test that ends it: trust the figures of files.
+A row of FILE for each test: CPU seconds of its process and of all that descend from it, seconds by the clock, JVMs
+started. What several tests share counts for the one that runs at the time: trust the figures of files.
 """
 
 import json
@@ -29,7 +29,7 @@ MOST_FILES = 40
 HEAD = """# What the tests cost
 
 Written by `python -m tests.costs` from one run (`pytest --run all --costs FILE`), not by hand. CPU seconds are those of
-a test's process and of the processes that it waited for, Java's included; the rest of the clock is waiting.
+a test's process and of all that descend from it, Java's included; the rest of the clock is waiting.
 `tests/budget.py` has what each run may cost, `tests/tiers.py` which run has which test.
 """
 
@@ -48,11 +48,11 @@ class Costs:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        cpu_s, clock_s, jvms = spent_s(), time.monotonic(), self._jvms
+        cpu_s, clock_s, jvms = spent_s(os.getpid()), time.monotonic(), self._jvms
         done = yield
         row = {
             "test": item.nodeid,
-            "cpu_s": round(spent_s() - cpu_s, 3),
+            "cpu_s": round(spent_s(os.getpid()) - cpu_s, 3),
             "clock_s": round(time.monotonic() - clock_s, 3),
             "jvms": self._jvms - jvms,
             "marks": sorted({mark.name for mark in item.iter_markers()}),
@@ -63,9 +63,15 @@ class Costs:
         return done
 
 
-def spent_s() -> float:
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
+def spent_s(pid: int) -> float:
+    """CPU seconds of a process, of those that it has waited for, and of its living descendants. Linux."""
+    process = Path("/proc") / str(pid)
+    try:
+        times = (process / "stat").read_text().rpartition(")")[2].split()[11:15]
+        children = [child for task in (process / "task").iterdir() for child in (task / "children").read_text().split()]
+    except OSError:  # it has ended meanwhile
+        return 0.0
+    return sum(map(int, times)) / os.sysconf("SC_CLK_TCK") + sum(spent_s(int(child)) for child in children)
 
 
 def kind_of(item: pytest.Item) -> str:

@@ -25,7 +25,7 @@ def for_each(
     """
     split = [name.strip() for name in names.split(",")] if isinstance(names, str) else names
     listed = list(rows)
-    own = [ids] * len(listed) if callable(ids) else ids
+    own: Iterable[Any] = [ids] * len(listed) if callable(ids) else ids
     named = [_row(split, row, of_row) for row, of_row in zip(listed, own, strict=True)]
     assert named, f"no rows of {names}"
 
@@ -57,7 +57,7 @@ def for_each(
 
 
 def _row(names: Sequence[str], row: Any, name: str | Callable[[Any], Any]) -> Row:
-    if is_param := hasattr(row, "marks"):  # pytest.param made it
+    if is_param := isinstance(row, type(pytest.param())):
         assert not row.marks, f"a mark is of a test, not of its row {row.id}"
     values = row.values if is_param else row if len(names) > 1 else (row,)
     if is_param and row.id:

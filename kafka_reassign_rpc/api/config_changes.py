@@ -41,7 +41,6 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.protocol.messages import AlterConfigsResponse, IncrementalAlterConfigsResponse
-from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 log = logging.getLogger(__name__)
@@ -201,8 +200,8 @@ def cordon_of_broker(broker: str, wanted: WantedConfigs) -> WantedConfigs:
         asked = wanted.change({LOG_DIRS: ALL_LOG_DIRS} if number <= before else {}).get(LOG_DIRS, "").strip()
         if asked not in (ALL_LOG_DIRS, ""):
             raise InvalidRequest(
-                f"Invalid value {told(asked)} for configuration {LOG_DIRS}: this server cordons whole brokers:"
-                f" {ALL_LOG_DIRS} for all log dirs, or nothing for none"
+                f"Invalid value {asked} for configuration {LOG_DIRS}: this server cordons whole brokers: {ALL_LOG_DIRS}"
+                " for all log dirs, or nothing for none"
             )
         after = before | number if asked else before - number
         left = {name: value for name, value in current.items() if name != CORDONED_BROKERS}

@@ -168,9 +168,9 @@ class BrokerChannel:
             await self._sent.wait()
 
     async def close(self) -> None:
+        await end(self._task)
         self._retry.cancel()
         self._restart.cancel()
-        await end(self._task)
         self._links.forget(self.broker.id)
 
     async def _run(self) -> None:
@@ -233,6 +233,8 @@ class BrokerChannel:
             self._sending = None
             if not answered:
                 self.pending.restore(request)
+                if isinstance(request, Review):
+                    self._retry.request()
             self._sent.set()
         if isinstance(request, LeaderAndIsr):
             answered_ones = None if request.is_complete else request.partitions
@@ -242,6 +244,8 @@ class BrokerChannel:
         if found.failed:
             self.pending.review_later(found.failed)
             self._retry.request()
+        else:
+            self._retry.reset()
         if found.stopped or found.logs:
             self._reports.unassigned_found(self.broker.id, found.stopped, found.logs)
 
@@ -297,16 +301,16 @@ class BrokerChannel:
         if error == StaleControllerEpoch.code:
             self._links.warn(self.broker.id, EPOCH, f"broker {self.broker.id} {KNOWS_NEWER.format(self._sender.epoch)}")
             self._reports.knows_newer_controller()
+        elif error:  # of a broker that does not know itself under this epoch, or of a defect: it says nothing of ours
+            log.warning(
+                "broker %d refused %s, and goes on with what it knew: error %d",
+                self.broker.id,
+                type(request).__name__,
+                error,
+            )
         else:
             self._links.forget(self.broker.id, EPOCH)
             self._reports.obeys()
-            if error:
-                log.warning(
-                    "broker %d refused %s, and goes on with what it knew: error %d",
-                    self.broker.id,
-                    type(request).__name__,
-                    error,
-                )
         if error and isinstance(request, StopReplica):
             self._retry_later(request, dict.fromkeys(request.stops, error))
         elif error:

@@ -9,7 +9,7 @@ these that applies goes next:
 2. The live brokers: a follower must know its leader's address before it can fetch.
 3. StopReplica for a partition that may be this broker's again since: it must not undo the LeaderAndIsr.
 4. The review of partitions whose replicas others have changed: a leader that is no replica any more takes records that
-   are lost.
+   are lost. One that the broker has not answered waits (`retry_refused`): it must not keep it from all else.
 5. LeaderAndIsr, UpdateMetadata, other StopReplica, the review of all that the broker holds, one of each in turn as in
    Kafka's ControllerBrokerRequestBatch: many of one kind do not delay the others.
 
@@ -107,8 +107,9 @@ class PendingRequests:
         self._refused_stops: dict[TopicPartition, StopReplicaState] = {}
         self._review_all = True
         self._review: dict[str, set[int]] = {}
+        self._review_all_later = False
         self._review_later: dict[str, set[int]] = {}
-        """What the broker could not be made to stop yet."""
+        """What the broker could not be asked, or could not be made to stop yet."""
 
     def __bool__(self) -> bool:
         return bool(
@@ -133,7 +134,7 @@ class PendingRequests:
         self._urgent_stops |= self._stops
         self._stops = {}
         self._refused_stops = {}
-        self._review_all = True
+        self._review_all, self._review_all_later = True, False
         self._review, self._review_later = {}, {}
 
     def live_brokers_changed(self) -> None:
@@ -149,6 +150,8 @@ class PendingRequests:
             self._review_later.setdefault(topic, set()).add(index)
 
     def _review_what_waits(self) -> None:
+        self._review_all |= self._review_all_later
+        self._review_all_later = False
         for topic, indexes in self._review_later.items():
             self.review(topic, indexes)
         self._review_later = {}
@@ -317,10 +320,10 @@ class PendingRequests:
             case StopReplica(stops):
                 self._restore_stops(stops)
             case Review(None):
-                self._review_all = True
+                self._review_all_later = True
             case Review(reviewed):
                 for topic, indexes in (reviewed or {}).items():
-                    self.review(topic, indexes)
+                    self._review_later.setdefault(topic, set()).update(indexes)
 
     def _restore_starts(self, partitions: Mapping[str, Mapping[int, bool]]) -> None:
         for topic, indexes in partitions.items():

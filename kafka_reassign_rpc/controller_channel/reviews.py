@@ -100,12 +100,13 @@ class Reviews:
         question = DescribeLogDirsRequest(version=version, topics=wanted)
         reader = LogDirsReader(await client.call(DescribeLogDirsRequest, question, version, raw=True), version)
         await self._in_turns(_read(reader))
-        if reader.error:
+        if reader.error or not reader.dirs:
             log.warning(
-                "broker %d does not tell what it holds, %s: error %d. Give this server DESCRIBE on the cluster",
+                "broker %d does not tell what it holds, %s: %s. Give this server DESCRIBE on the cluster",
                 self._broker.id,
                 UNKNOWN,
-                reader.error,
+                # Before Kafka 3.2 a refusal has no code.
+                f"error {reader.error}" if reader.error else "it names no log dir",
             )
             return None
         return await self._in_turns(unassigned(self._cluster(), self._broker.id, reader.dirs, self._refused()))

@@ -16,12 +16,18 @@ FARTHEST = 10_000_000
 """No state is believed that is so far ahead: anybody who can write one could use up all epochs."""
 
 
-def highest_epoch(cluster: Cluster) -> Generator[None, None, int]:
-    """Of the controllers that have written states of partitions."""
+def is_believable(epoch: int, own: int) -> bool:
+    return epoch - own <= FARTHEST
+
+
+def highest_epoch(cluster: Cluster, own: int) -> Generator[None, None, int]:
+    """Of the controllers that have written states of partitions, as far as these are believed in a term of epoch
+    `own`."""
     found = 0
     for topic in list(cluster.topics.values()):
         for value in topic.partitions.values():
-            found = max(found, value.controller_epoch)
+            if value.controller_epoch > found and is_believable(value.controller_epoch, own):
+                found = value.controller_epoch
         yield
     return found
 
@@ -38,7 +44,7 @@ class KnownEpochs:
 
     def found(self, epoch: int, own: int) -> bool:
         """Whether the term of epoch `own` has to end, since another controller has had this epoch."""
-        if epoch < own or epoch - own > FARTHEST:
+        if epoch < own or not is_believable(epoch, own):
             return False
         self.highest = max(self.highest, epoch)
         return True

@@ -118,8 +118,9 @@ async def _check_for_kraft(
         state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds, standing, log_dirs=True
     )
     cures = cures_of(config, answers, flags)
-    found += await _uniqueness(zk, state, config, seconds, cures)
-    found += unique_findings.controller_ids(state, answers)
+    if not state.is_krafts:
+        found += await _uniqueness(zk, state, config, seconds, cures)
+        found += unique_findings.controller_ids(state, answers)
     found += filled([*kraft_findings.findings(state, more, restarts, answers, cures)], cures.brokers)
 
 
@@ -186,11 +187,10 @@ async def _uniqueness(
     async with asyncio.timeout(2 * seconds):
         twins = await ask_twins.look(zk, state.cluster, config.links, f"check-{config.server_id}", seconds)
         names = await unique_names.read(zk)
-    found = [
+    return [
         *twin_findings.findings(state.cluster, twins, cures),
         *unique_findings.findings(state.cluster, names, cures),
     ]
-    return unique_findings.harmless(found, is_krafts=state.is_krafts)
 
 
 async def _authorizer(zk: ZooKeeper, config: ServerConfig, seconds: float) -> AclAuthorizer | None:

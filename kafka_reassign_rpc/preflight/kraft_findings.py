@@ -47,9 +47,9 @@ def findings(
     yield from kraft_metadata_findings.findings(state, more, restarts, cures)
     yield from restart_findings.findings(state, restarts, cures, restart_findings.FOR_KRAFT, unsafe)
     yield from kraft_broker_findings.findings(answers)
-    if not state.is_krafts:  # brokers restart before and in a migration
-        yield from default_config_findings.findings(state.cluster.broker_configs, answers, unsafe)
-        yield from topic_config_findings.findings(state.cluster.topic_configs, answers, unsafe)
+    # Brokers restart before and in a migration.
+    yield from default_config_findings.findings(state.cluster.broker_configs, answers, unsafe)
+    yield from topic_config_findings.findings(state.cluster.topic_configs, answers, unsafe)
 
 
 def _migration(state: FoundState, cures: Cures) -> Iterator[Finding]:

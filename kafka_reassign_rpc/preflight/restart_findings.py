@@ -41,11 +41,7 @@ def findings(
     victims: Collection[Victim],
     harm: Callable[[str, str, str, Commands], Finding],
 ) -> Iterator[Finding]:
-    """`victims`: whose end counts here; `harm`: makes the finding where a broker or a migration surely ends. Nothing
-    once a KRaft controller has the metadata: what ZooKeeper holds is a copy then.
-    """
-    if state.is_krafts:
-        return
+    """`victims`: whose end counts here; `harm`: makes the finding where a broker or a migration surely ends."""
     found: defaultdict[Ending, list[ZnodeTrouble]] = defaultdict(list)
     for one in _troubles(state, restarts):
         if not one.ending.victims.isdisjoint(victims):

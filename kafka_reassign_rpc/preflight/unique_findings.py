@@ -25,13 +25,8 @@ VOTERS = "controller.quorum.voters"
 
 
 def findings(cluster: Cluster, names: UniqueNames, cures: Cures) -> Iterator[Finding]:
-    found = [*_metrics(cluster), *_principals(names, cures), *_producer_ids(names, cures)]
+    found = [*_metrics(cluster), *_principals(names), *_producer_ids(names, cures)]
     yield from found or [fine("unique-names", "no names meet as metrics or principals, and producer ids only rise")]
-
-
-def harmless(found: Sequence[Finding], *, is_krafts: bool) -> list[Finding]:
-    """Without commands that write ZooKeeper where a KRaft controller has the metadata, and writes a copy there."""
-    return [one._replace(commands=()) for one in found] if is_krafts else [*found]
 
 
 def _same(names: Iterable[str], meaning: Callable[[str], str]) -> list[list[str]]:
@@ -54,7 +49,7 @@ def _metrics(cluster: Cluster) -> Iterator[Finding]:
         )
 
 
-def _principals(names: UniqueNames, cures: Cures) -> Iterator[Finding]:
+def _principals(names: UniqueNames) -> Iterator[Finding]:
     for kind, found in names.entities.items():
         same = _same(found, lambda name: unquote_name(name) or name)
         if same:
@@ -64,8 +59,8 @@ def _principals(names: UniqueNames, cures: Cures) -> Iterator[Finding]:
                 "principals",
                 f"several znodes of /config/{kind} are one name to Kafka: {shown}. Which one's quotas and SCRAM"
                 " credentials hold changes with each change, and a migration to KRaft keeps those of one",
-                f"keep the one that is quoted as Kafka quotes it, and delete {some(odd)}",
-                cures.delete((znode_paths.config(f"{kind}/{name}") for name in odd), below=True),
+                "set what shall hold with kafka-configs.sh, which writes the one that is quoted as Kafka quotes it, and"
+                f" then delete {some(odd)}",
             )
 
 

@@ -14,9 +14,7 @@ HIDDEN = "[hidden]"
 """As Kafka shows a password (org.apache.kafka.common.config.types.Password)."""
 NAMELESS = "[a name that looks like none]"
 
-LEAST_REPLACED = 6
 LONGEST_NAME, LONGEST_NUMBER, LONGEST_OPTION = 120, 24, 60
-_INVALID = re.compile(r"Invalid value (?!-?[0-9.]+ for |org\.apache)(.*?) for(?= configuration )", re.DOTALL)
 _NUMBER = re.compile(
     r"[-+]?\d{1,6}(\.\d{1,3})? ?(|%|B|[kKMGT]i?B(/s)?|ns|us|ms|s|sec|min|h|d)|\d{1,3}[A-Za-z]{1,2}", re.ASCII
 )
@@ -24,6 +22,7 @@ _WORD = re.compile(r"(?=.{1,24}$)(?:[a-z]+(?:[A-Z][a-z]+)*|[A-Z]+)|256|512|…")
 _WORD_OR_NUMBER = re.compile(r"[A-Za-z0-9]{1,24}")
 _SUITE = re.compile(r"(?:TLS|SSL)_[A-Z0-9_]{3,60}")
 _PLAIN_PATH = re.compile(r"(?:[a-z0-9]{2,8}:/)?(?:/[A-Za-z0-9._=-]{1,60}){2,16}/?")
+_PLAIN_NAME = re.compile(r"(?:\.{0,2}/)?[A-Za-z]{1,40}(?:[._-][A-Za-z0-9]{1,8}){0,6}/?")
 _CLASS = re.compile(r"(?:[a-z][a-z0-9_]*\.){2,8}[A-Z][A-Za-z0-9]{0,60}")
 _KEY = re.compile(r"[A-Za-z]{1,24}(?:[._-][A-Za-z]{1,24}){0,5}")
 _OPTION = re.compile(r"--?[a-z]+(?:-[a-z]+)*|-[A-Za-z]")
@@ -115,11 +114,14 @@ def told_words(words: Sequence[str]) -> str:
 
 
 def told_path(path: str | os.PathLike[str]) -> str:
-    """A path that is there, or whose folder is, or that is written as one. A word without a folder may be anything."""
+    """A path that is there, or whose folder is, or that is written as one, or a plain word: a secret has digits within
+    its words.
+    """
     text = os.fspath(path)
     folder = text.rpartition("/")[0]
     try:
-        is_path = bool(_PLAIN_PATH.fullmatch(text)) or Path(text).exists() or (folder and Path(folder).is_dir())
+        is_plain = any(form.fullmatch(text) for form in (_PLAIN_PATH, _PLAIN_NAME))
+        is_path = is_plain or Path(text).exists() or (folder and Path(folder).is_dir())
     except (OSError, ValueError):
         is_path = False
     return text if is_path and text.isprintable() else HIDDEN
@@ -132,16 +134,6 @@ def told_names(names: Iterable[str]) -> str:
     rest = len(shown) - len(known)
     more = [f"{rest} whose names look like none"] if rest else []
     return ", ".join([*known, *more]) or "none"
-
-
-def without(text: str, values: Iterable[str | None]) -> str:
-    """The text, which somebody else wrote about these values, with those hidden that `told` hides; short ones, which
-    could be any word of it, only where Kafka's ConfigException has the value.
-    """
-    text = _INVALID.sub(lambda one: f"Invalid value {HIDDEN} for" if told(one[1]) == HIDDEN else one[0], text)
-    for value in sorted({one for one in values if one and told(one) == HIDDEN}, key=len, reverse=True):
-        text = text.replace(value, HIDDEN) if len(value) >= LEAST_REPLACED else text
-    return text
 
 
 def _without_secrets(parts: Sequence[str]) -> str:

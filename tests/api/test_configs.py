@@ -180,7 +180,7 @@ async def test_l05_clearing_a_throttle_that_is_not_set_writes_nothing() -> None:
             [AlterConfigOp("retention.ms", OpType.SET, "x")],
             40,
             "Invalid config value for resource ConfigResource(type=TOPIC, name='t'): "
-            "Invalid value [hidden] for configuration retention.ms: Not a number of type LONG",
+            "Invalid value x for configuration retention.ms: Not a number of type LONG",
         ),
         (
             [AlterConfigOp("retention.ms", OpType.SET, None)],
@@ -219,8 +219,7 @@ async def test_46_2_an_interval_of_nonsense_is_refused(value: str) -> None:
         await ask(node, change((BROKER, "1000", [AlterConfigOp("failure.interval.ms", OpType.SET, value)])), 1)
     ).responses
     assert result.error_code == 42
-    shown = "[hidden]" if value == "soon" else value
-    assert f"Invalid value {shown} for configuration failure.interval.ms: " in result.error_message
+    assert f"Invalid value {value} for configuration failure.interval.ms: " in result.error_message
     assert node.configs.entities == {}
 
 

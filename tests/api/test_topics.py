@@ -103,7 +103,7 @@ async def test_sv_2_a_topic_that_cannot_be_made_is_refused_before_the_controller
     ("configs", "text"),
     [
         ({"nope": "1"}, "Unknown topic config name: nope"),
-        ({"retention.ms": "x"}, "Invalid value [hidden] for configuration retention.ms: Not a number of type LONG"),
+        ({"retention.ms": "x"}, "Invalid value x for configuration retention.ms: Not a number of type LONG"),
     ],
 )
 async def test_hm_4_what_is_wrong_with_configs_is_told_after_what_the_controller_finds(

@@ -154,7 +154,7 @@ def _servers(numbers: random.Random, off: Collection[str]) -> Iterator[Drawn]:
             away = _time(numbers, 2, 10)
             arguments = {"away": away, "kill": numbers.random() < 0.5}
         elif name == "lower_epoch":
-            arguments = {"by": numbers.choice((1, 5, 50))}
+            arguments = {"away": away, "by": numbers.choice((1, 5, 50))}
         yield name, arguments, kind.takes + away + _time(numbers, 2, 10)
 
 

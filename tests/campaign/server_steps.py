@@ -85,13 +85,14 @@ async def hand_over(site: Site, away: float, kill: bool) -> str:
     return f"broker {stock} was the controller"
 
 
-async def lower_epoch(site: Site, by: int) -> str:
+async def lower_epoch(site: Site, away: float, by: int) -> str:
     """Somebody sets `/controller_epoch` back. Brokers obey no lower epoch than they know: the server, which notices at
     its next write, has to be elected again above it."""
     async with site.servers:
         before = await site.read(site.cluster.epoch)
         lowered = b"%d" % max(before - by, 0)
         await site.read(lambda: site.zk.set(znode_paths.CONTROLLER_EPOCH, lowered))
+        await asyncio.sleep(away)
 
         async def has_risen() -> bool:
             return await site.read(site.cluster.epoch) > before

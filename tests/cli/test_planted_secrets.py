@@ -22,6 +22,8 @@ from kafka_reassign_rpc.reassign_command import main as reassign
 from kafka_reassign_rpc.reassign_command.options import OPTIONS
 from kafka_reassign_rpc.support.quiet_arguments import QuietParser
 
+pytestmark = pytest.mark.gate
+
 MARKER = "hunter2,S3cret/Pa=ss;word!"
 """It is no number, no name and no path, and has what divides lists, pairs and users."""
 PARTS = ("hunter2", "S3cret", "word!")

@@ -129,7 +129,7 @@ PLAN = ("plan", "rebalance", "--snapshot", "s", "--out", "o")
         (("serve", "--event-log-files", "1"), "--event-log-files: expected a whole number from 2"),
         (("serve", "--loop", "infinite"), "--loop: expected one of auto, uvloop, asyncio"),
         (("serve", "--self-healing-throttle", "half"), "--self-healing-throttle: expected a whole number of bytes per"),
-        (("serve", "--config", "/nowhere.toml"), "--config: cannot read [hidden]: No such file"),
+        (("serve", "--config", "/nowhere.toml"), "--config: cannot read /nowhere.toml: No such file"),
         (("fleet",), "--zookeeper-connect"),
         (("fleet", *ANY), "--broker-ids"),
         (("fleet", *ANY, "--broker-ids", "1,x"), "--broker-ids: expected a whole number, got [hidden]"),

@@ -64,12 +64,15 @@ async def test_sv_4_refused_requests_are_reported_together_after_a_pause_and_wha
 async def test_sv_4_a_broker_that_knows_a_newer_controller_or_has_registered_anew_is_in_no_unknown_state(
     code: int,
 ) -> None:
-    async with connected() as (broker, channel, _, _found):
+    async with connected() as (broker, channel, reports, _found):
         broker.answer = refusing(code)
+        before = reports.obeyed
         channel.pending.leader_and_isr("t", 0, is_new=False)
         channel.wake()
         await eventually(lambda: broker.received and channel._sending is None)
         assert channel._restart._timer is None
+        assert reports.newer_controllers == (code == STALE_CONTROLLER_EPOCH)
+        assert reports.obeyed == before, "a broker looks at its own epoch before it looks at the controller's"
 
 
 async def test_sv_4_a_broker_that_always_refuses_has_leader_epochs_raised_less_and_less_often(

@@ -109,14 +109,19 @@ async def test_sv_4_a_broker_follows_and_stops_what_is_not_assigned_to_it_and_no
         assert len(reports.unassigned) == 1, "it is told once"
 
 
-@pytest.mark.parametrize("how", ["refuses to tell", "does not serve it"])
+@pytest.mark.parametrize(
+    "how", ["refuses to tell", "tells of no log dir, as one before 3.2 refuses", "does not serve it"]
+)
 async def test_sv_4_a_broker_that_does_not_tell_what_it_holds_is_named_and_learns_all_else(
     how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    serves = TELLS if how == "refuses to tell" else NEWEST
+    serves = NEWEST if how == "does not serve it" else TELLS
+    refusal = held({}, error=CLUSTER_AUTHORIZATION_FAILED)
+    if how != "refuses to tell":
+        refusal = DescribeLogDirsResponse(version=4, throttle_time_ms=0, error_code=0, results=[])
     async with connected(serves, up_to_date=False) as (scripted, channel, reports, made):
         known(made)
-        answers(scripted, held({}, error=CLUSTER_AUTHORIZATION_FAILED))
+        answers(scripted, refusal)
         channel.wake()
         await eventually(lambda: "broker 3 does not tell what it holds" in caplog.text)
         assert not reports.unassigned
@@ -144,6 +149,35 @@ async def test_sv_4_what_a_broker_has_refused_to_stop_is_asked_for_again(monkeyp
         assert scripted.kinds().count(StopReplicaRequest) == 2
 
 
+async def test_sv_4_a_broker_that_does_not_answer_what_it_holds_learns_all_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One whose disk hangs does not tell the room on it, and its replicas on other disks have to lead all the same."""
+    monkeypatch.setattr(channel_module, "FIRST_REFUSAL_S", 0.2)
+    async with connected(TELLS, up_to_date=False) as (scripted, channel, reports, made):
+        known(made)
+        answers(scripted, held({}))
+        channel.wake()
+        await eventually(lambda: is_asked(scripted) and channel._sending is None)
+        scripted.received.clear()
+        silent = True
+
+        def answer(body: Any) -> Any:
+            if isinstance(body, DescribeLogDirsRequest):
+                return None if silent else held({T2: 0})
+            return stop_answer(body, 4) if isinstance(body, StopReplicaRequest) else RESPONSES[body.API_KEY]
+
+        scripted.answer = answer
+        channel.pending.review("t", [2])
+        channel.pending.leader_and_isr("t", 0, is_new=False)
+        channel.wake()
+        await eventually(lambda: LeaderAndIsrRequest in scripted.kinds(), within=5)
+        channel.pending.everything()
+        await eventually(lambda: scripted.kinds().count(LeaderAndIsrRequest) == 2 and is_asked(scripted, times=3))
+        silent = False
+        await eventually(lambda: reports.unassigned == [(3, [T2], [])])
+
+
 def test_sv_4_only_what_is_known_not_to_be_assigned_counts() -> None:
     name = TopicPartition("t", 0)
     made = cluster(not_moving(1, 2))
@@ -159,9 +193,9 @@ def test_sv_4_only_what_is_known_not_to_be_assigned_counts() -> None:
     topic.partitions[0] = not_moving(4, isr=(1, 2))
     assert not is_unassigned(made, 2, name), "nobody has decided about this edit yet: the partition will move"
     topic.partitions[0] = not_moving(1, 2)
-    topic.unreadable = frozenset({0})
+    topic.unreadable = {0: "/s: garbage"}
     assert not is_unassigned(made, 3, name)
-    topic.unreadable = frozenset()
+    topic.unreadable = {}
     topic.deleting = True
     assert not is_unassigned(made, 3, name)
 

@@ -38,10 +38,11 @@ def test_sv_3_the_epoch_rises_by_larger_steps_while_brokers_refuse_it_and_not_fo
     assert known.highest == own
 
 
-def test_sv_3_the_highest_epoch_in_states_counts() -> None:
+def test_sv_3_the_highest_epoch_in_states_counts_and_one_that_is_too_far_ahead_hides_none() -> None:
     value = not_moving(1, 2)
-    found = cluster(replace(value, controller_epoch=7), replace(value, controller_epoch=57), value)
-    steps = highest_epoch(found)
+    epochs = (7, 57, 3 + FARTHEST + 1)
+    found = cluster(*(replace(value, controller_epoch=one) for one in epochs), value)
+    steps = highest_epoch(found, 3)
     next(steps)
     with pytest.raises(StopIteration) as ended:
         next(steps)

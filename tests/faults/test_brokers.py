@@ -5,6 +5,8 @@ import pytest
 from tests.faults.cluster import Cluster, Name, Replicas
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.gate
+
 SLOW = 300_000
 TOPIC = "t:4:2:600000"
 

@@ -1,8 +1,12 @@
 """The event log of a server that is killed."""
 
+import pytest
+
 from tests.faults.cluster import Cluster
 from tests.faults.test_servers import TOPIC, two_servers
 from tests.waiting import eventually
+
+pytestmark = pytest.mark.gate
 
 SLOW = 300_000
 

@@ -7,6 +7,8 @@ import pytest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.faults.cluster import Cluster
 
+pytestmark = pytest.mark.gate
+
 FOREIGN = b'{"version":2,"status":0,"features":{"f":{"max_version_level":3}}}'
 
 

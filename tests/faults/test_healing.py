@@ -6,6 +6,8 @@ import time
 from collections.abc import Awaitable
 from typing import Any
 
+import pytest
+
 from kafka_reassign_rpc.protocol.messages import (
     ApproveRepairsRequest,
     DescribeSelfHealingRequest,
@@ -15,6 +17,8 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.bare_controller import batch
 from tests.faults.cluster import Cluster, alter, ask, closed_windows, metadata, only_lost_replicas_moved
 from tests.waiting import eventually
+
+pytestmark = pytest.mark.gate
 
 PARTITIONS = 60
 TOPIC = f"t:{PARTITIONS}:3:20000"

@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping
 
+import pytest
+
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from tests.faults.cluster import Cluster, Name, Replicas
 from tests.waiting import eventually
+
+pytestmark = pytest.mark.gate
 
 STOOD = {LEADER_RATE: "7000000"}
 TARGETS: Mapping[Name, Replicas] = {("t", 0): [3, 4], ("t", 1): [3, 4]}

@@ -3,12 +3,16 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.faults.cluster import Cluster, Name, ask, only_lost_replicas_moved
 from tests.faults.test_healing import everybody_has_everything
 from tests.http_client import get
 from tests.waiting import eventually
+
+pytestmark = pytest.mark.gate
 
 BROKER = 3
 DISK = "/simulated/broker-3/dir-1"

@@ -16,6 +16,8 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 from tests.faults.cluster import Cluster, InvariantChecker, Name, Replicas, alter, metadata
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.gate
+
 SEED = int(os.environ.get("FAULTS_SEED", "236455"))
 SECONDS = float(os.environ.get("FAULTS_SECONDS", "40"))
 BANDWIDTH = 1_000_000

@@ -11,6 +11,8 @@ from tests.faults.cluster import Cluster, ask
 from tests.processes import Process
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.gate
+
 
 async def create(cluster: Cluster, name: str, *partitions: tuple[int, ...]) -> None:
     topic = CreateTopicsRequest.CreatableTopic

@@ -12,6 +12,8 @@ from tests.faults.cluster import NOT_CONTROLLER, SESSION_MS, Cluster, Name, Repl
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy, WriteCut
 
+pytestmark = pytest.mark.gate
+
 SLOW = 300_000
 """Bytes/s: a move of TOPIC takes some seconds."""
 TOPIC = "t:4:2:400000"

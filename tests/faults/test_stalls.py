@@ -3,11 +3,15 @@
 import asyncio
 import json
 
+import pytest
+
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, DescribeReassignmentsRequest
 from tests.faults.cluster import Address, Cluster, Name, alter, ask
 from tests.reassign_command.run_command import Command
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
+
+pytestmark = pytest.mark.gate
 
 OPTIONS = ("--reassignment-progress-interval-ms", "200", "--reassignment-stall-timeout-ms", "1000")
 ELSEWHERE = "127.0.0.9"

@@ -5,6 +5,8 @@ import os
 import signal
 from contextlib import suppress
 
+import pytest
+
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.protocol.frame_codec import decode_response
 from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsResponse, MetadataRequest
@@ -13,6 +15,8 @@ from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker, encode_co
 from tests.faults.cluster import NOT_CONTROLLER, Cluster, Name, alter_request, listed, metadata
 from tests.raw_client import connected
 from tests.waiting import eventually
+
+pytestmark = pytest.mark.gate
 
 BROKER = 9
 

@@ -4,6 +4,8 @@ import asyncio
 import time
 from pathlib import Path
 
+import pytest
+
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -12,6 +14,8 @@ from tests.faults.cluster import Cluster, Name, Replicas, ask, metadata, only_lo
 from tests.processes import children_of, exists, processes
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
+
+pytestmark = pytest.mark.gate
 
 SLOW = 300_000
 INTERVAL_S = 1.5

@@ -17,7 +17,7 @@ from tests.stock.cluster import StockCluster
 from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.tools import Tools
 
-pytestmark = pytest.mark.stock
+pytestmark = [pytest.mark.gate, pytest.mark.stock]
 
 MIB = 1 << 20
 STOCK = 100

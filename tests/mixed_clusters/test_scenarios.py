@@ -18,7 +18,7 @@ from tests.waiting import eventually
 
 from .mixed_cluster import BROKERS, PARTITION_BYTES, RACKS, MixedCluster, behind_our_server
 
-pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.gate, pytest.mark.stock, pytest.mark.asyncio(loop_scope="module")]
 
 
 class Clock:

@@ -42,6 +42,8 @@ MOST_MB_OF_SERVER = 100
 ANY_PORT = ("--listeners", "PLAINTEXT://127.0.0.1:0")
 IMPORT_ALL = """
 import importlib, pkgutil, sys, kafka_reassign_rpc
+
+pytestmark = pytest.mark.gate
 print(kafka_reassign_rpc.__file__)
 for part in sys.argv[1:]:
     name = f"kafka_reassign_rpc.{part}"

@@ -23,7 +23,7 @@ from tests.pipeline.conftest import use_session
 from tests.pipeline.test_audit import write_snapshot
 from tests.pipeline.test_export import run
 
-pytestmark = [pytest.mark.usefixtures("shared")]
+pytestmark = [pytest.mark.gate, pytest.mark.usefixtures("shared")]
 
 FAULTY_PARTITIONS = [
     ("t", 0, [1, 2], 1, [1, 2], [], [], 10, None, None),

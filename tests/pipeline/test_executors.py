@@ -19,6 +19,8 @@ from importlib.metadata import version
 sys.path[:0] = sys.argv[1:]
 from kafka_reassign_rpc.pipeline.planning import chunks_on_spark, verify_rules, rounds_on_spark
 import kafka_reassign_rpc
+
+pytestmark = pytest.mark.gate
 print(kafka_reassign_rpc.__file__)
 """
 

@@ -16,6 +16,8 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from tests.pipeline.test_export import run
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.gate
+
 
 class SimulatedLogs:
     """Takes the place of the client: event logs by server, which answer in pages of two events."""

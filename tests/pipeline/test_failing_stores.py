@@ -19,6 +19,8 @@ from tests.pipeline.test_audit import event, write_event_file, write_snapshot
 from tests.pipeline.test_export import run
 from tests.stock.jars import s3_jars
 
+pytestmark = pytest.mark.gate
+
 SECRET = "hushhush"
 """The secret key of the tests: no line may have it."""
 

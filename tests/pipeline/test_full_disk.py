@@ -18,6 +18,8 @@ from tests.pipeline.test_plan_room import write_snapshot as write_lost_broker
 _LIMITED = """
 import resource, sys
 from importlib import import_module
+
+pytestmark = pytest.mark.gate
 _, module, limit, *arguments = sys.argv
 if limit != "none":
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))

@@ -14,6 +14,8 @@ from kafka_reassign_rpc.pipeline.move_history import history_job
 from kafka_reassign_rpc.pipeline.reports import history_report, result_tables
 from tests.pipeline.test_audit import event, row_dicts, write_event_file, write_snapshot
 
+pytestmark = pytest.mark.gate
+
 EVENTS: list[dict[str, Any]] = []
 """The events of all stories."""
 Row = dict[str, Any]

@@ -6,6 +6,7 @@ import signal
 import threading
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline.planning import plan_job
@@ -14,6 +15,8 @@ from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from tests.pipeline.test_plan_in_memory import write_random_snapshot
 from tests.pipeline.test_plan_job import files
 from tests.waiting import eventually
+
+pytestmark = pytest.mark.gate
 
 LIMIT_S = 120.0
 

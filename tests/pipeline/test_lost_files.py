@@ -23,6 +23,8 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import BROKERS, META, SnapshotMeta
 from kafka_reassign_rpc.pipeline.submission.submit_settings import ProgressOutput
 
+pytestmark = pytest.mark.gate
+
 AGAIN = "copy or export the snapshot again (who changes a table on purpose takes its rows out of meta.json)"
 
 

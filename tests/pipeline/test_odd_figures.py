@@ -23,6 +23,8 @@ from tests.effort import examples
 from tests.pipeline.odd_snapshot import ODD, write_odd_snapshot
 from tests.pipeline.test_export import run
 
+pytestmark = pytest.mark.gate
+
 PLANS = (
     "heal",
     "drain --brokers 2",

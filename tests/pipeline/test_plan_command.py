@@ -29,6 +29,8 @@ from tests.planner.clusters import brokers, partition, random_cluster, topic
 from tests.planner.shapes import roomy, shaped
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.gate
+
 
 @pytest.fixture
 def path(tmp_path: Path, shared: None) -> Path:

@@ -26,6 +26,8 @@ from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerClu
 from tests.pipeline.test_plan_job import files, written
 from tests.planner.clusters import random_cluster, topic
 
+pytestmark = pytest.mark.gate
+
 BROKERS = 9
 LARGE = 500
 GOALS = [

@@ -18,6 +18,8 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import META, Snapshot
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, Volume
 
+pytestmark = pytest.mark.gate
+
 
 def write_snapshot(path: Path) -> Path:
     """Broker 4 is lost. Broker 1 tells no sizes, 2 has 1000 bytes free, 3 has three log dirs on two volumes and one

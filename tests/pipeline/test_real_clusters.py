@@ -29,7 +29,7 @@ from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.tools import Tools
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.stock, pytest.mark.timeout(600), pytest.mark.usefixtures("shared")]
+pytestmark = [pytest.mark.gate, pytest.mark.stock, pytest.mark.timeout(600), pytest.mark.usefixtures("shared")]
 
 BROKERS, NEW, RACKS = range(1, 28), range(28, 31), 5
 PARTITIONS = in_all(20_000, elsewhere=8_000)

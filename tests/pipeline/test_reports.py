@@ -34,6 +34,8 @@ from kafka_reassign_rpc.support.bounded_text import abridged, printable
 from kafka_reassign_rpc.support.human_units import duration
 from tests.tables import for_each
 
+pytestmark = pytest.mark.gate
+
 
 def write_plan(
     path: Path,

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import SparkSession
 
 from docs.markdown import kind_of
@@ -12,6 +13,8 @@ from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from tests.pipeline.test_table_stamps import AT, EVENT, snapshot
+
+pytestmark = pytest.mark.gate
 
 Columns = list[tuple[str, str]]
 

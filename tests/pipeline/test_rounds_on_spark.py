@@ -1,5 +1,6 @@
 """The rounds of a plan as Spark jobs: no round repeats the work of earlier ones."""
 
+import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline.planning import chunks_on_spark, snapshot_chunks
@@ -9,6 +10,8 @@ from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.proposals.round_sums import Survey
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 from tests.planner.clusters import random_cluster
+
+pytestmark = pytest.mark.gate
 
 
 def test_dp_6_no_round_repeats_the_work_of_earlier_rounds(spark: SparkSession) -> None:

@@ -12,6 +12,8 @@ from tests.pipeline.plans import write_plan
 from tests.pipeline.test_submit import cluster_id, submission
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.gate
+
 SLOW, QUICK = range(8), range(8, 20)
 """Partitions of broker 1: the first go to broker 5, which copies a byte a second, the others to the other brokers."""
 

@@ -169,7 +169,7 @@ HEAL = "plan heal --snapshot {0}/snapshot --out {0}/plan"
         ),
         (
             "history --events {0} --driver-memory 400m",
-            "--driver-memory: expected 512m or more, such as 2g, got [hidden]",
+            "--driver-memory: expected 512m or more, such as 2g, got '400m'",
         ),
         (
             "audit --snapshots {0} --master local[0]",

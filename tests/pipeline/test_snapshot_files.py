@@ -18,6 +18,8 @@ from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 
+pytestmark = pytest.mark.gate
+
 META = SnapshotMeta(cluster_id="c1", at=1_700_000_000_000, source="127.0.0.1:9092")
 BROKERS = [(1, "a", "h1", 9092, 100, 50, True, True), (2, None, None, -1, None, None, False, None)]
 PARTITIONS = [

@@ -12,6 +12,8 @@ from tests.pipeline.test_export import run
 from tests.pipeline.test_plan_room import write_snapshot as write_lost_broker
 from tests.terminal import Terminal
 
+pytestmark = pytest.mark.gate
+
 SNAPSHOT = [("t", 0, [1, 2, 3], [1, 2, 3])]
 
 

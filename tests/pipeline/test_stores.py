@@ -23,6 +23,8 @@ from tests.pipeline.s3 import BUCKET, S3, in_environment, s3_endpoint
 from tests.pipeline.test_reports import write_plan
 from tests.tables import for_each
 
+pytestmark = pytest.mark.gate
+
 AT = "s3a://bucket/some/where"
 
 

@@ -20,6 +20,8 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from kafka_reassign_rpc.support.product_version import product_version
 
+pytestmark = pytest.mark.gate
+
 AT = 1_763_700_000_000
 EVENT = {"at": AT, "event": "controller.started", "epoch": 1, "server": 1, "seq": 0}
 

@@ -28,6 +28,8 @@ from tests.effort import examples
 from tests.pipeline.test_plan_in_memory import GOALS, write_random_snapshot
 from tests.pipeline.test_verify_mutations import BROKERS, OF_ROWS, STRICT, Mutation
 
+pytestmark = pytest.mark.gate
+
 TRIED = [*GOALS, Goal(GoalKind.REBALANCE)]
 """The last spreads topics."""
 ONE_BY_ONE = ("set-rf", "racks", "combine")

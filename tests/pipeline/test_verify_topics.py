@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import msgspec
+import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline.planning import plan_job
@@ -21,6 +22,8 @@ from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWei
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from tests.pipeline.plans import SUMMARY
 from tests.pipeline.test_plan_in_memory import write_random_snapshot
+
+pytestmark = pytest.mark.gate
 
 NOTHING = LoadFigures()
 

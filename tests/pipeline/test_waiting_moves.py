@@ -24,7 +24,7 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.planner.proposals.forced_proposals import ON_ITS_WAY
 from tests.pipeline.test_export import PartlySilentCluster, exported, run
 
-pytestmark = [pytest.mark.usefixtures("shared")]
+pytestmark = [pytest.mark.gate, pytest.mark.usefixtures("shared")]
 
 INCOMPLETE = 4
 """The exit code of a plan that leaves out partitions which it should move."""

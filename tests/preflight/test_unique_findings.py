@@ -7,19 +7,21 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.core.quotas.client_quotas import USER
 from kafka_reassign_rpc.core.state.broker import Endpoint
+from kafka_reassign_rpc.preflight.check import check_for_kraft
 from kafka_reassign_rpc.preflight.cures import Cures
 from kafka_reassign_rpc.preflight.findings import Finding, Level
 from kafka_reassign_rpc.preflight.read_state import FoundState
-from kafka_reassign_rpc.preflight.unique_findings import controller_ids, findings, harmless, nodes
+from kafka_reassign_rpc.preflight.unique_findings import controller_ids, findings, nodes
 from kafka_reassign_rpc.preflight.unique_names import ProducerBlock, UniqueNames
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.core.build import broker, cluster, not_moving
 from tests.core.topics.test_twin_ids import knows, topic
-from tests.preflight.checking import checked
+from tests.preflight.checking import PLAINTEXT, checked
 from tests.preflight.found_states import found_state
 from tests.preflight.test_kraft_findings import answer
 
@@ -49,12 +51,13 @@ def test_sv_4_a_topic_that_is_left_alone_has_a_name_too() -> None:
     assert "a.b and a_b" in one.text
 
 
-def test_sv_4_znodes_that_are_one_principal_are_unsafe_and_the_one_that_kafka_does_not_write_goes() -> None:
+def test_sv_4_znodes_that_are_one_principal_are_unsafe_and_no_command_takes_a_credential_away() -> None:
     users = ["alice", "%61lice", "b%40x", "c", "<default>"]
     (one,) = found(names=UniqueNames({"users": users, "clients": ["alice"]}))
     assert (one.level, one.subject) == (Level.UNSAFE, "principals")
     assert "/config/users are one name to Kafka: %61lice and alice." in one.text
-    assert [shlex.split(command)[-2:] for command in one.commands] == [["deleteall", "/config/users/%61lice"]]
+    assert one.advice.endswith("and then delete %61lice")
+    assert one.commands == ()
 
 
 @pytest.mark.parametrize(
@@ -75,14 +78,6 @@ def test_sv_4_producer_ids_that_were_set_back_are_unsafe_and_the_command_goes_be
     if is_unsafe:
         data = shlex.split(one.commands[0])[-1].encode()
         assert znode_contents.decode_producer_id_block(data) == 1000 * (block.writes + 1) - 1
-
-
-def test_mg_1_once_a_kraft_controller_has_the_metadata_no_command_that_writes_zookeeper_is_printed() -> None:
-    told = found(names=UniqueNames({}, ProducerBlock(None, 2)))
-    assert all(one.commands for one in harmless(told, is_krafts=False))
-    after = harmless(told, is_krafts=True)
-    assert [one.text for one in after] == [one.text for one in told]
-    assert not any(one.commands for one in after)
 
 
 def test_mg_1_ids_that_kraft_controllers_share_with_brokers_or_servers_are_named() -> None:
@@ -145,3 +140,12 @@ async def test_sv_4_the_check_reads_users_and_producer_ids_as_they_stand(zk: Zoo
     assert "%61lice and alice" in told["principals"].text
     assert "up to 999 have been given out, and its 4 writes" in told["producer-ids"].text
     assert "unique-names" not in told
+    config = ServerConfig(zookeeper_connect=zk_connect, listeners=[PLAINTEXT], server_id=1001)
+    assert told.keys() >= {"principals", "producer-ids"} <= {one.subject for one in await check_for_kraft(config, 2)}
+    of_kraft = znode_contents.encode_controller(3000, 0).replace(
+        b'"kraftControllerEpoch":-1', b'"kraftControllerEpoch":4'
+    )
+    await zk.create(znode_paths.CONTROLLER, of_kraft)
+    after = await check_for_kraft(config, 2)
+    assert not {"principals", "producer-ids"} & {one.subject for one in after}, "a copy, which nobody may write"
+    assert not any(one.commands for one in after)

@@ -214,7 +214,7 @@ async def test_sv_5_a_certificate_that_is_missing_or_not_trusted_is_said(tmp_pat
     ca = Authority("CN=ca")
     trust = ca.pem_truststore(tmp_path / "ca.pem")
     store = ca.issue("CN=broker").pem_keystore(tmp_path / "server.pem")
-    context = TlsConfig.of({**store, **trust, "ssl.client.auth": "required"}).server_context()
+    context = TlsConfig.of({**store, **trust, "ssl.client.auth": "required"}).load_server().context
     strange = Authority("CN=other").pem_truststore(tmp_path / "other.pem")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         refusing = asyncio.create_task(asyncio.to_thread(refuse_all, listener, context))

@@ -20,7 +20,7 @@ from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.tools import Output, Tools
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package")]
+pytestmark = [pytest.mark.gate, pytest.mark.stock, pytest.mark.asyncio(loop_scope="package")]
 
 CAP = "partition.reassignments.max.per.broker"
 

@@ -40,7 +40,7 @@ from tests.stock.kraft import VERSION, kraft_cluster
 from tests.stock.tools import Output
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.gate, pytest.mark.stock, pytest.mark.asyncio(loop_scope="module")]
 
 
 @dataclass

@@ -11,7 +11,6 @@ from kafka_reassign_rpc.support.secrecy import (
     told_option,
     told_path,
     told_words,
-    without,
 )
 
 
@@ -81,11 +80,3 @@ def test_hm_7_paths_and_classes_are_told(tmp_path: object) -> None:
         assert told_path(word) == HIDDEN
     assert told_class("org.acme.Login") == "org.acme.Login"
     assert told_class("hunter2") == HIDDEN
-
-
-def test_hm_7_what_a_broker_says_of_a_value_is_told_without_it() -> None:
-    said = "Invalid value hunter for configuration retention.ms: Not a number of type LONG"
-    assert without(said, ["hunter"]) == said.replace("hunter", HIDDEN)
-    assert without("it is hunter2!", ["hunter2", "it"]) == f"it is {HIDDEN}!"
-    number = "Invalid value -5 for configuration retention.ms: Value must be at least -1"
-    assert without(number, ["-5"]) == number

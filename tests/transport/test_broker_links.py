@@ -39,7 +39,7 @@ class Cluster:
 
     def context(self, own: Issued | None = None, /, **more: str) -> ssl.SSLContext:
         store = (own or self.server).pem_keystore(self.directory / "server.pem")
-        return TlsConfig.of({**store, **self.trust, **more}).server_context()
+        return TlsConfig.of({**store, **self.trust, **more}).load_server().context
 
 
 @pytest.fixture

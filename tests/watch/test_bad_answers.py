@@ -194,7 +194,9 @@ async def test_kr_1_sizes_below_0_and_two_sizes_of_one_replica_are_said_and_coun
 async def test_kr_1_a_certificate_that_is_not_trusted_is_named_and_watch_goes_on(tmp_path: Path) -> None:
     ca, strange = Authority("CN=ca"), Authority("CN=other").pem_truststore(tmp_path / "other.pem")
     trust = ca.pem_truststore(tmp_path / "ca.pem")
-    context = TlsConfig.of({**ca.issue("CN=broker").pem_keystore(tmp_path / "server.pem"), **trust}).server_context()
+    context = (
+        TlsConfig.of({**ca.issue("CN=broker").pem_keystore(tmp_path / "server.pem"), **trust}).load_server().context
+    )
     node = MovingNode(ScriptedCluster(), 1)
     server = await asyncio.start_server(node.serve, "127.0.0.1", 0, ssl=context)
     async with server:

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
@@ -14,6 +15,8 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, Unknown
 from tests.zookeeper.ensemble import Ensemble
 from tests.zookeeper.helpers import Events
+
+pytestmark = pytest.mark.gate
 
 
 @pytest_asyncio.fixture

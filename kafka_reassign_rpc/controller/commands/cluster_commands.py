@@ -189,12 +189,16 @@ class StatesRead(Command[None]):
 
 
 class StatesRepaired(Command[None]):
-    """States that could not be read before. Leaders know other partition epochs, so leader epochs rise."""
+    """States that could not be read before. Leaders know other partition epochs, so leader epochs rise. `repaired` is
+    called with the partitions that can be read now, once the decisions are durable."""
 
-    def __init__(self, found: UnreadableReadAgain, own_id: int) -> None:
+    def __init__(
+        self, found: UnreadableReadAgain, own_id: int, repaired: Callable[[Sequence[TopicPartition]], None]
+    ) -> None:
         super().__init__()
         self._found = found
         self._own_id = own_id
+        self._notify = repaired
         self._repaired: list[TopicPartition] = []
 
     def learn(self, cluster: Cluster) -> Iterator[None]:
@@ -207,6 +211,11 @@ class StatesRepaired(Command[None]):
             lambda name: fail_over(work.view, *name, own_id=self._own_id, is_reassigned=True),
         )
         self.answer(None)
+
+    def durable(self) -> None:
+        if self._repaired:
+            self._notify(self._repaired)
+        super().durable()
 
 
 class _MayAllowUncleanElection(Command[None]):

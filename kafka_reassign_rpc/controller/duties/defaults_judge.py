@@ -5,7 +5,7 @@ is asked as well. See docs/decisions/0007-brokers-judge-their-defaults.md.
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_reassign_rpc.api.config_ports import DefaultsChange
@@ -15,7 +15,6 @@ from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError,
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.support.counted import those
-from kafka_reassign_rpc.support.secrecy import without
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -70,7 +69,7 @@ class DefaultsJudge:
             new = [broker for id_, broker in live.items() if asked.get(id_) != broker]
             if not new:
                 return
-            decide(await self._ask_all(new, change), change.steps.values())
+            decide(await self._ask_all(new, change))
             asked.update({broker.id: broker for broker in new})
         raise RequestTimedOut("Nothing is changed: brokers come and go all the time. Try again.")
 
@@ -111,15 +110,11 @@ class DefaultsJudge:
                 client.close()
 
 
-def decide(verdicts: Sequence[Verdict], values: Collection[str | None] = ()) -> None:
-    """Raises the error of the first broker that refuses, else RequestTimedOut if one has not answered. Pure.
-
-    `values`: those that brokers were asked about; errors of brokers repeat them.
-    """
+def decide(verdicts: Sequence[Verdict]) -> None:
+    """Raises the error of the first broker that refuses, else RequestTimedOut if one has not answered. Pure."""
     refusing = [(one.broker, one.refusal) for one in verdicts if one.refusal is not None]
     if refusing:
-        error = _answer(*refusing[0], alone=len(refusing) < len(verdicts))
-        raise of_code(error.code, without(str(error), values))
+        raise _answer(*refusing[0], alone=len(refusing) < len(verdicts))
     silent = [f"broker {one.broker} ({one.silence})" for one in verdicts if one.silence]
     if silent:
         raise RequestTimedOut(

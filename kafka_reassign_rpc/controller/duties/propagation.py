@@ -114,11 +114,14 @@ class Propagation:
         self._channels.flush()
 
     def states_changed(self, names: Sequence[TopicPartition]) -> Iterator[None]:
-        topics: dict[str, list[int]] = {}
-        for name in names:
-            topics.setdefault(name.topic, []).append(name.partition)
-        for topic, indexes in topics.items():
+        for topic, indexes in _by_topic(names).items():
             self._channels.metadata(topic, indexes)
+            yield
+        self._channels.flush()
+
+    def states_repaired(self, names: Sequence[TopicPartition]) -> Iterator[None]:
+        for topic, indexes in _by_topic(names).items():
+            self._channels.review(topic, indexes)
             yield
         self._channels.flush()
 
@@ -175,3 +178,10 @@ class Propagation:
         if not topic.deleting:
             self._channels.topic_vanished(topic.name)
         yield
+
+
+def _by_topic(names: Sequence[TopicPartition]) -> dict[str, list[int]]:
+    topics: dict[str, list[int]] = {}
+    for name in names:
+        topics.setdefault(name.topic, []).append(name.partition)
+    return topics

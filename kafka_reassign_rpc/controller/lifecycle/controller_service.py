@@ -197,10 +197,13 @@ class ControllerService:
         as_known = dry_run and not self._active().connected()
         if not as_known:
             await self._active().up_to_date()
+        if not dry_run:
+            await self._active().obeyed()
         return await self._active().healer.heal(broker, ctx.requester, dry_run=dry_run, as_known=as_known)
 
     async def approve_repairs(self, brokers: Collection[int] | None, ctx: RequestContext) -> ApprovalOutcome:
         await self._active().up_to_date()
+        await self._active().obeyed()
         return await self._active().healer.approve(brokers, ctx.requester)
 
     async def hold_moves(

@@ -21,7 +21,7 @@ from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import Sender
 from kafka_reassign_rpc.core import absence
 from kafka_reassign_rpc.core.absence import LastControl
-from kafka_reassign_rpc.core.controller_epochs import highest_epoch
+from kafka_reassign_rpc.core.controller_epochs import highest_epoch, is_believable
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut
@@ -95,11 +95,12 @@ class Term:
                 why = f"broker {self._sender.id} has registered, and this server has the same id"
                 return False
             last = await self._store.reading(lambda: last_control_znode.read(self._around.zk))
-            highest = await in_turns(highest_epoch(loaded.cluster))
-            if isinstance(last, LastControl):
+            own = self._sender.epoch
+            highest = await in_turns(highest_epoch(loaded.cluster, own))
+            if isinstance(last, LastControl) and is_believable(last.epoch, own):
                 highest = max(highest, last.epoch)
-            if self._around.epochs.found(highest, self._sender.epoch):
-                why = f"another controller has had epoch {highest}, so brokers would not obey {self._sender.epoch}"
+            if self._around.epochs.found(highest, own):
+                why = f"another controller has had epoch {highest}, so brokers would not obey {own}"
                 return False
             await ensure_feature_znode(self._store)
             interpreter_tuning.leave_loaded_objects_alone()

@@ -256,5 +256,8 @@ class TermDuties:
     def log_dirs_failed(self, brokers: Collection[int]) -> None:
         self._tasks.begin_steps(self._propagation.log_dirs_failed(brokers))
 
+    def states_repaired(self, names: Sequence[TopicPartition]) -> None:
+        self._tasks.begin_steps(self._propagation.states_repaired(names))
+
     def states_changed(self, names: Sequence[TopicPartition]) -> None:
         self._tasks.begin_steps(self._propagation.states_changed(names))

@@ -5,6 +5,7 @@ batch, the queue, `/controller`; `/controller_epoch` is read again and again.)
 
 import logging
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 
 from kafka_reassign_rpc.controller.commands.cluster_commands import ConfigsRead, StatesRepaired
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
@@ -19,10 +20,19 @@ log = logging.getLogger(__name__)
 
 
 class UnreadableZnodes:
-    def __init__(self, zk: ZooKeeper, loop: ControllerLoop, own_id: int) -> None:
+    """`repaired`: called with partitions whose states can be read again, once the decisions about them are durable."""
+
+    def __init__(
+        self,
+        zk: ZooKeeper,
+        loop: ControllerLoop,
+        own_id: int,
+        repaired: Callable[[Sequence[TopicPartition]], None],
+    ) -> None:
         self._zk = zk
         self._loop = loop
         self._own_id = own_id
+        self._repaired = repaired
         self._watched: set[str] = set()
 
     def changed(self, path: str) -> bool:
@@ -56,7 +66,7 @@ class UnreadableZnodes:
         found, unreadable = await load_topics.read_states(self._zk, names)
         for name in found:
             log.info("the state of %s can be read again: the partition is controlled as before", name)
-        self._loop.submit(StatesRepaired(UnreadableReadAgain(found, unreadable), self._own_id))
+        self._loop.submit(StatesRepaired(UnreadableReadAgain(found, unreadable), self._own_id, self._repaired))
 
     async def _read_configs(self, entities: list[tuple[str, str]]) -> bool:
         by_kind: dict[str, list[str]] = defaultdict(list)

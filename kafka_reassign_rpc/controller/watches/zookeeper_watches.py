@@ -40,6 +40,7 @@ from kafka_reassign_rpc.controller.watches.unreadable_znodes import UnreadableZn
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import CancelAll
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import facts
 from kafka_reassign_rpc.core.writers.topic_facts import MarksFound, TopicsFound, UnreadableGone
 from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
@@ -75,6 +76,9 @@ class WatchHandler(Protocol):
     def topics_appeared(self, names: Sequence[str]) -> None:
         """Brokers have to learn all partitions of these topics."""
 
+    def states_repaired(self, names: Sequence[TopicPartition]) -> None:
+        """Any broker may hold what it has no replica of: while a state is unreadable, nobody is made to stop."""
+
     def deletions_begun(self, names: Sequence[str]) -> None:
         """The replicas of these topics have to stop."""
 
@@ -109,7 +113,7 @@ class ZooKeeperWatches:
             znode_paths.DELETE_TOPICS: self.deletions,
             **dict.fromkeys(znode_paths.SERVERS, self.servers),
         }
-        self._unreadable = UnreadableZnodes(zk, loop, term.own_id)
+        self._unreadable = UnreadableZnodes(zk, loop, term.own_id, term.states_repaired)
         self._topics: dict[str, None] = {}
         self._watched: set[str] = set(loop.cluster.topics)
         """Topics whose changes after `since` are, or will be, reported. Topics that this controller creates get a watch

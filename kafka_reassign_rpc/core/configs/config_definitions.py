@@ -17,7 +17,6 @@ from kafka_reassign_rpc.core.broker_settings import PROTOCOL_VERSION
 from kafka_reassign_rpc.core.healing_throttle import EXPECTED, HealingThrottle
 from kafka_reassign_rpc.core.windows.grammar import parse_windows
 from kafka_reassign_rpc.support.bounded_text import whole_number
-from kafka_reassign_rpc.support.secrecy import told
 
 ConfigType = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"]
 
@@ -214,7 +213,7 @@ def _check(definition: ConfigDefinition, value: Value) -> None:
             _check_one_of(definition, item)
     elif definition.versions is not None:
         if format_version(definition, str(value)) is None:
-            raise invalid(definition, value, f"Version {told(value).strip(chr(39))} is not a valid version")
+            raise invalid(definition, value, f"Version {value} is not a valid version")
     elif definition.rate_or_share or definition.windows:
         _check_grammar(definition, value)
     elif definition.non_empty and not value:
@@ -270,12 +269,9 @@ def _check_one_of(definition: ConfigDefinition, item: str) -> None:
 
 
 def invalid(definition: ConfigDefinition, value: object, reason: str) -> ConfigValueError:
-    """ConfigException, but a text that may be a secret in the wrong place is hidden, as Kafka hides passwords."""
-    text = java_values.double_text(value) if isinstance(value, float) else value
-    is_number = (
-        isinstance(text, str) and definition.type in _INTEGERS and whole_number(text, -(10**20), 10**20) is not None
-    )
-    text = told(text).strip("'") if isinstance(text, str | list) and not is_number else text
+    """ConfigException."""
+    text = f"[{', '.join(value)}]" if isinstance(value, list) else value
+    text = java_values.double_text(value) if isinstance(value, float) else text
     return ConfigValueError(f"Invalid value {text} for configuration {definition.name}: {reason}")
 
 

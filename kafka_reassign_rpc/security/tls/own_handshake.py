@@ -9,7 +9,7 @@ import ssl
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from ipaddress import ip_address
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -24,6 +24,17 @@ _UNKNOWN_ISSUER = frozenset({2, 18, 19, 20, 21})
 """X509_V_ERR_…: no certificate of the truststore has issued it, by itself or by those that are sent with it."""
 _WRONG_PURPOSE, _WRONG_NAME, _WRONG_ADDRESS = 26, 62, 64
 _NO_CERTIFICATE = "PEER_DID_NOT_RETURN_A_CERTIFICATE"
+_UNREADABLE = (
+    ValueError,
+    UnsupportedAlgorithm,
+    x509.InvalidVersion,
+    x509.DuplicateExtension,
+    x509.UnsupportedGeneralNameType,
+)
+"""What `cryptography` says to what OpenSSL and Java pass over."""
+
+
+_Extension = TypeVar("_Extension", bound=x509.ExtensionType)
 
 
 class Twin(NamedTuple):
@@ -108,7 +119,7 @@ def _readable(certificates: Iterable[bytes]) -> Iterator[x509.Certificate]:
         try:
             one = x509.load_der_x509_certificate(der)
             _identity(one)
-        except (ValueError, UnsupportedAlgorithm):
+        except _UNREADABLE:
             continue
         yield one
 
@@ -119,12 +130,19 @@ def _identity(certificate: x509.Certificate) -> tuple[bytes, bytes]:
     return certificate.subject.public_bytes(), key
 
 
-def _cannot_sign(own: bytes) -> str | None:
+def _extension(own: bytes, kind: type[_Extension]) -> _Extension | None:
+    """None where the certificate has none, or has another one that cannot be read."""
     try:
-        usage = x509.load_der_x509_certificate(own).extensions.get_extension_for_class(x509.KeyUsage).value
-    except (x509.ExtensionNotFound, ValueError):
+        return x509.load_der_x509_certificate(own).extensions.get_extension_for_class(kind).value
+    except (x509.ExtensionNotFound, *_UNREADABLE):
         return None
-    return None if usage.digital_signature else "the certificate's key usage is without digitalSignature"
+
+
+def _cannot_sign(own: bytes) -> str | None:
+    usage = _extension(own, x509.KeyUsage)
+    return (
+        None if usage is None or usage.digital_signature else "the certificate's key usage is without digitalSignature"
+    )
 
 
 def _shaken(server: Loaded, client: Twin, host: str) -> Refused | None:
@@ -154,11 +172,8 @@ def _shaken(server: Loaded, client: Twin, host: str) -> Refused | None:
 
 def _is_for_any_use(own: bytes) -> bool:
     """Java takes it, OpenSSL does not."""
-    try:
-        usages = x509.load_der_x509_certificate(own).extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
-    except (x509.ExtensionNotFound, ValueError):
-        return False
-    return ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usages
+    usages = _extension(own, x509.ExtendedKeyUsage)
+    return usages is not None and ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usages
 
 
 def _refused_by(error: ssl.SSLError, own: bytes, client: Twin, host: str, *, by_server: bool) -> Refused | None:

@@ -102,10 +102,6 @@ class TlsConfig(msgspec.Struct, frozen=True):
         context = self._client_context(own, self._trusted())
         return Loaded(context, () if own is None else own.chain, self._twin(own))
 
-    def server_context(self) -> ssl.SSLContext:
-        """Reads the files. Raises BadSetting."""
-        return self.load_server().context
-
     def client_context(self) -> ssl.SSLContext:
         """Reads the files; pass `server_hostname`. Raises BadSetting."""
         own = None if self.keystore is None else self.keystore.load()

@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 
 from kafka_reassign_rpc.controller.commands.leadership_commands import ElectLeadersCommand
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, ElectLeadersRequest
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -17,6 +18,7 @@ from tests.faults.cluster import Address, alter, alter_request, ask, metadata
 from tests.waiting import eventually
 
 HALF = znode_paths.partition_state("half", 1)
+STATE = znode_paths.partition_state("t", 0)
 NAME = ("t", 0)
 
 
@@ -62,6 +64,32 @@ async def test_sv_3_a_state_that_could_not_be_read_is_controlled_again_once_it_i
         await zk.set(znode_paths.broker(9), registration)
         await eventually(lambda: has_broker(address, 9))
         no_defect(caplog)
+
+
+async def test_sv_4_a_leader_that_lost_its_replica_while_the_state_was_unreadable_stops_once_that_is_repaired(
+    zk: ZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Until then nobody knows who leads, so that no broker is made to stop."""
+    path = znode_paths.topic("t")
+    await put_topic(zk, "t", {0: (1, 3)}, topic_id=UUID(int=6))
+    async with serving(zk_connect), brokers(zk_connect, 1, 2, 3) as fleet:
+        replicas = fleet.brokers[1]._table.online
+
+        async def leads() -> bool:
+            state = await state_json(zk, ("t", 0))
+            return state["leader"] == 1 and sorted(state["isr"]) == [1, 3] and TopicPartition("t", 0) in replicas
+
+        await eventually(leads)
+        good = (await zk.get(STATE))[0]
+        await zk.set(STATE, b"garbage")
+        edited = topic_znodes.decode_topic((await zk.get(path))[0], path)
+        data = topic_znodes.encode_topic(edited.id, {0: ((2, 3), (), ())}, edited.extra, edited.missing)
+        await zk.set(path, data)
+
+        await eventually(lambda: f"{STATE}: JSON is malformed" in caplog.text)
+        assert replicas[TopicPartition("t", 0)].leader == 1
+        await zk.set(STATE, good)
+        await eventually(lambda: replicas[TopicPartition("t", 0)].leader == 3, within=15)
 
 
 async def accepted(address: Address, name: tuple[str, int], target: list[int]) -> bool:

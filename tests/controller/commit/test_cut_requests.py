@@ -15,6 +15,7 @@ from kafka_reassign_rpc.api.api_definition import AclOperation
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.controller.duties import producer_ids
 from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig
+from kafka_reassign_rpc.core import producer_id_blocks
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper import znode_paths, zookeeper_session
 from tests.controller.cluster import cluster
@@ -77,7 +78,8 @@ async def test_hm_3_and_sv_3_each_request_is_answered_once_and_truly_wherever_th
     caplog: pytest.LogCaptureFixture,
     when: When,
 ) -> None:
-    monkeypatch.setattr(producer_ids, "BLOCK", 1)
+    for module in (producer_ids, producer_id_blocks):
+        monkeypatch.setattr(module, "BLOCK", 1)
     for name in ("MIN_BACKOFF", "MAX_BACKOFF"):
         monkeypatch.setattr(zookeeper_session, name, 0.001)
     async with tried_cluster(zookeeper, zk_connect, when, tmp_path) as tried:

@@ -17,6 +17,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RA
 from kafka_reassign_rpc.core.writers.facts import SettingsFound
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 from tests.controller.bare_controller import BareController, elected_controller, put_topic, register, waiting_moves
 from tests.waiting import eventually
 
@@ -124,7 +125,10 @@ RATES = "daily 22:00-06:00 UTC rate=50kB; otherwise rate=10kB"
 
 
 async def rate_of(zk: ZooKeeper, broker: int) -> str | None:
-    found = json.loads((await zk.get(znode_paths.config_broker(str(broker))))[0])["config"]
+    try:
+        found = json.loads((await zk.get(znode_paths.config_broker(str(broker))))[0])["config"]
+    except NoNode:  # a lease takes away what it alone has made
+        return None
     assert found.get(LEADER_RATE) == found.get(FOLLOWER_RATE)
     return cast(str | None, found.get(FOLLOWER_RATE))
 

@@ -61,7 +61,7 @@ class Ends(NamedTuple):
         self, server: Mapping[str, str] = NOTHING, client: Mapping[str, str] = NOTHING, host: str = "localhost"
     ) -> Seen:
         return shake_hands(
-            TlsConfig.of({**self.server, **server}).server_context(),
+            TlsConfig.of({**self.server, **server}).load_server().context,
             TlsConfig.of({**self.client, **client}).client_context(),
             host,
         )
@@ -143,7 +143,7 @@ def test_sv_5_keytools_authorities_without_key_usage_are_trusted() -> None:
     store = {"ssl.keystore.location": str(RECORDED / "both.jks"), "ssl.keystore.password": STORE_PASSWORD}
     trust = {"ssl.truststore.location": str(RECORDED / "trust.jks")}
     seen = shake_hands(
-        TlsConfig.of({**store, **trust, "ssl.client.auth": "required"}).server_context(),
+        TlsConfig.of({**store, **trust, "ssl.client.auth": "required"}).load_server().context,
         TlsConfig.of({**store, **trust, "ssl.endpoint.identification.algorithm": ""}).client_context(),
     )
     assert seen.client_certificate == seen.server_certificate
@@ -176,7 +176,7 @@ def test_sv_5_tls_1_1_is_refused(ends: Ends) -> None:
     with pytest.warns(DeprecationWarning, match="TLSv1_1"):
         old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
     with pytest.raises(ssl.SSLError, match="UNSUPPORTED_PROTOCOL"):
-        shake_hands(TlsConfig.of(ends.server).server_context(), old)
+        shake_hands(TlsConfig.of(ends.server).load_server().context, old)
 
 
 def test_sv_5_cipher_suites_have_javas_names(ends: Ends, caplog: pytest.LogCaptureFixture) -> None:
@@ -271,17 +271,17 @@ def test_sv_5_a_certificate_that_ends_soon_is_warned_of(
     ends: Ends, tmp_path: Path, caplog: pytest.LogCaptureFixture, first_day: int, last_day: int, saying: str
 ) -> None:
     issued = ends.ca.issue("CN=broker", begins=timedelta(days=first_day), ends=timedelta(days=last_day))
-    TlsConfig.of(issued.pem_keystore(tmp_path / "own.pem")).server_context()
+    TlsConfig.of(issued.pem_keystore(tmp_path / "own.pem")).load_server()
     assert saying in caplog.text
     assert bool(caplog.messages) == bool(saying)
 
 
 def test_sv_5_a_handshake_cannot_be_repeated_on_a_connection(ends: Ends) -> None:
-    assert TlsConfig.of(ends.server).server_context().options & ssl.OP_NO_RENEGOTIATION
+    assert TlsConfig.of(ends.server).load_server().context.options & ssl.OP_NO_RENEGOTIATION
 
 
 def test_sv_5_a_client_certificate_is_asked_for_in_every_session(ends: Ends) -> None:
-    context = TlsConfig.of({**ends.server, "ssl.client.auth": "required"}).server_context()
+    context = TlsConfig.of({**ends.server, "ssl.client.auth": "required"}).load_server().context
     assert context.num_tickets == 0
     assert context.options & ssl.OP_NO_TICKET
 

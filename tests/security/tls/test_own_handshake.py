@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.x509.oid import ExtensionOID
 
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.security.tls.own_handshake import Refused, ends, refused
@@ -11,6 +13,7 @@ from tests.certificates import Authority
 from tests.security.tls.handshakes import Pair, ask_java, pairs, recorded
 
 NOW = datetime.now(UTC)
+X400_NAME = bytes.fromhex("3004a3023000")
 
 
 def judged(pair: Pair) -> Refused | None:
@@ -50,6 +53,17 @@ def test_sv_5_the_refusal_says_what_is_wrong(tmp_path: Path, what: str, why: str
     found = judged(pairs(tmp_path)[what])
     assert found is not None
     assert why in found.why
+
+
+def test_sv_5_a_certificate_with_a_kind_of_name_that_is_not_read_here_is_taken(tmp_path: Path) -> None:
+    """Peers pass over it, and a server that stumbled over it would never be elected."""
+    ca = Authority("CN=ca")
+    odd = x509.UnrecognizedExtension(ExtensionOID.SUBJECT_ALTERNATIVE_NAME, X400_NAME)
+    issued = ca.issue(hosts=(), more=[odd])
+    trust = {**ca.pem_truststore(tmp_path / "ca.pem"), "ssl.endpoint.identification.algorithm": ""}
+    own = {**issued.pem_keystore(tmp_path / "own.pem"), **trust}
+    assert judged(Pair(own, own, "localhost")) is None
+    assert [*ends(TlsConfig.of(own).load_server().own, ())]
 
 
 def test_sv_5_a_client_without_a_certificate_says_nothing_of_whether_brokers_have_one(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_sv_5_a_store_is_what_its_bytes_say_whatever_its_type(
         with pytest.raises(BadSetting, match=r"^ssl\.keystore\.password: only ssl\.key\.password applies to PEM$"):
             TlsConfig.of({**properties, "ssl.keystore.type": kind})
         return
-    assert TlsConfig.of({**properties, **({"ssl.keystore.type": kind} if kind else {})}).server_context()
+    assert TlsConfig.of({**properties, **({"ssl.keystore.type": kind} if kind else {})}).load_server().context
 
 
 def one_line(text: str) -> str:
@@ -92,7 +92,7 @@ def test_sv_5_pem_may_stand_in_the_settings(
     }
     if password:
         properties["ssl.key.password"] = password
-    context = TlsConfig.of(properties).server_context()
+    context = TlsConfig.of(properties).load_server().context
     assert len(context.get_ca_certs()) == 1
     assert TlsConfig.of(properties).files == ()
 
@@ -161,7 +161,7 @@ def test_sv_5_a_keystore_that_cannot_be_used_is_told_with_setting_and_path(tmp_p
     path = tmp_path / "keystore"
     path.write_bytes(data)
     with pytest.raises(BadSetting) as error:
-        TlsConfig.of({"ssl.keystore.location": str(path), **properties}).server_context()
+        TlsConfig.of({"ssl.keystore.location": str(path), **properties}).load_server()
     assert str(error.value) == f"ssl.keystore.location: {path}: {why}"
 
 
@@ -180,13 +180,13 @@ def test_sv_5_pem_keystores_that_cannot_be_used_are_told(tmp_path: Path, ca: Aut
     for why, text in cases.items():
         path.write_text(text)
         with pytest.raises(BadSetting) as error:
-            TlsConfig.of({"ssl.keystore.type": "PEM", "ssl.keystore.location": str(path)}).server_context()
+            TlsConfig.of({"ssl.keystore.type": "PEM", "ssl.keystore.location": str(path)}).load_server()
         assert str(error.value) == f"ssl.keystore.location: {path}: {why}"
     path.write_text(server.key_pem("right") + server.certificates_pem)
     with pytest.raises(BadSetting, match="the password of the key is wrong, or the key is broken"):
         TlsConfig.of(
             {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(path), "ssl.key.password": "wrong"}
-        ).server_context()
+        ).load_server()
 
 
 def test_sv_5_a_truststore_that_cannot_be_used_is_told(tmp_path: Path, server: Issued) -> None:
@@ -208,7 +208,7 @@ def test_sv_5_a_truststore_that_cannot_be_used_is_told(tmp_path: Path, server: I
             path.write_bytes(data)
         given = {**own, **trust, **({} if password is None else {"ssl.truststore.password": password})}
         with pytest.raises(BadSetting) as error:
-            TlsConfig.of(given).server_context()
+            TlsConfig.of(given).load_server()
         assert str(error.value) == why
 
 
@@ -254,7 +254,7 @@ def test_sv_5_a_truststore_that_cannot_be_used_is_told(tmp_path: Path, server: I
 )  # fmt: skip
 def test_sv_5_settings_that_make_no_sense_are_told(properties: dict[str, str], why: str) -> None:
     with pytest.raises(BadSetting) as error:
-        TlsConfig.of(properties).server_context()
+        TlsConfig.of(properties).load_server()
     assert str(error.value) == why
 
 
@@ -266,9 +266,9 @@ def test_sv_5_a_listeners_own_settings_come_first_and_errors_name_them(tmp_path:
     assert config.files == (tmp_path / "a.pem",)
     (tmp_path / "a.pem").write_text("")
     with pytest.raises(BadSetting, match=r"^listener\.name\.internal\.ssl\.keystore\.location: .*a\.pem: it is empty$"):
-        config.server_context()
+        config.load_server()
     with pytest.raises(BadSetting, match=r"^zookeeper\.ssl\.keystore\.location: "):
-        TlsConfig.of(general, ("zookeeper.",)).server_context()
+        TlsConfig.of(general, ("zookeeper.",)).load_server()
 
 
 def test_sv_5_secrets_do_not_show(tmp_path: Path, server: Issued) -> None:
@@ -291,4 +291,4 @@ def test_sv_5_a_key_is_not_written_to_any_folder(
     nowhere = tmp_path / "read-only"
     nowhere.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "is no folder"))
-    assert config.server_context()
+    assert config.load_server().context
