@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from kafka_reassign_rpc.client.client_errors import Unreachable, UnsupportedHere, raise_for
-from kafka_reassign_rpc.client.client_settings import Address
 from kafka_reassign_rpc.client.node_connections import NodeConnection
 from kafka_reassign_rpc.protocol.frame_codec import decode_body, encode_body
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
@@ -19,6 +18,7 @@ from kafka_reassign_rpc.protocol.messages import (
     RequestFor,
 )
 from kafka_reassign_rpc.protocol.versions import common_version
+from kafka_reassign_rpc.support.host_port import Address
 
 NOT_CONTROLLER = 41
 NO_CONTROLLER = "No node says that it is the controller."
