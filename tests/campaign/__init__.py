@@ -12,7 +12,7 @@ producers, readers   the load, and what it was told; client_log: what librdkafka
 facts           what the cluster shows
 checks, record_checks, watch   what has to hold: pure
 newborn_broker   a broker of tests that knows no broker, as a stock one that has just started
-stock_controllers, stock_coordinators   defects of stock brokers, known from their logs
+stock_controllers, stock_coordinators, stock_logs   defects of stock brokers, known from their logs
 relief          another coordinator of transactions where a stock broker's load failed
 verdict         brings the cluster to rest and makes every check
 """

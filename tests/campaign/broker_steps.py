@@ -10,6 +10,7 @@ from tests.stock.jars import BROKER_VERSION
 
 from .proxies import cut
 from .site import OLD_PROTOCOL, Site, start_broker
+from .stock_logs import delete_begun, given_up
 
 
 async def kill_broker(site: Site, broker: int, away: float) -> str:
@@ -117,5 +118,7 @@ async def _registration(site: Site, broker: int) -> int | None:
 
 async def _start(site: Site, broker: int) -> None:
     await site.unregistered(broker)
+    begun = [name for one, name in await asyncio.to_thread(given_up, site.broker_logs) if one == broker]
+    delete_begun(site.log_dirs(broker), begun)
     await start_broker(site.brokers[broker])
     await site.registered(broker)

@@ -198,7 +198,7 @@ def directories(facts: Facts, edited: Collection[str] = ()) -> list[str]:
     found = []
     for held in facts.held:
         expected = wanted.get((held.broker, held.name))
-        if expected is None and "begun logs" in TOLERATED and _is_begun(held, facts):
+        if "begun logs" in TOLERATED and _is_begun(held, facts, is_replica=expected is not None):
             continue
         is_wanted = expected is not None and held.topic_id == expected
         if expected is None and "logs of edited topics" in TOLERATED and held.name.rpartition("-")[0] in edited:
@@ -216,14 +216,16 @@ def directories(facts: Facts, edited: Collection[str] = ()) -> list[str]:
     return found
 
 
-def _is_begun(held: Held, facts: Facts) -> bool:
-    """Whether the broker has made a directory and failed before it made the log: it was away at some time.
+def _is_begun(held: Held, facts: Facts, *, is_replica: bool) -> bool:
+    """Whether the broker has made a directory and failed before it made the log: its log says so, or it was away at
+    some time.
 
     Its second try may choose another of its log dirs, and a later StopReplica deletes the log there
-    (LogManager.getOrCreateLog). While the broker has the replica, such a directory is a difference: the broker would
-    find two logs of it at its next start, and end.
+    (LogManager.getOrCreateLog). While the broker has the replica and its log says nothing, such a directory is a
+    difference: the broker would find two logs of it at its next start, and end.
     """
-    return held.is_empty and any(one.broker == held.broker for one in facts.absences)
+    has_said = (held.broker, held.name) in facts.given_up
+    return held.is_empty and (has_said or (not is_replica and any(one.broker == held.broker for one in facts.absences)))
 
 
 def _is_stray(held: Held, facts: Facts) -> bool:

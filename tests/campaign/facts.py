@@ -23,6 +23,7 @@ from tests.faults.cluster import Address, ask
 from .history import Absence, Assigned
 from .stock_controllers import stock_terms
 from .stock_coordinators import failed_loads
+from .stock_logs import given_up
 
 METADATA_VERSION = 10
 """The first one with topic ids; brokers of 2.8 know it."""
@@ -115,6 +116,7 @@ class Facts:
     untold    changes of replicas of which a stock controller may have told no broker
     elections when controllers were elected, ours and stock ones: seconds of the epoch
     unloaded  brokers, and the partitions of __transaction_state whose load they gave up
+    given_up  brokers, and the replicas whose log they gave up while they made it
     """
 
     live: frozenset[int] = frozenset()
@@ -133,6 +135,7 @@ class Facts:
     elections: tuple[float, ...] = ()
     untold: tuple[Assigned, ...] = ()
     unloaded: frozenset[tuple[int, int]] = frozenset()
+    given_up: frozenset[tuple[int, str]] = frozenset()
 
 
 async def read_states(zk: ZooKeeper) -> Facts:
@@ -195,6 +198,7 @@ async def read_all(
         ),
         untold=tuple(stock.untold),
         unloaded=await asyncio.to_thread(failed_loads, broker_logs or {}),
+        given_up=await asyncio.to_thread(given_up, broker_logs or {}),
     )
 
 

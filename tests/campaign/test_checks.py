@@ -206,6 +206,15 @@ def test_sv_4_an_empty_directory_that_a_disturbed_broker_began_is_tolerated_and_
     assert strays(Absence(2, 80, 95), assigned=away, held=second) != [], "it would find two logs at its next start"
 
 
+def test_sv_4_an_empty_directory_of_a_replica_is_tolerated_where_the_brokers_log_tells_that_it_gave_it_up() -> None:
+    begun = Held(2, "data-0", "t-0", None, is_empty=True)
+    told = replace(with_held(*WELL.held, begun), given_up=frozenset({(2, "t-0")}))
+    assert checks.directories(told) == []
+    assert checks.directories(replace(told, given_up=frozenset({(1, "t-0"), (2, "t-1")}))) != []
+    assert checks.directories(replace(told, held=(*WELL.held, replace(begun, is_empty=False)))) != []
+    assert checks.directories(replace(told, held=(WELL.held[0], begun))) == ["broker 2 has no directory t-0"]
+
+
 def test_sv_4_each_partition_has_as_many_replicas_as_are_drawn() -> None:
     def with_replicas(name: str, *replicas: int) -> list[str]:
         found = {name: Topic(ID, {0: replicas})}

@@ -79,7 +79,7 @@ def test_sv_4_a_lane_leaves_each_step_its_time(seed: int) -> None:
     assert steps == sorted(steps, key=lambda step: step.at)
     for lane in (BROKERS, SERVERS, ZOOKEEPER):
         for one, after in pairwise(lane_of(steps, lane)):
-            assert after.at - one.at > one.arguments.get("away", 0.0) + KINDS[one.kind].takes
+            assert after.at - one.at > one.arguments["away"] + KINDS[one.kind].takes
             assert one.arguments.get("server", "a") in SERVER_NAMES
 
 
