@@ -1,4 +1,4 @@
-"""Where the time of the tests goes: `pytest --costs FILE` notes it, `python -m tests.costs FILE` writes docs/tests.md.
+"""Where the time of the tests goes: `pytest --costs FILE` notes it, `python -m tests.costs FILE` shows it as a page.
 
 A row of FILE for each test: CPU seconds of its process and of all that descend from it, seconds by the clock, JVMs
 started. What several tests share counts for the one that runs at the time: trust the figures of files.
@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "tests.md"
 KINDS: Mapping[str, frozenset[str]] = {
     "browser": frozenset({"browser"}),
     "stock Kafka": frozenset({"stock"}),
@@ -28,7 +27,7 @@ or start processes of their own.
 MOST_FILES = 40
 HEAD = """# What the tests cost
 
-Written by `python -m tests.costs` from one run (`pytest --run all --costs FILE`), not by hand. CPU seconds are those of
+CPU seconds are those of
 a test's process and of all that descend from it, Java's included; the rest of the clock is waiting.
 `tests/budget.py` has what each run may cost, `tests/tiers.py` which run has which test.
 """
@@ -116,7 +115,7 @@ def table(title: str, groups: Iterable[tuple[str, Sequence[Mapping[str, Any]]]])
 
 def main(path: str) -> None:
     rows = [json.loads(line) for line in Path(path).read_text().splitlines()]
-    PAGE.write_text(page(rows))
+    print(page(rows))
 
 
 if __name__ == "__main__":
