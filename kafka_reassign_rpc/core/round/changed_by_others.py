@@ -117,10 +117,22 @@ def with_higher_epochs(partition: Partition, leader_epoch: int, partition_epoch:
 def put_back(read: Partition) -> Partition:
     """Raises the epochs of a state that somebody has restored and whose former value this term does not know.
 
-    Otherwise the next leader would skip LeaderAndIsr, and nobody would lead or ask for an ISR.
+    Otherwise the next leader would skip LeaderAndIsr, and nobody would lead or ask for an ISR. The leader epoch rises
+    half as much: it alone tells of this where the state vanishes again and comes back under another controller, since
+    the partition epoch is the znode's version. It stays below that, as `is_put_back` has it.
     """
     seen = max(read.partition_epoch, read.leader_epoch)  # each leader epoch was a change
-    return with_higher_epochs(read, read.leader_epoch, seen + UNKNOWN_CHANGES)
+    return with_higher_epochs(read, seen + UNKNOWN_CHANGES // 2, seen + UNKNOWN_CHANGES)
+
+
+def is_put_back(read: Partition) -> bool:
+    """Whether somebody has restored the state, as far as that shows: each leader epoch was a write of it, but the znode
+    has had fewer.
+
+    Leader epochs that rose twice in one round look the same, and higher epochs do them no harm. A copy of another
+    ZooKeeper stays undetected.
+    """
+    return 0 <= read.partition_epoch < read.leader_epoch
 
 
 def with_live_in_sync(cluster: Cluster, partition: Partition, former: Partition | None) -> Partition:

@@ -18,10 +18,11 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.controller_failover import reassigned_by_others
-from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others
+from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others, is_put_back
 from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.former_partitions import readable_again
+from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -85,7 +86,9 @@ def _keep_of_topics(known: Cluster, fresh: Cluster) -> Iterator[None]:
     former, same = fresh.soft.former, _same_brokers(known, fresh)
     for topic in list(known.topics.values()):
         now = fresh.topics.get(topic.name)
-        if not topic.deleting and topic.name not in fresh.unreadable:
+        if not topic.deleting and topic.name in fresh.unreadable:
+            former.keep(topic, topic.partitions, is_reported=True)  # until it can be read, or has its own id again
+        elif not topic.deleting:
             changed = changed_by_others(topic, now)
             if changed:
                 former.keep(topic, changed)
@@ -101,8 +104,11 @@ def _keep_of_topics(known: Cluster, fresh: Cluster) -> Iterator[None]:
         yield
     for topic in list(fresh.topics.values()):
         if topic.name not in known.topics:
-            # Not those that this controller has created in a round whose commit was refused half-way.
-            former.appeared(topic, [index for index, value in topic.partitions.items() if value.leader_epoch > 0])
+            # Not those that this controller has created in a round whose commit was refused half-way, nor states of a
+            # topic that was left alone: these were there all the time.
+            was_there = topic.name in known.unreadable
+            restored = is_put_back if was_there else _has_been_led
+            former.appeared(topic, [index for index, value in topic.partitions.items() if restored(value)])
             yield
 
 
@@ -124,18 +130,17 @@ def _find_changed(known: Cluster, fresh: Cluster, lost: set[str], changed: set[T
 
 
 def mark_put_back(cluster: Cluster) -> Iterator[None]:
-    """Marks partitions of a freshly read cluster whose states somebody has restored: each leader epoch was a write of
-    the state, but the znode has had fewer.
-
-    Leader epochs that rose twice in one round look the same, and higher epochs do them no harm. A copy of another
-    ZooKeeper stays undetected.
-    """
+    """Marks partitions of a freshly read cluster whose states somebody has restored."""
     for topic in list(cluster.topics.values()):
         cluster.soft.former.appeared(
             topic,
-            [index for index, value in topic.partitions.items() if 0 <= value.partition_epoch < value.leader_epoch],
+            [index for index, value in topic.partitions.items() if is_put_back(value)],
         )
         yield
+
+
+def _has_been_led(value: Partition) -> bool:
+    return value.leader_epoch > 0
 
 
 def _is_gone(topic: Topic, fresh: Cluster) -> bool:

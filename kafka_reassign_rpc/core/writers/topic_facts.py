@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.controller_failover import reassigned_by_others
-from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others, is_believable
+from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others, is_believable, is_put_back
 from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
 from kafka_reassign_rpc.core.round.read_partition import NO_STATE, LoadedState
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -123,7 +123,12 @@ class TopicsFound(msgspec.Struct, frozen=True):
             if taken:
                 former.keep(known, taken)
         with_states = [index for index, value in partitions.items() if value.partition_epoch >= 0]
-        former.appeared(topic, [index for index in with_states if index not in before])
+        # One that was left alone was there all the time: its states count as those that a new controller finds.
+        was_there = known is None and topic.name in cluster.unreadable
+        former.appeared(
+            topic,
+            [one for one in with_states if one not in before and (not was_there or is_put_back(partitions[one]))],
+        )
         repaired = () if known is None else readable_again(known, topic)
         for index, value in partitions.items():
             name = TopicPartition(topic.name, index)
