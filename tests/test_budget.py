@@ -11,7 +11,7 @@ from tests.budget import BUDGETS, verdict
 
 def test_the_line_names_cost_and_budget_and_a_run_over_it_fails() -> None:
     most = 60 * BUDGETS["test"].cpu_min
-    line = "test: 15.0 of 15.0 CPU minutes, 9.0 minutes by the clock (goal: 10)"
+    line = "test: 40.0 of 40 CPU minutes (goal: 15), 9.0 minutes by the clock (goal: 10)"
     assert verdict("test", most, 540) == (line, True)
     assert verdict("test", most + 1, 540) == (f"{line}: over its budget", False)
 
@@ -25,7 +25,7 @@ def test_the_processes_of_its_processes_count_and_a_failure_stays_one(
     seconds: float, code: int, ends_with: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     child = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SPENDS!r}]); sys.exit({code})"
-    monkeypatch.setitem(budget.BUDGETS, "check", budget.Budget(cpu_min=seconds / 60, wall_min=1))
+    monkeypatch.setitem(budget.BUDGETS, "check", budget.Budget(cpu_min=seconds / 60, goal_min=1, wall_min=1))
     times, before = os.times, os.times()
     monkeypatch.setattr(os, "times", lambda: since(before, times()))
     assert budget.run("check", (sys.executable, "-c", child)) == ends_with
