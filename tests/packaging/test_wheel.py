@@ -21,6 +21,9 @@ from tests.packaging.watch_words import BASE, OWN, PORT, VARIABLE, instructions,
 from tests.requirements import PROJECT, needed, of_extra
 from tests.watch.moving_nodes import TWO_MOVE, moving_nodes
 
+pytestmark = pytest.mark.gate
+
+
 SERVER = ("aiozk", "aiohttp", "uvloop", "jinja2", "joserfc")
 PIPELINE = ("pyarrow", "matplotlib", "numpy")
 LACKS: Mapping[str, tuple[str, ...]] = {
@@ -42,8 +45,6 @@ MOST_MB_OF_SERVER = 100
 ANY_PORT = ("--listeners", "PLAINTEXT://127.0.0.1:0")
 IMPORT_ALL = """
 import importlib, pkgutil, sys, kafka_reassign_rpc
-
-pytestmark = pytest.mark.gate
 print(kafka_reassign_rpc.__file__)
 for part in sys.argv[1:]:
     name = f"kafka_reassign_rpc.{part}"

@@ -13,14 +13,15 @@ from kafka_reassign_rpc.pipeline.executor_look import Wanted, digest, look
 from kafka_reassign_rpc.pipeline.spark_master import is_local, with_attempts
 from tests.pipeline.spark_cluster import PYTHON, SPARK
 
+pytestmark = pytest.mark.gate
+
+
 TASK = """
 import sys
 from importlib.metadata import version
 sys.path[:0] = sys.argv[1:]
 from kafka_reassign_rpc.pipeline.planning import chunks_on_spark, verify_rules, rounds_on_spark
 import kafka_reassign_rpc
-
-pytestmark = pytest.mark.gate
 print(kafka_reassign_rpc.__file__)
 """
 

@@ -15,11 +15,12 @@ from kafka_reassign_rpc.client import ReassignmentClient
 from tests.fork_server import CLI, KAFKA_REASSIGN
 from tests.pipeline.test_plan_room import write_snapshot as write_lost_broker
 
+pytestmark = pytest.mark.gate
+
+
 _LIMITED = """
 import resource, sys
 from importlib import import_module
-
-pytestmark = pytest.mark.gate
 _, module, limit, *arguments = sys.argv
 if limit != "none":
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
