@@ -218,7 +218,8 @@ def sequence_number(name: str) -> int | None:
     if match is None:
         return None
     text = match.group(1)
-    number, digits = int(text), text.removeprefix("-")
-    if -(2**31) <= number < 0 and f"{number:010d}" == text:
+    number = whole_number(text, -(2**31), 10**_DIGITS - 1)
+    if number is not None and number < 0 and f"{number:010d}" == text:
         return number + 2**32
-    return int(digits) if len(digits) == _DIGITS else None
+    digits = text.removeprefix("-")
+    return whole_number(digits, 0, 10**_DIGITS - 1) if len(digits) == _DIGITS else None

@@ -42,5 +42,5 @@ def test_dp_12_a_wrong_file_of_weights_is_refused_with_its_line(tmp_path: Path, 
 
 
 def test_dp_12_a_missing_file_of_weights_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="No such file"):
+    with pytest.raises(UsageError, match="no such file"):
         read_broker_weights(str(tmp_path / "none.csv"))

@@ -72,9 +72,7 @@ async def test_hm_1_topics_at_whose_configs_brokers_end_are_named(simulated: Clu
         assert all(name in text for name in bad if name != "t.fine")
         assert "t.fine" not in text
         assert all("before a broker restarts" in one.advice for one in warned)
-        commands = [command for one in warned for command in one.commands]
-        assert len(commands) == len(bad) - 1
-        assert any("--entity-name t.small --delete-config segment.bytes" in command for command in commands)
+        assert not [one for one in warned if one.commands], "what is taken away leaves a topic with the brokers' own"
     finally:
         for name in bad:
             await simulated.zk.delete(znode_paths.config(f"topics/{name}"))
@@ -368,7 +366,7 @@ async def test_sv_4_brokers_that_do_not_answer_in_time_or_not_in_plaintext_are_u
         ):
             found = await checked(simulated.connect, seconds=2)
 
-    assert subjects(found, Level.UNSAFE) == {"brokers"}
+    assert subjects(found, Level.UNSAFE) == {"addresses", "brokers"}
     text = text_of(found, "brokers")
     assert "3 of 6 brokers cannot be controlled" in text
     assert f"broker 77 at 127.0.0.1:{silent.port} (no answer within 2 s)" in text

@@ -88,7 +88,7 @@ async def test_sv_4_requests_that_stand_in_znodes_are_warnings_with_what_would_c
 
     found = await checked(apart.connect, seconds=1, takeover=Takeover.NEVER)
 
-    assert subjects(found, Level.UNSAFE) == {"brokers"}, "nothing listens there"
+    assert subjects(found, Level.UNSAFE) == {"addresses", "brokers"}, "nothing listens there"
     assert subjects(found, Level.WARNING) == {"controller", "deletions", "leftovers", "lost-brokers", "new-moves"}
     assert "1 move that waits in znodes (t-0)" in text_of(found, "new-moves")
     assert "(gone)" in text_of(found, "deletions")

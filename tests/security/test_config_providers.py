@@ -103,11 +103,11 @@ def test_sv_5_paths_and_variables_are_allowed_as_kafka_allows_them(place: Path) 
         ("${dir:{}/secrets:sub}", {}, "ssl.key.password: ${dir:{}/secrets:sub} has no value"),
         ("${dir:{}/secrets:../elsewhere.properties}", {}, "ssl.key.password: ${dir:{}/secrets:[hidden]} has no value"),
         ("${env:NO_SUCH_NAME}", {}, "ssl.key.password: ${env:NO_SUCH_NAME} has no value"),
-        ("${env:a:OTHER}", {}, "ssl.key.password: ${env:[hidden]:OTHER}: an environment variable has no path"),
+        ("${env:a:OTHER}", {}, "ssl.key.password: ${env:a:OTHER}: an environment variable has no path"),
         (
             "",
             {"file_param_allowed_paths": "relative"},
-            "config.providers.file.param.allowed.paths: [hidden] is not absolute",
+            "config.providers.file.param.allowed.paths: relative is not absolute",
         ),
         (
             "",

@@ -267,7 +267,7 @@ def test_sv_5_without_settings_the_first_listener_of_a_broker_is_used() -> None:
     assert BrokerLinks() is not None
     links = broker_links({})
     assert (links.listener, links.protocol) == (None, None)
-    assert broker_links({"inter.broker.listener.name": "SSL", "ssl.truststore.certificates": ""}).protocol == "SSL"
+    assert broker_links({"inter.broker.listener.name": "SSL"}).protocol == "SSL"
     both = broker_links({"inter.broker.listener.name": "B", "control.plane.listener.name": "C"})
     assert both.listener == "C"
 

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ class FollowedContext:
     """In the place of a context for ZooKeeper: none, and whether its files are followed."""
 
     context = None
+    loaded = SimpleNamespace(own=(), twin=SimpleNamespace(trusted=()))
 
     def __init__(self) -> None:
         self.followed = asyncio.Event()
