@@ -46,7 +46,7 @@ def test_hm_2_a_state_of_which_no_former_one_is_known_keeps_its_leader_and_gets_
     now = made(fail_over(here, TOPIC, 0))
     assert now == replace(
         before,
-        leader_epoch=before.leader_epoch + 1,
+        leader_epoch=before.partition_epoch + UNKNOWN_CHANGES // 2 + 1,
         partition_epoch=before.partition_epoch + UNKNOWN_CHANGES + 1,
     )
     assert fail_over(here, TOPIC, 1) == []
@@ -80,4 +80,4 @@ def test_hm_2_a_state_that_was_put_back_has_had_as_many_changes_as_leader_epochs
     here = view(replace(not_moving(1, 2), leader_epoch=350, partition_epoch=1))
     here.cluster.soft.former.appeared(here.cluster.topics[TOPIC], [0])
     now = made(fail_over(here, TOPIC, 0))
-    assert (now.leader_epoch, now.partition_epoch) == (351, 350 + UNKNOWN_CHANGES + 1)
+    assert (now.leader_epoch, now.partition_epoch) == (350 + UNKNOWN_CHANGES // 2 + 1, 350 + UNKNOWN_CHANGES + 1)
