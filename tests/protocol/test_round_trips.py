@@ -27,6 +27,9 @@ from tests.effort import examples
 from tests.protocol import kafka_bodies, values
 from tests.tables import for_each
 
+pytestmark = pytest.mark.timeout(1200)  # a run of everything tries all examples of all messages in one test
+
+
 OUR_TAGS = (236, 240, 241, 242, 243, 244, 860, 2361, 2362, 2363, 2364)
 THEIRS = [cls for cls in (*messages.REQUESTS.values(), *messages.RESPONSES.values()) if cls not in values.OURS]
 

@@ -153,6 +153,7 @@ def test_sv_5_a_blank_variable_is_not_one_that_is_not_set(monkeypatch: pytest.Mo
 
 
 @pytest.mark.release
+@pytest.mark.timeout(1200)
 def test_sv_5_the_recorded_blanks_are_those_of_kafka_now() -> None:
     assert ask_java() == recorded()
 
