@@ -311,7 +311,7 @@ def assigned_in(events: Iterable[Mapping[str, Any]]) -> tuple[Assigned, ...]:
 
 
 def left_alone_in(events: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """What the last controller has told of topics that it left alone, and has not taken up since."""
+    """The topics that the last controller reported as left alone, and has not taken up since."""
     found: set[str] = set()
     for event in sorted(events, key=lambda event: event["at"]):
         if event["event"] == catalogue.CONTROLLER_ELECTED:

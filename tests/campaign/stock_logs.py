@@ -1,7 +1,7 @@
 """What the logs of stock brokers tell of replicas' logs that they have begun.
 
 A stock broker (3.9.1) makes the directory of a new replica before it asks ZooKeeper for the topic's configs
-(LogManager.getOrCreateLog). Where its session expires meanwhile it gives the replica up until it is told of it again,
+(LogManager.getOrCreateLog). Where its session expires meanwhile it gives the replica up until a controller assigns it,
 and then chooses a log dir once more: maybe another one. At its next start it would find two logs of the replica, and
 end. Which controller has told it makes no difference.
 """

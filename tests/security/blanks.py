@@ -1,7 +1,7 @@
 """What stock Kafka makes of blank settings, recorded from a JVM: of each that this server reads from a broker's file,
 for all listeners and for one, and of each of a client.
 
-`python -m tests.security.blanks` writes the recording anew.
+`python -m tests.security.blanks` writes the recording again.
 """
 
 import json

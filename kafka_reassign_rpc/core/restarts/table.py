@@ -91,7 +91,7 @@ CLEANER_BUFFER = Ending(
 CLEANER_RATE = Ending(
     "cleaner-rate", _DEFAULTS, _OF_BROKERS, "`log.cleaner.io.max.bytes.per.second=0`: less than one byte a second",
     "Throttler.maybeThrottle", _PART,
-    "its log cleaners would sleep for ever, and the next change of configs would wait for them", _DELETE_DEFAULT,
+    "its log cleaners would sleep without end, and the next change of configs would wait for them", _DELETE_DEFAULT,
     _ALTER,
 )  # fmt: skip
 CLEANER_PAUSE = Ending(

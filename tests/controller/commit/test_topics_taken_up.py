@@ -50,7 +50,7 @@ async def test_hm_2_a_topic_that_had_anothers_id_when_the_controller_was_elected
         await look(controller)
         now = controller.partition(*NAME)
         assert (now.leader, now.isr) == (1, (1, 2, 3))
-        assert (now.leader_epoch, now.partition_epoch) == (4, 6), "brokers are told of it, and nothing else"
+        assert (now.leader_epoch, now.partition_epoch) == (4, 6), "brokers learn it, and nothing else"
         await controller.check()
 
 

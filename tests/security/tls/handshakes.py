@@ -1,6 +1,6 @@
 """What stock Kafka's TLS says of certificates, recorded from a JVM: who takes whose, and whose not.
 
-`python -m tests.security.tls.handshakes` writes the recording anew. Certificates are made when they are needed: only
+`python -m tests.security.tls.handshakes` writes the recording again. Certificates are made when they are needed: only
 the verdicts are recorded.
 """
 

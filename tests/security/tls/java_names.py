@@ -1,6 +1,6 @@
 """What Java and Kafka print for names of certificates and for mapping rules, recorded from a JVM.
 
-`python -m tests.security.tls.java_names` writes the recording anew.
+`python -m tests.security.tls.java_names` writes the recording again.
 """
 
 import itertools
