@@ -249,15 +249,20 @@ async def fill(port: int, topic: str) -> None:
     """A topic with something to clean."""
     at = {"bootstrap.servers": f"127.0.0.1:{port}", "log_level": 0}
     compact = {"cleanup.policy": "compact", "segment.bytes": "1000", "min.cleanable.dirty.ratio": "0.01"}
+    admin = AdminClient(at)
+
+    async def knows_controller() -> bool:
+        """librdkafka would wait a minute for the controller that the first answer of a new broker lacks."""
+        return bool((await asyncio.to_thread(admin.list_topics, timeout=10)).controller_id == 1)
 
     def work() -> None:
-        admin = AdminClient(at)
         admin.create_topics([NewTopic(topic, 1, 1, config=compact)])[topic].result(60)
         producer = Producer({**at, "linger.ms": 0, "batch.size": 500})
         for number in range(60):
             producer.produce(topic, b"x" * 100, key=str(number % 5))
         assert not producer.flush(60)
 
+    await eventually(knows_controller, within=60)
     await asyncio.to_thread(work)
 
 
