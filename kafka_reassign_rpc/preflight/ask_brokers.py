@@ -53,7 +53,7 @@ class BrokerAnswer(NamedTuple):
               why it did not tell
     certificate
               what it has shown (DER); None without TLS
-    log_dirs  its log dirs with their error codes; None: it did not say, or was not asked
+    log_dirs  its log dirs with their error codes; None: it did not say
     """
 
     broker: Broker
@@ -74,21 +74,19 @@ async def ask_all(
     client_id: str,
     seconds: float,
     standing: Mapping[str, str],
-    *,
-    log_dirs: bool = False,
 ) -> list[BrokerAnswer]:
     """Each broker has so many seconds. `standing` are the cluster-wide configs."""
     room = asyncio.Semaphore(AT_ONCE)
 
     async def limited(broker: Broker) -> BrokerAnswer:
         async with room:
-            return await _ask(broker, links, client_id, seconds, standing, log_dirs=log_dirs)
+            return await _ask(broker, links, client_id, seconds, standing)
 
     return list(await asyncio.gather(*(limited(broker) for broker in sorted(brokers, key=lambda one: one.id))))
 
 
 async def _ask(
-    broker: Broker, links: BrokerLinks, client_id: str, seconds: float, standing: Mapping[str, str], *, log_dirs: bool
+    broker: Broker, links: BrokerLinks, client_id: str, seconds: float, standing: Mapping[str, str]
 ) -> BrokerAnswer:
     endpoint = links.endpoint(broker)
     try:
@@ -97,11 +95,11 @@ async def _ask(
             try:
                 versions = await client.versions()
                 obeys, certificate = await _obeys(client), client.certificate
-                dirs = await _log_dirs(client) if log_dirs else None
+                dirs = await _log_dirs(client)
                 try:
                     entries = await broker_configs(client, broker.id, CONFIGS)
                 except ConfigsRefused as error:
-                    return BrokerAnswer(broker, endpoint, str(error), versions, {}, obeys)
+                    return BrokerAnswer(broker, endpoint, str(error), versions, {}, obeys, log_dirs=dirs)
                 refusal, unknown = await _defaults(client, broker.id, standing)
             finally:
                 client.close()

@@ -49,6 +49,7 @@ def findings(
         yield _listeners(heard, advertised)
         yield from _other_listeners(heard, advertised)
         yield from _cluster_action(heard)
+        yield from _what_they_hold(heard)
         yield _policies(heard, refuses=refuses)
         yield from _configs(heard, marks, balances=balances, deletes=deletes)
 
@@ -198,6 +199,17 @@ def _is_only_here(host: str) -> bool:
     except ValueError:
         return host in ("", "localhost")
     return address.is_loopback or address.is_unspecified
+
+
+def _what_they_hold(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
+    silent = [one.broker.id for one in heard if one.log_dirs is None]
+    if silent:
+        yield warning(
+            "log-dirs",
+            f"{some_brokers(silent, 'do')} not tell what they hold: one that missed the loss of a replica may go on"
+            " leading it, and take records that nobody reads. Sizes of moves are not known either",
+            "allow the server's login DESCRIBE on the cluster",
+        )
 
 
 def _policies(heard: Sequence[BrokerAnswer], *, refuses: bool) -> Finding:

@@ -115,7 +115,7 @@ async def _check_for_kraft(
         restarts = await restart_state.read(zk, state)
         standing = await ConfigStore(zk).get(BROKERS, DEFAULT)
     answers = await ask_brokers.ask_all(
-        state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds, standing, log_dirs=True
+        state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds, standing
     )
     cures = cures_of(config, answers, flags)
     if not state.is_krafts:

@@ -177,3 +177,23 @@ async def test_sv_5_a_server_whose_certificate_fails_looks_again_each_hour(
     for now[0], looks in ((1, 1), (2, 1), (3600, 1), (3602, 2), (3700, 2)):
         await own.known()
         assert caplog.text.count("brokers would not connect") == looks
+
+
+async def test_sv_5_a_defect_in_the_look_keeps_no_server_from_elections_and_is_logged_once_an_hour(
+    made: Made, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> OwnCertificates:
+        raise RuntimeError("an extension that nobody knows")
+
+    now = [0.0]
+    config = made.config(made.good, BROKERS)
+    own = own_tls.OwnTls(config, lambda: config.listeners, lambda: now[0])
+    monkeypatch.setattr(own_tls, "certificates", fails)
+    for now[0], looks in ((1, 1), (2, 1), (3602, 2)):
+        await own.known()
+        assert own.found.kept_out is None
+        assert caplog.text.count("is not known: to look at them failed") == looks
+    monkeypatch.undo()
+    now[0] += own_tls.EVERY_S
+    await own.known()
+    assert [one.listener for one in own.found.handshakes] == ["INTERNAL"]

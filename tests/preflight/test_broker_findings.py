@@ -1,5 +1,7 @@
 """What the check makes of the brokers' answers, value by value."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
@@ -20,6 +22,7 @@ KAFKA_3_9: Versions = {
     ApiKey.STOP_REPLICA: (0, 4),
     ApiKey.UPDATE_METADATA: (0, 8),
 }
+DIRS = (("/data", 0),)
 CONFIGS = {"inter.broker.protocol.version": "3.9-IV0", "inter.broker.listener.name": "PLAINTEXT"}
 
 
@@ -32,10 +35,11 @@ def judged(
     marks: tuple[str, ...] = (),
     deletes: bool = True,
     obeys: bool | None = True,
+    log_dirs: Sequence[tuple[str, int]] | None = DIRS,
 ) -> dict[str, Level]:
     """The level of every subject that is not OK. `configs`: those of each broker, beside CONFIGS."""
     answers = [
-        BrokerAnswer(Broker(index, 1, (at,)), at, "", versions or KAFKA_3_9, CONFIGS | one, obeys)
+        BrokerAnswer(Broker(index, 1, (at,)), at, "", versions or KAFKA_3_9, CONFIGS | one, obeys, log_dirs=log_dirs)
         for index, one in enumerate(configs or ({},), start=1)
     ]
     found = findings(answers, [advertised], listener, marks, balances=True, deletes=deletes, refuses=True)
@@ -93,7 +97,7 @@ def test_sv_4_listeners_of_clients_that_the_server_or_a_broker_lacks_are_warning
 
     def found(advertised: list[Endpoint], *brokers: tuple[Endpoint, ...]) -> dict[str, str]:
         answers = [
-            BrokerAnswer(Broker(index, 1, endpoints), endpoints[0], "", KAFKA_3_9, configs)
+            BrokerAnswer(Broker(index, 1, endpoints), endpoints[0], "", KAFKA_3_9, configs, log_dirs=DIRS)
             for index, endpoints in enumerate(brokers, start=1)
         ]
         judged = findings(answers, advertised, None, (), balances=True, deletes=True, refuses=True)
@@ -110,6 +114,10 @@ def test_sv_4_listeners_of_clients_that_the_server_or_a_broker_lacks_are_warning
 def test_sv_5_brokers_that_do_not_take_this_principal_as_a_controller_are_unsafe() -> None:
     assert judged(obeys=False) == {"cluster-action": Level.UNSAFE}
     assert judged(obeys=None) == {}, "a broker that does not say is not accused"
+
+
+def test_sv_5_a_broker_that_does_not_tell_what_it_holds_is_named_with_the_right_that_is_missing() -> None:
+    assert judged(log_dirs=None) == {"log-dirs": Level.WARNING}
 
 
 @pytest.mark.parametrize("name", ["create.topic.policy.class.name", "alter.config.policy.class.name"])

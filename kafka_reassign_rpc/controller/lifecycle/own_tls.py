@@ -72,7 +72,12 @@ class OwnTls:
     async def _look(self) -> None:
         before = self.found
         self._judged = used(self._config)
-        self.found = await asyncio.to_thread(certificates, self._config, self._endpoints())
+        try:
+            self.found = await asyncio.to_thread(certificates, self._config, self._endpoints())
+        except Exception:  # a defect here must not keep a server from elections
+            self._due_at = self._now() + EVERY_S
+            log.exception("whether brokers take the certificates of this server is not known: to look at them failed")
+            return
         self._due_at = self._now() + min(EVERY_S, self._until_next_end())
         for one in self.found.handshakes:
             if one.fails:
