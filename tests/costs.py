@@ -1,12 +1,14 @@
 """Where the time of the tests goes: `pytest --costs FILE` notes it, `python -m tests.costs FILE` shows it as a page.
 
 A row of FILE for each test: CPU seconds of its process and of all that descend from it, seconds by the clock, JVMs
-started. What several tests share counts for the one that runs at the time: trust the figures of files.
+started. What several tests share counts for the one that runs at the time: trust the figures of files. A process that
+lives for less than `LOOK_S` may be missed.
 """
 
 import json
 import os
 import sys
+import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -25,6 +27,7 @@ KINDS: Mapping[str, frozenset[str]] = {
 or start processes of their own.
 """
 MOST_FILES = 40
+LOOK_S = 0.25
 HEAD = """# What the tests cost
 
 CPU seconds are those of
@@ -38,22 +41,27 @@ class Costs:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._jvms = 0
-        sys.addaudithook(self._started)
+        self._processes = Processes(os.getpid())
+        self._ended = threading.Event()
+        threading.Thread(target=self._keep_looking, daemon=True).start()
 
-    def _started(self, event: str, args: tuple[Any, ...]) -> None:
-        if event == "subprocess.Popen" and os.fspath(args[0] or args[1][0]).endswith("java"):
-            self._jvms += 1
+    def _keep_looking(self) -> None:
+        while not self._ended.wait(LOOK_S):
+            self._processes.look()
+
+    def pytest_unconfigure(self) -> None:
+        self._ended.set()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        cpu_s, clock_s, jvms = spent_s(os.getpid()), time.monotonic(), self._jvms
+        (cpu_s, jvms), clock_s = self._processes.look(), time.monotonic()
         done = yield
+        cpu_after_s, jvms_after = self._processes.look()
         row = {
             "test": item.nodeid,
-            "cpu_s": round(spent_s(os.getpid()) - cpu_s, 3),
+            "cpu_s": round(cpu_after_s - cpu_s, 3),
             "clock_s": round(time.monotonic() - clock_s, 3),
-            "jvms": self._jvms - jvms,
+            "jvms": jvms_after - jvms,
             "marks": sorted({mark.name for mark in item.iter_markers()}),
             "kind": kind_of(item),
         }
@@ -62,15 +70,47 @@ class Costs:
         return done
 
 
-def spent_s(pid: int) -> float:
-    """CPU seconds of a process, of those that it has waited for, and of its living descendants. Linux."""
-    process = Path("/proc") / str(pid)
-    try:
-        times = (process / "stat").read_text().rpartition(")")[2].split()[11:15]
-        children = [child for task in (process / "task").iterdir() for child in (task / "children").read_text().split()]
-    except OSError:  # it has ended meanwhile
-        return 0.0
-    return sum(map(int, times)) / os.sysconf("SC_CLK_TCK") + sum(spent_s(int(child)) for child in children)
+class Processes:
+    """A process and all that descend from it. What has ended counts as it was seen last, whoever has waited for it: a
+    JVM that was killed, or a worker of Spark, is in no sum of times that its parents have. Linux.
+    """
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._lock = threading.Lock()
+        self._spent_s: dict[tuple[int, str], float] = {}
+        """By id and start: ids are used again."""
+        self._jvms: set[tuple[int, str]] = set()
+        self._living: set[int] = set()
+
+    def look(self) -> tuple[float, int]:
+        """CPU seconds so far, and how many JVMs there were."""
+        with self._lock:
+            todo, seen = [self._root, *self._living], set[int]()
+            while todo:
+                if (pid := todo.pop()) not in seen:
+                    seen.add(pid)
+                    todo += self._note(pid)
+            return sum(self._spent_s.values()), len(self._jvms)
+
+    def _note(self, pid: int) -> Iterable[int]:
+        """Returns its children."""
+        process = Path("/proc") / str(pid)
+        try:
+            name, _, rest = (process / "stat").read_text().partition("(")[2].rpartition(")")
+            children = [
+                int(one) for task in (process / "task").iterdir() for one in (task / "children").read_text().split()
+            ]
+        except OSError:  # it has ended meanwhile
+            self._living.discard(pid)
+            return ()
+        fields = rest.split()
+        key = pid, fields[19]
+        self._spent_s[key] = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+        self._living.add(pid)
+        if name == "java":
+            self._jvms.add(key)
+        return children
 
 
 def kind_of(item: pytest.Item) -> str:

@@ -1,6 +1,10 @@
-"""The page about costs, from rows made by hand."""
+"""The page about costs, from rows made by hand; and what it counts, from a process that another one leaves behind."""
 
-from tests.costs import page
+import os
+import subprocess
+import sys
+
+from tests.costs import Processes, page
 
 ROWS = [
     {"test": "tests/a/test_x.py::one", "cpu_s": 1.5, "clock_s": 4.0, "jvms": 0, "marks": ["long"], "kind": "pure"},
@@ -32,3 +36,20 @@ def test_the_page_sums_by_run_kind_folder_and_file_and_names_the_dearest_first()
         "| tests/b/test_y.py | 1 | 3.0 | 3 | 1 |",
         "| tests/a/test_x.py | 2 | 2.0 | 5 | 2 |",
     ]
+
+
+BUSY = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True); input()"
+LEAVES = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {BUSY!r}]); input()"
+
+
+def test_what_a_process_left_behind_has_spent_counts_after_it_was_killed_unwaited_for() -> None:
+    processes = Processes(os.getpid())
+    before, _ = processes.look()
+    with subprocess.Popen([sys.executable, "-c", LEAVES], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        parent.stdout.readline()
+        processes.look()
+        parent.kill()
+    after, jvms = processes.look()
+    assert 0.3 <= after - before < 3
+    assert jvms == 0
