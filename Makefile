@@ -29,14 +29,17 @@ test: compiled  ## what a newcomer runs: ten minutes
 	$(BUDGET) test -- $(TESTS) --run test
 
 test-gate: compiled  ## what `.ci/run` has on top: see tests/tiers.py
+	@$(BIN)/python -m tests.stock.jars --all
 	$(BUDGET) gate -- $(TESTS) --run gate --no-skips
 
 test-all: compiled  ## everything, more than an hour: before a release, or after a change of protocol, api, channel or stock versions
+	@$(BIN)/python -m tests.stock.jars --all
 	$(TESTS) --run all
 	$(MAKE) coverage WHOLE=1
 
 compiled: venv
 	@$(BIN)/python -m compileall -q kafka_reassign_rpc  # else each of the many processes compiles it
+	@$(BIN)/python -m tests.stock.jars
 
 campaign: venv  ## stock brokers and our servers under load and under all that may happen to them: make campaign SEED=7 MINUTES=5
 	$(BIN)/python -m tests.campaign $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SECURED),--secured) $(CAMPAIGN)

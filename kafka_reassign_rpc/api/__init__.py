@@ -1,6 +1,12 @@
-"""The Kafka APIs that the server and the simulated brokers answer: one handler module per API key.
+"""The Kafka APIs that the server and the simulated brokers answer: one handler module per API key, and
+four tables of those that a node refuses, whoever asks.
 
 a<key>_<name>.py        handler of one API: `handle`, `fail`, and `API`, its key, versions and ACLs
+refused_records.py      Produce, Fetch, ListOffsets and others of partitions, on a node that leads none
+refused_groups.py       consumer groups and their offsets, on a node that coordinates none
+refused_transactions.py transactions, on a node that coordinates none
+refused_tokens.py       delegation tokens, on a node that makes none
+refusals.py             what the rows of these tables have in common
 api_definition.py       `Api`, how a handler module declares itself; `RequestContext`, from where a request came
 registry.py             the table of all APIs
 dispatch.py             from a decoded request to its handler and back
@@ -13,9 +19,6 @@ brokers_authorizer.py   what only the brokers' authorizer can decide on
 broker_policies.py      what only the brokers' policies can decide on
 mutation_quota.py       controller mutation quotas (KIP-599)
 answer_fields.py        what many answers have in common
-partition_refusals.py   requests about partitions, on a node that leads none
-coordinator_refusals.py requests to coordinators, on a node that is none
-delegation_tokens.py    requests about delegation tokens, on a node that makes none
 visible_topics.py       topics that exist for clients, whatever their rights: none in deletion
 partition_metadata.py   a partition as Metadata and DescribeTopicPartitions show it
 large_requests.py       how large requests and answers do not hold up others

@@ -6,8 +6,8 @@ NOT_COORDINATOR and looks for its coordinator, after Kafka's checks of its id, e
 """
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.coordinator_refusals import transaction_error
 from kafka_reassign_rpc.api.ports import Node, active_controller
+from kafka_reassign_rpc.api.refusals import transaction_error
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
     CoordinatorLoadInProgress,

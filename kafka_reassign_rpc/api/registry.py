@@ -1,4 +1,6 @@
-"""The APIs that a node serves: each module of this package named `a<key>_<name>.py` declares one `API`."""
+"""The APIs that a node serves: each module of this package named `a<key>_<name>.py` declares one `API`, and the tables
+of what a node refuses have a row for each.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -6,9 +8,11 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from kafka_reassign_rpc import api as handlers
+from kafka_reassign_rpc.api import refused_groups, refused_records, refused_tokens, refused_transactions
 from kafka_reassign_rpc.api.api_definition import Api, ApiGroup
 from kafka_reassign_rpc.core.announced_versions import Versions
 
+REFUSED = (refused_records, refused_groups, refused_transactions, refused_tokens)
 _HANDLER_MODULE = re.compile(r"a\d+_\w+")
 
 
@@ -22,7 +26,8 @@ def advertised(apis: Mapping[int, Api]) -> Versions:
 
 def _load() -> dict[int, Api]:
     names = [module.name for module in iter_modules(handlers.__path__) if _HANDLER_MODULE.fullmatch(module.name)]
-    return table(import_module(f"{handlers.__name__}.{name}").API for name in names)
+    handled = (import_module(f"{handlers.__name__}.{name}").API for name in names)
+    return table([*handled, *(api for module in REFUSED for api in module.APIS)])
 
 
 def _of(group: ApiGroup) -> dict[int, Api]:

@@ -1,5 +1,8 @@
 """Kafka's own jars, by Maven, kept in `.jars/` at the root of the repository.
 
+`python -m tests.stock.jars` fetches what `make test` needs, with `--all` whatever any test needs: a test that fetches
+jars itself holds its event loop for so long that its sessions of ZooKeeper end.
+
 One directory for each version, filled from `poms/kafka-VERSION.xml`. Several test runs may start at once: the
 first one resolves under a lock, the others wait for it. A directory is valid only with its pom's digest
 in it, so a half-finished copy or a changed pom is resolved again.
@@ -9,6 +12,7 @@ import fcntl
 import hashlib
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +23,7 @@ BROKER_VERSION = "3.9.1"
 """The last line of Kafka that runs on ZooKeeper."""
 
 TOOL_VERSIONS = ("3.9.1", "4.1.0")
+OLDEST = "2.8.2"
 
 EACH_TOOL = (TOOL_VERSIONS[0], *(pytest.param(version, marks=pytest.mark.gate) for version in TOOL_VERSIONS[1:]))
 """For tests that run the tools themselves: a JVM takes ten seconds, so in most runs one stands for both."""
@@ -100,3 +105,22 @@ def locked(path: Path) -> Iterator[None]:
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def main(*, everything: bool) -> None:
+    """Says what it fetches and what cannot be fetched: tests that need that are skipped, loudly."""
+    names = [f"kafka-{version}" for version in {BROKER_VERSION, *TOOL_VERSIONS, OLDEST}]
+    for name in sorted(one.stem for one in _POMS.glob("*.xml")) if everything else sorted(names):
+        pom = _POMS / f"{name}.xml"
+        directory = name.removeprefix("kafka-")
+        if _holds(CACHE / directory, hashlib.sha256(pom.read_bytes()).hexdigest()):
+            continue
+        print(f"fetching the jars of {name} by Maven, once", flush=True)
+        try:
+            _jars_of(pom, directory)
+        except JarsUnavailable as error:
+            print(f"{name} cannot be fetched, tests that need it are skipped: {error}", flush=True)
+
+
+if __name__ == "__main__":
+    main(everything=sys.argv[1:] == ["--all"])
