@@ -17,7 +17,7 @@ from kafka_reassign_rpc.zookeeper.operations import Create, Delete
 from tests.waiting import eventually
 
 from .load import EVERY_S, PATIENCE_S, read_to_end
-from .mixed_cluster import MixedCluster, behind_our_server
+from .mixed_cluster import MixedCluster, behind_our_server, controller
 
 pytestmark = [pytest.mark.stock, pytest.mark.release]
 
@@ -74,16 +74,22 @@ class OneAck:
         return {int(record.value() or b"") for record in read_to_end(self._bootstrap, [(self._topic, 0)])}
 
 
-async def edited(mixed: MixedCluster, topic: str) -> None:
+async def edited(mixed: MixedCluster, topic: str, *replicas: int) -> None:
     path = znode_paths.topic(topic)
     found = json.loads((await mixed.zk.get(path))[0])
-    found["partitions"]["0"] = [2, 3]
+    found["partitions"]["0"] = replicas
     await mixed.zk.set(path, json.dumps(found).encode())
 
 
-async def leads_elsewhere(mixed: MixedCluster, topic: str) -> bool:
+async def in_sync(mixed: MixedCluster, topic: str) -> tuple[int, set[int]]:
+    """The leader, and the ISR."""
     state = json.loads((await mixed.zk.get(znode_paths.partition_state(topic, 0)))[0])
-    return state["leader"] in (2, 3) and set(state["isr"]) == {2, 3}
+    return state["leader"], set(state["isr"])
+
+
+async def leads_elsewhere(mixed: MixedCluster, topic: str) -> bool:
+    leader, isr = await in_sync(mixed, topic)
+    return leader in (2, 3) and isr == {2, 3}
 
 
 async def stops(mixed: MixedCluster, topic: str, load: OneAck, since: float) -> None:
@@ -112,7 +118,7 @@ async def test_sv_4_a_leader_that_an_edit_or_an_older_topic_takes_away_stops_at_
 
         async with OneAck(bootstrap, "edited") as load:
             since = time.monotonic()
-            await edited(mixed, "edited")
+            await edited(mixed, "edited", 2, 3)
             await stops(mixed, "edited", load, since)
 
         async with OneAck(bootstrap, "restored") as load:
@@ -124,6 +130,27 @@ async def test_sv_4_a_leader_that_an_edit_or_an_older_topic_takes_away_stops_at_
 
         async with OneAck(bootstrap, "later") as load:
             await mixed.cluster.servers[mixed.server].kill()
-            await edited(mixed, "later")
+            await edited(mixed, "later", 2, 3)
             await mixed.serve("b")
             await stops(mixed, "later", load, time.monotonic())
+
+
+async def test_sv_10_a_replica_that_was_added_by_an_edit_while_a_stock_broker_controlled_comes_into_the_isr(
+    tmp_path: Path,
+) -> None:
+    """Its leader keeps the replicas that it was told with the present leader epoch."""
+    async with behind_our_server(tmp_path) as mixed:
+        await mixed.create_empty("widened", {0: (1, 3)})
+        await mixed.cluster.servers[mixed.server].kill()
+
+        async def stock_controls() -> bool:
+            return await controller(mixed.zk) in mixed.stock.brokers
+
+        await eventually(stock_controls, within=60)
+        await edited(mixed, "widened", 1, 3, 2)
+        await mixed.serve("b")
+
+        async def is_wide() -> bool:
+            return await in_sync(mixed, "widened") == (1, {1, 2, 3})
+
+        await eventually(is_wide, within=50)

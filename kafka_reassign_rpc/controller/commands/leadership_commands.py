@@ -12,7 +12,13 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, KafkaError, NotController
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
-from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition, check_sender, higher_epochs
+from kafka_reassign_rpc.core.leadership.isr_changes import (
+    IsrChange,
+    alter_partition,
+    check_sender,
+    higher_epochs,
+    told_again,
+)
 from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -90,6 +96,19 @@ class RebalanceLeaders(Command[int]):
                 work.view.add(change)
             yield
         self.answer(elected)
+
+
+class TellLaggingAgain(Command[int]):
+    """Answers how many partitions have a live replica out of sync: see `isr_changes.told_again`."""
+
+    def decide(self, work: Round) -> Iterator[None]:
+        found = 0
+        for name in every_partition(work.view.cluster):
+            for change in told_again(work.view, *name):
+                work.view.add(change)
+                found += 1
+            yield
+        self.answer(found)
 
 
 class AlterPartitionCommand(Command[Sequence[Partition | KafkaError]]):

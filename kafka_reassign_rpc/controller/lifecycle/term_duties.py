@@ -12,6 +12,7 @@ from kafka_reassign_rpc.controller.duties.config_changes import purge_config_cha
 from kafka_reassign_rpc.controller.duties.cordon_watch import CordonWatch
 from kafka_reassign_rpc.controller.duties.delegation_tokens import expire_delegation_tokens
 from kafka_reassign_rpc.controller.duties.disk_survey import DiskSurvey
+from kafka_reassign_rpc.controller.duties.lagging_replicas import tell_lagging_again
 from kafka_reassign_rpc.controller.duties.last_control import keep_marking
 from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance
 from kafka_reassign_rpc.controller.duties.learnt_settings import LearntSettings
@@ -141,6 +142,7 @@ class TermDuties:
             Duty("request znodes", self.requests.run),
             Duty("notifications", notifications.run),
             Duty("leader balance", self._balance.run),
+            Duty("lagging replicas", lambda: tell_lagging_again(loop)),
             Duty("progress", sampler.run),
             Duty("partition counts", lambda: count_partitions(loop, self._health)),
             Duty("self-healing", self._healer.run),

@@ -35,7 +35,7 @@ from kafka_reassign_rpc.core.round.round_view import (
     assignment_write,
 )
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 
 INELIGIBLE_SINCE = 2
 """Version of AlterPartition with INELIGIBLE_REPLICA; older ones get OPERATION_NOT_ATTEMPTED."""
@@ -122,6 +122,23 @@ def _other_replicas(topic: str, partition: Partition, broker_id: int, change: Is
         return []
     value = replace(partition, leader_epoch=partition.leader_epoch + 1)
     return [PartitionChange(topic, change.partition, value, AssignmentWrite.LATER)]
+
+
+def told_again(view: RoundView, topic: str, index: int) -> list[PartitionChange]:
+    """Raises the leader epoch where a live replica is out of sync, so that the leader takes its replicas from the
+    controller again. A move has had a higher epoch since this controller is one.
+
+    A leader keeps the replicas that came with its leader epoch, and takes no other one into the ISR. Who has become
+    the controller cannot know with which ones that was: somebody may have changed them in ZooKeeper before.
+    """
+    partition = view.get(topic, index)
+    if partition is None or partition.is_moving or partition.leader == NO_LEADER or partition.partition_epoch < 0:
+        return []
+    out = (broker for broker in partition.replicas if broker not in partition.isr)
+    if not any(view.cluster.is_online(broker, partition) for broker in out):
+        return []
+    value = replace(partition, leader_epoch=partition.leader_epoch + 1)
+    return [PartitionChange(topic, index, value, AssignmentWrite.LATER)]
 
 
 def _stale(partition: Partition, change: IsrChange) -> KafkaError | None:

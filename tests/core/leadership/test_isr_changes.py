@@ -16,9 +16,9 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition, check_sender
+from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition, check_sender, told_again
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite
-from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from tests.core.build import TOPIC, TOPIC_ID, cluster, made, moving, not_moving, view
 from tests.tables import for_each
 
@@ -139,3 +139,17 @@ def test_sv_4_only_a_broker_as_it_is_registered_may_ask() -> None:
     assert check_sender(here, 1, 101) is None
     for sender, epoch in ((1, 100), (2, 102)):
         assert isinstance(check_sender(here, sender, epoch), StaleBrokerEpoch)
+
+
+def test_sv_10_a_leader_with_a_live_replica_out_of_sync_is_told_its_replicas_again_with_the_next_leader_epoch() -> None:
+    def epochs(partition: Partition, *live: int) -> list[int]:
+        return [change.value.leader_epoch for change in told_again(view(partition, live=live), TOPIC, 0)]
+
+    lagging = not_moving(1, 2, 3, isr=(1, 2))
+    assert epochs(lagging, 1, 2, 3) == [lagging.leader_epoch + 1]
+    assert epochs(lagging, 1, 2) == [], "it learns of its leader when it comes back"
+    assert epochs(not_moving(1, 2, 3), 1, 2, 3) == []
+    assert epochs(moving((1, 2), (1, 3)), 1, 2, 3) == [], "a move has had a higher epoch"
+    assert epochs(replace(lagging, leader=NO_LEADER), 1, 2, 3) == []
+    assert epochs(Partition((1, 2)), 1, 2) == [], "brokers know nothing of it yet"
+    assert told_again(view(), TOPIC, 0) == []
