@@ -3,7 +3,8 @@
 reassignment_algebra      replica sets in, replica sets out: target, adding, removing, cancel, completion (KIP-455)
 reassignment              one move: start, change of target, cancel; caps; progress; pending deletion
 leadership                leaders and ISR: elections, AlterPartition, brokers that come and go
-znode_routes              moves that come through ZooKeeper: batch, queue, request znodes (KIP-236)
+queue                     the queue (KIP-236): which waiting moves start, caps, holds, other throttles
+znode_routes              moves that come through ZooKeeper: batch and request znodes (KIP-236)
 configs                   configs of topics and brokers: definitions, values, what brokers accept
 restarts                  what ends a broker at its next start, a part of it, or a migration
 acls                      authorization, as Kafka's AclAuthorizer decides

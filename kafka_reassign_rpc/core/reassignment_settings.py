@@ -1,5 +1,5 @@
 """The settings for every new move: names and defaults. `core.settings_in_force` says which values hold,
-`core.restrictions` applies the rules among them, `core.reassignment.in_flight_caps` the caps.
+`core.restrictions` applies the rules among them, `core.queue.in_flight_caps` the caps.
 """
 
 import msgspec

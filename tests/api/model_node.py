@@ -37,6 +37,8 @@ from kafka_reassign_rpc.core.kafka_errors import (
     NotController,
     UnknownTopicOrPartition,
 )
+from kafka_reassign_rpc.core.queue.holding import HoldOutcome, Selection
+from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
@@ -52,8 +54,6 @@ from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
-from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome, Selection
-from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.support.turns import Steps
 
 NAMESPACE = UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")

@@ -20,6 +20,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, default_allows_unclean
+from kafka_reassign_rpc.core.queue import holding
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
 from kafka_reassign_rpc.core.round.read_partition import LoadedState
 from kafka_reassign_rpc.core.round.round_view import Change
@@ -30,7 +31,6 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics import missing_replicas
 from kafka_reassign_rpc.core.writers import facts
 from kafka_reassign_rpc.core.writers.topic_facts import StatesFound, UnreadableReadAgain
-from kafka_reassign_rpc.core.znode_routes import holding
 
 
 class Barrier(Command[None]):

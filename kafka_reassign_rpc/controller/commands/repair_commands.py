@@ -20,12 +20,12 @@ from kafka_reassign_rpc.core.healing.self_healing_status import LEFT_TO_MOVES, B
 from kafka_reassign_rpc.core.healing.unrepaired_partitions import UnrepairedPartition, impossible_texts
 from kafka_reassign_rpc.core.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.queue import lease_rates, queue_admission
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.round_view import PartitionChange
 from kafka_reassign_rpc.core.state.partition import HEAL, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.znode_routes import lease_rates, queue_admission
 from kafka_reassign_rpc.support.counted import counted, first_of, plural
 
 PATHS_NAMED = 3

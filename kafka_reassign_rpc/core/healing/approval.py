@@ -2,7 +2,7 @@
 who orders a repair (`heal --now`) has approved it.
 
 Each move stores its need, which outlasts failovers and the end of the setting. A held move
-(`core.znode_routes.holding`) also waits for its release.
+(`core.queue.holding`) also waits for its release.
 """
 
 from collections.abc import Collection

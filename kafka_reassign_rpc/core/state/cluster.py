@@ -80,7 +80,7 @@ class Cluster(msgspec.Struct):
     cancel_all: CancelAll | None = None
     """`/admin/cancel_reassignment_in_progress`, until the controller has carried it out."""
     queue: Queue = msgspec.field(default_factory=Queue)
-    """The waiting moves (`core.znode_routes.queue_admission`)."""
+    """The waiting moves (`core.queue.queue_admission`)."""
     config_versions: dict[tuple[str, str], tuple[int, int]] = {}
     """Czxid and zkVersion of the known dynamic configs, by kind ("topics", "brokers") and name."""
     since: int = -1

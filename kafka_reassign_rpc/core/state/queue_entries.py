@@ -1,4 +1,4 @@
-"""The queue of KIP-236: the moves that wait, as values. `core.znode_routes.queue_admission` decides which start.
+"""The queue of KIP-236: the moves that wait, as values. `core.queue.queue_admission` decides which start.
 
 Its znodes, the parts, are the queue's own, which an operator writes, and its children, which the controller creates. A
 move that leaves costs a write of its part, so parts are small. `Queue.parts` is durable, the rest is an index.

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.healing.brake import braked_caps
-from kafka_reassign_rpc.core.reassignment.in_flight_caps import REPAIRS, WINDOW, broker_of
+from kafka_reassign_rpc.core.queue.in_flight_caps import REPAIRS, WINDOW, broker_of
 from kafka_reassign_rpc.core.reassignment.waiting_moves import why_not_started
 from kafka_reassign_rpc.core.state.partition import HEAL, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove

@@ -2,7 +2,7 @@
 
 Moves start in order, each as soon as the caps let it. One that does not fit lets others pass, but no more than the
 window, as in `submit`. A broker's cap counts separately the moves that copy to it and those that it sends, as
-`core.reassignment.in_flight_caps` does with a move's own cap. A move ends with its last copy.
+`core.queue.in_flight_caps` does with a move's own cap. A move ends with its last copy.
 
 A step lasts until a copy ends; with more than a few thousand moves, until some have ended. What these leave unused
 within the step goes to the others and to those that start then. So 300,000 moves take a few thousand steps, and the

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.state.queue_entries import Held, QueuePart, Waiting
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester, client
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.core.build import TOPIC, cluster, not_moving
-from tests.core.znode_routes.queue_rounds import ROOT, admitted, durable, through
+from tests.core.queue.queue_rounds import ROOT, admitted, durable, through
 from tests.tables import for_each
 
 NOW = 1_790_000_000_000

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.core.reassignment.in_flight_caps import sending
+from kafka_reassign_rpc.core.queue import queue_admission
+from kafka_reassign_rpc.core.queue.in_flight_caps import sending
 from kafka_reassign_rpc.core.reassignment_settings import (
     InFlightCaps,
     ReassignmentSettings,
@@ -14,9 +15,8 @@ from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.partition import QUEUE
 from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.znode_routes import queue_admission
 from tests.core.build import TOPIC, cluster, not_moving
-from tests.core.znode_routes.queue_rounds import (
+from tests.core.queue.queue_rounds import (
     ROOT,
     admitted,
     complete,

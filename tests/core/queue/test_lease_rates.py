@@ -2,6 +2,7 @@
 
 import pytest
 
+from kafka_reassign_rpc.core.queue import lease_rates, queue_admission
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -9,9 +10,8 @@ from kafka_reassign_rpc.core.state.partition import QUEUE
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.znode_routes import lease_rates, queue_admission
 from tests.core.build import TOPIC, cluster, not_moving
-from tests.core.znode_routes.queue_rounds import durable
+from tests.core.queue.queue_rounds import durable
 
 MOVING, WAITING = TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
-from kafka_reassign_rpc.core.reassignment.in_flight_caps import (
+from kafka_reassign_rpc.core.queue import queue_admission
+from kafka_reassign_rpc.core.queue.in_flight_caps import (
     CLUSTER,
     WINDOW,
     makes_room,
@@ -29,9 +30,8 @@ from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import topic_writes
 from kafka_reassign_rpc.core.writers.facts import ConfigsFound, SizesReported, TimeTold
-from kafka_reassign_rpc.core.znode_routes import queue_admission
 from tests.core.build import TOPIC, cluster, learn, made, moving, not_moving, sets, write
-from tests.core.znode_routes.queue_rounds import (
+from tests.core.queue.queue_rounds import (
     ROOT,
     Target,
     admitted,

@@ -15,12 +15,12 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.queue_entries import Held, QueuePlace, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.znode_routes import queue_admission
 
 LONGEST_REASON = 200
 LONGEST_WHO = 500

@@ -3,16 +3,16 @@
 import pytest
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.queue import holding, lease_rates, queue_admission
+from kafka_reassign_rpc.core.queue.holding import Selection
 from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps, ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import QUEUE
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.znode_routes import holding, lease_rates, queue_admission
-from kafka_reassign_rpc.core.znode_routes.holding import Selection
 from tests.core.build import TOPIC, cluster, not_moving
-from tests.core.znode_routes.queue_rounds import admitted, complete, durable, queued
+from tests.core.queue.queue_rounds import admitted, complete, durable, queued
 from tests.tables import for_each
 
 ONE_EACH = ReassignmentSettings(caps=InFlightCaps(per_broker=1))

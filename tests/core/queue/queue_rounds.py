@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
 from kafka_reassign_rpc.core.healing.brake import braked_caps
-from kafka_reassign_rpc.core.reassignment.in_flight_caps import (
+from kafka_reassign_rpc.core.queue import queue_admission
+from kafka_reassign_rpc.core.queue.in_flight_caps import (
     MovesInFlight,
 )
 from kafka_reassign_rpc.core.reassignment_algebra import completed
@@ -21,7 +22,6 @@ from kafka_reassign_rpc.core.state.partition import QUEUE
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import replay
-from kafka_reassign_rpc.core.znode_routes import queue_admission
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, SetData
 from tests.core.build import TOPIC, write
 

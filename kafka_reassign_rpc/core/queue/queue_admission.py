@@ -36,8 +36,8 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress, PolicyViolation
+from kafka_reassign_rpc.core.queue.in_flight_caps import CLUSTER, REPAIRS, MovesInFlight, broker_of
 from kafka_reassign_rpc.core.reassignment.alter import alter
-from kafka_reassign_rpc.core.reassignment.in_flight_caps import CLUSTER, REPAIRS, MovesInFlight, broker_of
 from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
 from kafka_reassign_rpc.core.reassignment_algebra import without
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView

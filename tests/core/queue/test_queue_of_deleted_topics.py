@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, InFlightCaps, ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import (
     RoundView,
@@ -17,9 +18,8 @@ from kafka_reassign_rpc.core.round.round_view import (
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import topic_writes
-from kafka_reassign_rpc.core.znode_routes import queue_admission
 from tests.core.build import TOPIC, cluster, moving, not_moving, write
-from tests.core.znode_routes.queue_rounds import admitted, complete, durable, queued
+from tests.core.queue.queue_rounds import admitted, complete, durable, queued
 
 BUSY = TopicPartition("busy", 0)
 ONE_AT_A_TIME = replace(DEFAULT_SETTINGS, caps=InFlightCaps(per_cluster=1))

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.partition import HEAL
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.znode_routes import queue_admission
 
 Wanted = Mapping[str, Collection[int] | None] | None
 """Topics with the partitions that are meant, None: all of them; None alone: all topics."""
