@@ -1,4 +1,5 @@
 """Caps on moves in flight: per broker, per cluster, and on the bytes to be copied (KIP-236). They only delay a start.
+`TakenPlaces` counts for the controller, and for the commands that submit plans.
 
 A move counts for each broker that it adds and for its leader, which sends. It never counts or waits if it adds no
 replica, or if all brokers that it waits for are dead: it copies nothing, and must not delay others.
@@ -9,7 +10,7 @@ on the moves that each of its brokers receives, and on those that its leader sen
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -18,43 +19,77 @@ from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP
-
-CLUSTER = -2
-"""In place of a broker: the move waits for a cap of the whole cluster."""
-
-REPAIRS = -5
-"""In place of a broker, in every move of a repair: the cap on moves of repairs (KIP-46)."""
-
-WINDOW = -6
-"""In place of a broker: the move waits for a window."""
-
-_SENDERS = -10
-
+from kafka_reassign_rpc.core.state.waiting_lines import (
+    CLUSTER,
+    NO_CAP,
+    REPAIRS,
+    WINDOW,
+    Place,
+    PlaceKind,
+    receiving,
+    sending,
+)
 
 AHEAD = 1000
 """Waiting moves whose sizes are measured."""
 
 
 class Weight(NamedTuple):
-    """What a move counts for: brokers (or `CLUSTER`, `REPAIRS`), bytes, and the broker that sends, or -1."""
+    """What a move counts for."""
 
-    brokers: tuple[int, ...] = ()
+    places: tuple[Place, ...] = ()
     bytes: int = 0
-    sender: int = -1
 
 
 NOTHING = Weight()
 
-
-def sending(broker: int) -> int:
-    """This broker, where a move with its own cap waits until it may send more."""
-    return _SENDERS - broker
+_OTHER_WAY = {PlaceKind.RECEIVER: PlaceKind.SENDER, PlaceKind.SENDER: PlaceKind.RECEIVER}
 
 
-def broker_of(place: int) -> int:
-    """The inverse of `sending`; keeps other places."""
-    return _SENDERS - place if place <= _SENDERS else place
+class PlanCaps(NamedTuple):
+    """The most moves of a plan in flight, -1: any number. `per_broker` limits those that copy to one broker, and as
+    many that copy from it.
+    """
+
+    per_broker: int = 10
+    in_all: int = -1
+
+
+class TakenPlaces:
+    """How many moves in flight take each place."""
+
+    def __init__(self, moves: Iterable[Iterable[Place]] = ()) -> None:
+        self._moves: Counter[Place] = Counter()
+        for places in moves:
+            self.take(places)
+
+    def take(self, places: Iterable[Place]) -> None:
+        self._moves.update(places)
+
+    def give_back(self, places: Iterable[Place]) -> None:
+        self._moves.subtract(places)
+
+    def at(self, place: Place, old: Collection[Place] = ()) -> int:
+        """Without the move that takes the places `old`."""
+        return self._moves[place] - (place in old)
+
+    def is_full(self, place: Place, caps: InFlightCaps, own: int = NO_CAP, old: Collection[Place] = ()) -> bool:
+        """Whether no further move may take this place. `own`: that move's own cap, which counts what a broker receives
+        and what it sends each for itself; `caps` count both together. `old`: see `at`.
+        """
+        taken = self.at(place, old)
+        match place.kind:
+            case PlaceKind.RECEIVER | PlaceKind.SENDER:
+                both = taken + self.at(Place(_OTHER_WAY[place.kind], place.broker), old)
+                return 0 <= own <= taken or 0 <= caps.per_broker <= both
+            case PlaceKind.CLUSTER:
+                return 0 <= caps.per_cluster <= taken
+            case PlaceKind.REPAIRS:
+                return 0 <= caps.repairs <= taken
+            case PlaceKind.WINDOW:
+                return caps.closed
+            case _:
+                return False
 
 
 def weight(cluster: Cluster, name: TopicPartition, value: Partition) -> Weight:
@@ -63,12 +98,16 @@ def weight(cluster: Cluster, name: TopicPartition, value: Partition) -> Weight:
     missing = [broker for broker in value.adding if broker not in value.isr]
     if missing and not any(cluster.is_online(replica, value) for replica in missing):
         return NOTHING
-    brokers, sender = value.adding, -1
-    if value.leader >= 0 and value.leader not in brokers:
-        brokers, sender = (*brokers, value.leader), value.leader
-    if value.move is not None and value.move.route == HEAL:
-        brokers = (*brokers, REPAIRS)
-    return Weight(brokers, cluster.soft.sizes.get(name, 0) * len(value.adding), sender)
+    places = [receiving(broker) for broker in value.adding]
+    if value.leader >= 0 and value.leader not in value.adding:
+        places.append(sending(value.leader))
+    if _is_repair(value):
+        places.append(REPAIRS)
+    return Weight((*places, CLUSTER), cluster.soft.sizes.get(name, 0) * len(value.adding))
+
+
+def _is_repair(value: Partition) -> bool:
+    return value.move is not None and value.move.route == HEAL
 
 
 def makes_room(before: Partition, after: Partition) -> bool:
@@ -89,8 +128,7 @@ def partitions_to_measure(cluster: Cluster) -> list[TopicPartition]:
 
 
 def _copies_more(before: Partition, after: Partition) -> bool:
-    is_repair = after.move is not None and after.move.route == HEAL
-    return not is_repair and not set(after.adding) <= set(before.adding)
+    return not _is_repair(after) and not set(after.adding) <= set(before.adding)
 
 
 class MovesInFlight:
@@ -101,9 +139,7 @@ class MovesInFlight:
         self._silent: set[int] = set()
         """Leaders that have not reported the size of a partition whose move waits for it."""
         self._counts = not self.unlimited or cluster.queue.routes[HEAL] > 0 or cluster.queue.capped > 0
-        self._brokers: Counter[int] = Counter()
-        self._sent: Counter[int] = Counter()
-        self._moves = 0
+        self._taken = TakenPlaces()
         self._bytes = 0
 
     def count(self, view: RoundView) -> Iterator[None]:
@@ -113,18 +149,20 @@ class MovesInFlight:
             for index in indexes:
                 value = view.get(topic, index)
                 if value is not None:
-                    self._add(weight(self._cluster, TopicPartition(topic, index), value), 1)
+                    self._begin(weight(self._cluster, TopicPartition(topic, index), value))
                 yield
         for name in view.partitions:
             if name[1] not in self._cluster.moving.get(name[0], ()):
                 value = view.get(*name)
                 if value is not None:
-                    self._add(weight(self._cluster, name, value), 1)
+                    self._begin(weight(self._cluster, name, value))
 
     def replace(self, name: TopicPartition, before: Partition, after: Partition) -> None:
         if self._counts:
-            self._add(weight(self._cluster, name, before), -1)
-            self._add(weight(self._cluster, name, after), 1)
+            old = weight(self._cluster, name, before)
+            self._taken.give_back(old.places)
+            self._bytes -= old.bytes
+            self._begin(weight(self._cluster, name, after))
 
     @property
     def unlimited(self) -> bool:
@@ -134,64 +172,43 @@ class MovesInFlight:
 
     @property
     def is_full(self) -> bool:
-        return 0 <= self.caps.per_cluster <= self._moves
+        return self._taken.is_full(CLUSTER, self.caps)
 
     @property
     def repairs_held_back(self) -> bool:
         """The brake of self-healing: no waiting repair starts or takes over another move."""
         return self.caps.repairs == 0
 
-    def has_room(self, place: int, own: int = NO_CAP) -> bool:
+    def has_room(self, place: Place, own: int = NO_CAP) -> bool:
         """Whether the caps of a place (see `waits_for`) let another move start. `own`: that move's own cap."""
-        broker = broker_of(place)
-        if broker == WINDOW:
-            return not self.caps.closed
-        if broker in self._silent:
+        if place.broker is not None and (place.broker in self._silent or not self._cluster.is_live(place.broker)):
             return False
-        is_there = broker == REPAIRS or self._cluster.is_live(broker)
-        return is_there and not self._is_full(place, own)
+        return not self._taken.is_full(place, self.caps, own)
 
-    def _is_full(self, place: int, own: int, old: Weight = NOTHING) -> bool:
-        broker = broker_of(place)
-        moves = self._brokers[broker] - (broker in old.brokers)
-        if broker == REPAIRS:
-            return 0 <= self.caps.repairs <= moves
-        sent = self._sent[broker] - (broker == old.sender)
-        return 0 <= self.caps.per_broker <= moves or 0 <= own <= (moves - sent if place == broker else sent)
-
-    def waits_for(self, name: TopicPartition, before: Partition, after: Partition, own: int = NO_CAP) -> int | None:
-        """The place that must have room before a partition may become `after`: a broker, `CLUSTER`, `WINDOW`, or
-        None; for the leader of a move with its `own` cap, what `sending` gives.
-        """
+    def waits_for(self, name: TopicPartition, before: Partition, after: Partition, own: int = NO_CAP) -> Place | None:
+        """The place that must have room before a partition may become `after`; None: it may."""
         if self.caps.closed and _copies_more(before, after):
             return WINDOW
         if not self._counts:
             return None
         new = weight(self._cluster, name, after)
-        if not new.brokers:
+        if not new.places:
             return None
         old = weight(self._cluster, name, before)
-        for broker in new.brokers:
-            place = sending(broker) if own != NO_CAP and broker == new.sender else broker
-            if self._is_full(place, own, old):
+        for place in new.places:
+            if self._taken.is_full(place, self.caps, own, old.places):
                 return place
-        others = self._moves - bool(old.brokers)
-        if 0 <= self.caps.per_cluster <= others:
-            return CLUSTER
+        others = self._taken.at(CLUSTER, old.places)
         if others and self._sizes_sampled and TopicPartition(*name) not in self._cluster.soft.sizes:
             leader = after.leader
             if self._cluster.is_live(leader):
                 self._silent.add(leader)
-                return leader
+                return sending(leader)
         rest = self._bytes - old.bytes
         if 0 <= self.caps.bytes_in_flight < rest + new.bytes and new.bytes and others:
             return CLUSTER
         return None
 
-    def _add(self, weight: Weight, sign: int) -> None:
-        if weight.brokers:
-            self._moves += sign
-            self._bytes += sign * weight.bytes
-            self._sent[weight.sender] += sign
-            for broker in weight.brokers:
-                self._brokers[broker] += sign
+    def _begin(self, weight: Weight) -> None:
+        self._taken.take(weight.places)
+        self._bytes += weight.bytes

@@ -28,6 +28,7 @@ two moves of one partition the later one counts.
 
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import count
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -36,25 +37,31 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress, PolicyViolation
-from kafka_reassign_rpc.core.queue.in_flight_caps import CLUSTER, REPAIRS, MovesInFlight, broker_of
+from kafka_reassign_rpc.core.queue.in_flight_caps import MovesInFlight
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
 from kafka_reassign_rpc.core.reassignment_algebra import without
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import BATCH, HEAL, QUEUE, REQUEST
-from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePlace, WaitingMove
+from kafka_reassign_rpc.core.state.queue_entries import QueuePlace, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP, WaitingLine, WaitingLines
+from kafka_reassign_rpc.core.state.waiting_lines import (
+    CLUSTER,
+    ENABLED,
+    LATER,
+    NO_CAP,
+    REPAIRS,
+    Place,
+    WaitingLine,
+    WaitingLines,
+    receiving,
+)
 from kafka_reassign_rpc.core.unknown_partitions import not_found
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import route_conflict, start
 from kafka_reassign_rpc.support.counted import agreeing, counted
-
-LATER = -3
-"""In place of a broker: the move waits for the end of another move of its partition."""
-
 
 MAX_STARTS = 1000
 """Moves that start in one round."""
@@ -66,17 +73,14 @@ MAX_MOVE_CHARACTERS = 6000
 
 TOPIC_DELETED = "The topic was deleted."
 
-FRESH = (-4, NO_CAP)
-"""In place of a line: the moves in `WaitingLines.fresh`."""
-
 
 class QueueOutcome(NamedTuple):
-    """`report`: for the sender; `waits_for`: a place of `MovesInFlight.waits_for`, `REPAIRS` or `LATER`."""
+    """`report`: for the sender."""
 
     leaves: bool
     changes: Sequence[PartitionChange] = ()
     report: str | None = None
-    waits_for: int | None = None
+    waits_for: Place | None = None
 
 
 def decide_waiting_move(
@@ -123,7 +127,7 @@ def decide_waiting_move(
     after = changes[-1].value
     for broker in after.adding:
         if not view.cluster.is_live(broker):
-            return QueueOutcome(leaves=False, waits_for=broker)
+            return QueueOutcome(leaves=False, waits_for=receiving(broker))
     waits_for = in_flight.waits_for(name, partition, after, move.moves_per_broker)
     return QueueOutcome(leaves=waits_for is None, changes=changes if waits_for is None else (), waits_for=waits_for)
 
@@ -213,7 +217,8 @@ def is_room_claimed(view: RoundView) -> bool:
     """Whether a move waits for room under the caps: other new moves must queue behind it."""
     queue = view.cluster.queue
     lines = queue.waiting if view.queue.lines is None else view.queue.lines
-    return bool(queue) and (bool(lines.fresh) or any(map(view.cluster.is_live, lines.blocked.get(NO_CAP, ()))))
+    blocked = (place.broker for place in lines.blocked.get(NO_CAP, ()))
+    return bool(queue) and (bool(lines.fresh) or any(id_ is not None and view.cluster.is_live(id_) for id_ in blocked))
 
 
 def lines_of(view: RoundView) -> WaitingLines:
@@ -255,13 +260,13 @@ def start_waiting_moves(
     changes.reported = reported
     disabled = restrictions.reassignments_disabled(view.cluster)
     if disabled is not None:
-        if Queue.DISABLED not in reported:
+        if ENABLED not in reported:
             waiting = f"{counted(len(queue), 'move')} of the queue {agreeing(len(queue), 'wait')}"
             view.report(Event(catalogue.ENTRY_WAITING, reason=f"{waiting}. {disabled}"))
-        reported.add(Queue.DISABLED)
+        reported.add(ENABLED)
         return
-    reported.discard(Queue.DISABLED)
-    reported.difference_update([broker for broker in reported if view.cluster.is_live(broker)])
+    reported.discard(ENABLED)
+    reported.difference_update([one for one in reported if one.broker is not None and view.cluster.is_live(one.broker)])
     yield from lines.forget_moves_that_left(queue.names, len(queue))
     _renew_lines_of_lost_brokers(lines, view.cluster)
     line = _Line(lines, in_flight)
@@ -299,11 +304,11 @@ def _leave(view: RoundView, name: TopicPartition, place: QueuePlace, report: str
 def _renew_lines_of_lost_brokers(lines: WaitingLines, cluster: Cluster) -> None:
     """Their partitions have another leader, or a server has taken the id: the moves are decided again."""
     waited_for = lines.lines()
-    brokers = {broker_of(place) for place, _ in waited_for}
-    down = {broker for broker in brokers if broker >= 0 and not cluster.is_live(broker)}
+    brokers = {place.broker for place, _ in waited_for if place.broker is not None}
+    down = {broker for broker in brokers if not cluster.is_live(broker)}
     died = down - lines.down | set(filter(cluster.is_server, down))
     for line in waited_for if died else ():
-        if broker_of(line[0]) in died:
+        if line[0].broker in died:
             lines.fresh += lines.end_line(line)
     if died:
         heapify(lines.fresh)
@@ -311,7 +316,7 @@ def _renew_lines_of_lost_brokers(lines: WaitingLines, cluster: Cluster) -> None:
 
 
 class _Line:
-    """The moves to decide, in order: the fresh ones, and those whose broker has room.
+    """The moves to decide, in order: the fresh ones (the source None), and those of lines whose place has room.
 
     Call `open` first. `done` puts back what `next` took: a move leaves the heaps only once its decision is durable.
     """
@@ -319,38 +324,39 @@ class _Line:
     def __init__(self, lines: WaitingLines, in_flight: MovesInFlight) -> None:
         self._lines = lines
         self._in_flight = in_flight
-        self._heads: list[tuple[int, WaitingLine]] = []
+        self._heads: list[tuple[int, int, WaitingLine | None]] = []
+        """The first move of each source. A number of its own keeps sources from being compared."""
+        self._numbers = count()
         self._taken: list[int] = []
 
     def open(self) -> Iterator[None]:
-        self._show(FRESH)
+        self._show(None)
         for source in self._lines.lines():
             self._show(source)
             yield
 
-    def _of(self, source: WaitingLine) -> list[int]:
-        broker, cap = source
-        return self._lines.fresh if source == FRESH else self._lines.blocked[cap][broker]
+    def _of(self, source: WaitingLine | None) -> list[int]:
+        return self._lines.fresh if source is None else self._lines.blocked[source[1]][source[0]]
 
-    def _show(self, source: WaitingLine) -> None:
+    def _show(self, source: WaitingLine | None) -> None:
         line = self._of(source)
         if line and self._may_start(source):
-            heappush(self._heads, (line[0], source))
+            heappush(self._heads, (line[0], next(self._numbers), source))
 
-    def _may_start(self, source: WaitingLine) -> bool:
-        return source == FRESH or self._in_flight.has_room(*source)
+    def _may_start(self, source: WaitingLine | None) -> bool:
+        return source is None or self._in_flight.has_room(*source)
 
     def next(self) -> int | None:
         """For `back` or `WaitingLines.wait`."""
         while self._heads:
-            _, source = heappop(self._heads)
+            *_, source = heappop(self._heads)
             if not self._may_start(source):
                 continue
             line = self._of(source)
             serial = heappop(line)
             if line:
                 self._show(source)
-            elif source != FRESH:
+            elif source is not None:
                 self._lines.end_line(source)
             return serial
         return None
@@ -438,15 +444,14 @@ def _decide_next(
             )  # otherwise the batch would start its own target again
     if outcome.leaves:
         _leave(view, name, place, outcome.report)
-    broker, reported = outcome.waits_for, view.queue.reported
+    broker, reported = None if outcome.waits_for is None else outcome.waits_for.broker, view.queue.reported
     if (
         broker is not None
-        and broker >= 0
         and not view.cluster.is_live(broker)
         and reported is not None
-        and broker not in reported
+        and receiving(broker) not in reported
     ):
-        reported.add(broker)
+        reported.add(receiving(broker))
         reason = f"waits for broker {broker}, which is not alive, like all that needs it in the queue"
         view.report(Event(catalogue.ENTRY_WAITING, *name, broker=broker, reason=reason, target=move.target))
     return outcome

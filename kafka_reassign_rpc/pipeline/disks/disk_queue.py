@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 
 from kafka_reassign_rpc.client import Replica
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.queue.in_flight_caps import TakenPlaces
+from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps
+from kafka_reassign_rpc.core.state.waiting_lines import receiving
 from kafka_reassign_rpc.pipeline.disks.disk_state import DirMove, MoveState, SeenReplica, state_of
 
 MOST_BEGINNINGS, MOST_REFUSALS = 3, 30
@@ -54,10 +57,20 @@ class DiskQueue:
         found: dict[int, list[DirMove]] = {}
         for move in self.flying.values():
             found.setdefault(move.replica.broker, []).append(move)
+        taken = self._taken()
         for broker, some in self.waiting.items():
-            places = self.at_a_time - len(found.get(broker, ()))
-            found.setdefault(broker, []).extend(some[place] for place in range(min(max(places, 0), len(some))))
-        return {broker: some for broker, some in found.items() if some}
+            for move in some:
+                if self._is_full(taken, broker):
+                    break
+                taken.take([receiving(broker)])
+                found.setdefault(broker, []).append(move)
+        return found
+
+    def _taken(self) -> TakenPlaces:
+        return TakenPlaces([receiving(one.broker)] for one in self.flying)
+
+    def _is_full(self, taken: TakenPlaces, broker: int) -> bool:
+        return taken.is_full(receiving(broker), InFlightCaps(), self.at_a_time)
 
     def see(self, broker: int, moves: Iterable[DirMove], shown: Mapping[Replica, SeenReplica]) -> None:
         flying = {replica for replica in self.flying if replica.broker == broker}
@@ -89,8 +102,8 @@ class DiskQueue:
         flying = {one: move for one, move in self.flying.items() if one.broker == broker}
         coming = sum(max(0, shown[one].size - self.copied.get(one, 0)) for one in flying if one in shown)
         chosen: list[DirMove] = []
-        waiting = self.waiting.get(broker, deque())
-        while waiting and len(flying) + len(chosen) < self.at_a_time:
+        waiting, taken = self.waiting.get(broker, deque()), self._taken()
+        while waiting and not self._is_full(taken, broker):
             move = waiting[0]
             seen = shown.get(move.replica)
             if seen is None:
@@ -104,6 +117,7 @@ class DiskQueue:
                 continue
             coming += needs
             chosen.append(waiting.popleft())
+            taken.take([receiving(broker)])
         self.flying |= {move.replica: move for move in chosen}
         return chosen
 

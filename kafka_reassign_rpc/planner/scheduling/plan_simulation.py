@@ -2,7 +2,8 @@
 
 Moves start in order, each as soon as the caps let it. One that does not fit lets others pass, but no more than the
 window, as in `submit`. A broker's cap counts separately the moves that copy to it and those that it sends, as
-`core.queue.in_flight_caps` does with a move's own cap. A move ends with its last copy.
+`core.queue.in_flight_caps` does with a move's own cap. Here the room of brokers is a list by link, which becomes an
+array: with `TakenPlaces` a plan would be simulated in twice the time. A move ends with its last copy.
 
 A step lasts until a copy ends; with more than a few thousand moves, until some have ended. What these leave unused
 within the step goes to the others and to those that start then. So 300,000 moves take a few thousand steps, and the
@@ -14,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyArrays, CopyTable
 from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, Ints, fair_rates
@@ -32,15 +34,6 @@ _UNLIMITED = 1 << 40
 _LEAST_RATE = 1e-9
 
 
-class Caps(NamedTuple):
-    """The most moves in flight, -1: any number. `per_broker` limits those that copy to one broker, and as many that
-    copy from it.
-    """
-
-    per_broker: int = 10
-    in_all: int = -1
-
-
 class Simulated(NamedTuple):
     """`seconds` until the last move ended; `batches`: of each batch, if they wait for each other."""
 
@@ -49,7 +42,7 @@ class Simulated(NamedTuple):
     batches: tuple[float, ...] = ()
 
 
-def simulate(copies: CopyArrays, network: NetworkLimits, caps: Caps, window: int = WINDOW) -> Simulated:
+def simulate(copies: CopyArrays, network: NetworkLimits, caps: PlanCaps, window: int = WINDOW) -> Simulated:
     timeline = Timeline(copies.brokers)
     return Simulated(_Run(copies, network, caps, window, timeline).to_the_end(0.0), timeline)
 
@@ -60,7 +53,7 @@ def simulate_batches(table: CopyTable, network: NetworkLimits) -> Simulated:
     timeline = Timeline(copies.brokers)
     now, first, times = 0.0, 0, list[float]()
     for end in table.batches:
-        run = _Run(copies.part(first, end), network, Caps(-1), end - first, timeline, steps_for=len(copies.sizes))
+        run = _Run(copies.part(first, end), network, PlanCaps(-1), end - first, timeline, steps_for=len(copies.sizes))
         ended = run.to_the_end(now)
         times.append(ended - now)
         now, first = ended, end
@@ -74,7 +67,7 @@ class _Run:
         self,
         copies: CopyArrays,
         network: NetworkLimits,
-        caps: Caps,
+        caps: PlanCaps,
         window: int,
         timeline: Timeline,
         steps_for: int | None = None,

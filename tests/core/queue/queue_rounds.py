@@ -21,6 +21,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import QUEUE
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.waiting_lines import WaitingLine
 from kafka_reassign_rpc.core.writers import replay
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, SetData
 from tests.core.build import TOPIC, write
@@ -64,10 +65,10 @@ def admitted(in_cluster: Cluster, settings: ReassignmentSettings = DEFAULT_SETTI
     return view
 
 
-def waiting_for(view: RoundView) -> dict[tuple[int, int], int]:
-    """How many moves wait after the round, by broker and own cap."""
+def waiting_for(view: RoundView) -> dict[WaitingLine, int]:
+    """How many moves wait after the round, by place and own cap."""
     waiting = queue_admission.lines_of(view)
-    return {(broker, cap): len(waiting.blocked[cap][broker]) for broker, cap in waiting.lines()}
+    return {(place, cap): len(waiting.blocked[cap][place]) for place, cap in waiting.lines()}
 
 
 _zxids = count(1)

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
 from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.core.queue.in_flight_caps import (
-    CLUSTER,
-    WINDOW,
+    NOTHING,
     makes_room,
     partitions_to_measure,
     weight,
@@ -28,6 +27,14 @@ from kafka_reassign_rpc.core.state.config_entities import BROKERS
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.waiting_lines import (
+    CLUSTER,
+    LATER,
+    WINDOW,
+    Place,
+    receiving,
+    sending,
+)
 from kafka_reassign_rpc.core.writers import topic_writes
 from kafka_reassign_rpc.core.writers.facts import ConfigsFound, SizesReported, TimeTold
 from tests.core.build import TOPIC, cluster, learn, made, moving, not_moving, sets, write
@@ -140,7 +147,7 @@ def test_236_7_a_move_back_is_a_cancel() -> None:
 
 def test_236_7_a_move_waits_for_the_end_of_one_that_cannot_be_cancelled() -> None:
     found = outcome(moving((1,), (3,), isr=(3,), leader=3), WaitingMove((4,), QUEUE), live=(3, 4))
-    assert found == queue_admission.QueueOutcome(leaves=False, waits_for=queue_admission.LATER)
+    assert found == queue_admission.QueueOutcome(leaves=False, waits_for=LATER)
 
 
 def test_236_7_an_invalid_target_leaves_with_the_reason() -> None:
@@ -161,7 +168,7 @@ def test_236_7_an_invalid_target_leaves_with_the_reason() -> None:
 
 
 def test_236_13_a_move_waits_for_a_dead_broker() -> None:
-    assert outcome(not_moving(1, 2), WaitingMove((1, 6), QUEUE), live=(1, 2)).waits_for == 6
+    assert outcome(not_moving(1, 2), WaitingMove((1, 6), QUEUE), live=(1, 2)).waits_for == receiving(6)
     assert outcome(not_moving(1, 6), WaitingMove((6, 1), QUEUE), live=(1, 2)).leaves, "it is not brought in"
 
 
@@ -185,7 +192,7 @@ def test_236_13_a_move_that_waits_for_room_on_a_broker_does_not_wait_for_its_ret
     [(QUEUE, (5, 6), WINDOW), (QUEUE, (2, 1), None), (QUEUE, (1,), None), (HEAL, (5, 6), None)],
 )
 def test_dh_5_outside_of_windows_nothing_starts_that_copies_but_repairs(
-    route: str, target: Target, waits_for: int | None
+    route: str, target: Target, waits_for: Place | None
 ) -> None:
     in_cluster = cluster(moving((1, 2), (3, 4)), not_moving(1, 2))
     write(in_cluster, settings={"reassignment.windows": "daily 22:00-06:00 UTC"})
@@ -199,7 +206,7 @@ def test_dh_5_outside_of_windows_nothing_starts_that_copies_but_repairs(
     ("caps", "target", "waits_for"),
     [
         (InFlightCaps(), (5, 6), None),
-        (InFlightCaps(per_broker=1), (5, 6), 1),
+        (InFlightCaps(per_broker=1), (5, 6), sending(1)),
         (InFlightCaps(per_broker=2), (3, 5), None),
         (InFlightCaps(per_cluster=1), (5, 6), CLUSTER),
         (InFlightCaps(per_cluster=1), (2, 1), None),
@@ -208,11 +215,11 @@ def test_dh_5_outside_of_windows_nothing_starts_that_copies_but_repairs(
         (InFlightCaps(per_cluster=2), (5, 6), None),
         (InFlightCaps(bytes_in_flight=39), (5, 6), CLUSTER),
         (InFlightCaps(bytes_in_flight=40), (5, 6), None),
-        (InFlightCaps(per_broker=1, per_cluster=1), (5, 6), 1),
+        (InFlightCaps(per_broker=1, per_cluster=1), (5, 6), sending(1)),
     ],
 )
 def test_236_13_a_move_waits_for_the_cap_that_is_reached(
-    caps: InFlightCaps, target: Target, waits_for: int | None
+    caps: InFlightCaps, target: Target, waits_for: Place | None
 ) -> None:
     in_cluster = cluster(moving((1, 2), (3, 4)), not_moving(1, 2))
     in_cluster.soft.sizes = {TopicPartition(TOPIC, 0): 10, TopicPartition(TOPIC, 1): 10}
@@ -255,9 +262,10 @@ def test_236_13_where_sizes_are_asked_for_a_move_waits_for_its_leaders_answer() 
 
 def test_236_13_moves_to_dead_brokers_do_not_count() -> None:
     in_cluster = cluster(moving((1, 2), (3, 6)), live=(1, 2, 3))
-    assert weight(in_cluster, TopicPartition(TOPIC, 0), moving((1, 2), (3, 6))).brokers == (3, 6, 1)
-    assert weight(in_cluster, TopicPartition(TOPIC, 0), moving((1, 2), (3, 6), isr=(1, 2, 3))).brokers == ()
-    assert weight(in_cluster, TopicPartition(TOPIC, 0), moving((1, 2), (2, 6))).brokers == ()
+    places = (receiving(3), receiving(6), sending(1), CLUSTER)
+    assert weight(in_cluster, TopicPartition(TOPIC, 0), moving((1, 2), (3, 6))).places == places
+    assert weight(in_cluster, TopicPartition(TOPIC, 0), moving((1, 2), (3, 6), isr=(1, 2, 3))) == NOTHING
+    assert weight(in_cluster, TopicPartition(TOPIC, 0), moving((1, 2), (2, 6))) == NOTHING
 
 
 def test_236_13_the_cluster_config_overrides_the_setting() -> None:
@@ -417,22 +425,21 @@ def check_caps(
     weights = {
         i: weight(in_cluster, TopicPartition(TOPIC, i), value) for i, value in values.items() if value is not None
     }
-    begun = {name[1] for name in view.partitions if weights[name[1]].brokers}
-    in_flight = [one for one in weights.values() if one.brokers]
+    begun = {name[1] for name in view.partitions if weights[name[1]].places}
+    in_flight = [one for one in weights.values() if one.places]
     if caps_.per_cluster >= 0 and begun:
         assert len(in_flight) <= caps_.per_cluster
     for index in begun:
-        for broker in weights[index].brokers:
-            if caps_.per_broker >= 0:
-                assert sum(broker in one.brokers for one in in_flight) <= caps_.per_broker
+        for broker in {place.broker for place in weights[index].places}:
+            if caps_.per_broker >= 0 and broker is not None:
+                used = [one for one in in_flight if {receiving(broker), sending(broker)}.intersection(one.places)]
+                assert len(used) <= caps_.per_broker
     for index in begun:
         # Others may have started after it, which have no cap of their own, or a larger one.
-        earlier = [weights[i] for i in weights if weights[i].brokers and (i not in begun or 0 <= own[i] <= own[index])]
-        started = weights[index]
-        for broker in started.brokers if own[index] >= 0 else ():
-            sends = broker == started.sender
-            alike = [one for one in earlier if broker in one.brokers and (broker == one.sender) == sends]
-            assert len(alike) <= own[index]
+        earlier = [weights[i] for i in weights if weights[i].places and (i not in begun or 0 <= own[i] <= own[index])]
+        for place in weights[index].places if own[index] >= 0 else ():
+            if place.broker is not None:
+                assert sum(place in one.places for one in earlier) <= own[index]
     if caps_.bytes_in_flight >= 0 and any(weights[index].bytes for index in begun) and len(in_flight) > 1:
         total = sum(one.bytes for one in in_flight)
         assert total <= caps_.bytes_in_flight or max(weights[index].bytes for index in begun) > caps_.bytes_in_flight

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.core.queue import queue_admission
-from kafka_reassign_rpc.core.queue.in_flight_caps import sending
 from kafka_reassign_rpc.core.reassignment_settings import (
     InFlightCaps,
     ReassignmentSettings,
@@ -15,6 +14,7 @@ from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.partition import QUEUE
 from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP, receiving, sending
 from tests.core.build import TOPIC, cluster, not_moving
 from tests.core.queue.queue_rounds import (
     ROOT,
@@ -33,7 +33,8 @@ def test_236_13_moves_start_in_their_order_and_a_full_broker_delays_only_moves_t
     queued(in_cluster, {0: (1, 3), 1: (1, 3), 2: (1, 4), 3: (2, 5), 4: (2, 5), 5: (2, 6)})
     view = admitted(in_cluster, ReassignmentSettings(caps=InFlightCaps(per_broker=1)))
     assert set(view.partitions) == {TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 3)}
-    assert waiting_for(view) == {(3, -1): 1, (1, -1): 1, (5, -1): 1, (2, -1): 1}
+    places = (receiving(3), sending(1), receiving(5), sending(2))
+    assert waiting_for(view) == {(place, NO_CAP): 1 for place in places}
 
 
 def test_236_13_moves_of_a_full_broker_are_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +82,7 @@ def test_236_13_moves_that_clients_replace_while_they_wait_leave_the_lines() -> 
         through(in_cluster.queue.put(QueuePart(ROOT, ROOT, entries)))
         durable(in_cluster, admitted(in_cluster, settings))
         lines = in_cluster.queue.waiting.lines()
-        held.append(sum(len(in_cluster.queue.waiting.blocked[cap][broker]) for broker, cap in lines))
+        held.append(sum(len(in_cluster.queue.waiting.blocked[cap][place]) for place, cap in lines))
     assert set(in_cluster.moving[TOPIC]) == {0}
     assert len(in_cluster.queue) == 8
     assert 200 < max(held) < 300
@@ -97,13 +98,13 @@ def test_236_13_lines_lose_no_move_where_it_is_given_up_to_take_out_those_that_l
     serials = sorted(queue.waiting.fresh)
     queue.waiting.fresh = []
     for serial in (*serials, *range(5000, 8000)):
-        queue.waiting.wait(serial, 3)
+        queue.waiting.wait(serial, receiving(3))
     steps = queue.waiting.forget_moves_that_left(queue.names, len(queue))
     for _ in range(after):
         next(steps)
     steps.close()
-    ((_, _),) = queue.waiting.lines()
-    found = [heappop(queue.waiting.blocked[-1][3]) for _ in range(len(queue.waiting.blocked[-1][3]))]
+    ((line, _),) = queue.waiting.lines()
+    found = [heappop(queue.waiting.blocked[-1][line]) for _ in range(len(queue.waiting.blocked[-1][line]))]
     assert found == sorted(found)
     assert found[:1000] == serials
 
@@ -158,7 +159,7 @@ def test_236_13_by_a_moves_own_cap_what_a_broker_sends_takes_nothing_from_what_i
     view = admitted(in_cluster)
     durable(in_cluster, view)
     assert in_cluster.moving[TOPIC] == {0, 1}
-    assert waiting_for(view) == {(2, 1): 1, (sending(2), 1): 1}
+    assert waiting_for(view) == {(receiving(2), 1): 1, (sending(2), 1): 1}
     complete(in_cluster, TopicPartition(TOPIC, 1))
     durable(in_cluster, admitted(in_cluster))
     assert in_cluster.moving[TOPIC] == {0, 3}, "broker 2 sends again, while 2 waits for what it receives"
