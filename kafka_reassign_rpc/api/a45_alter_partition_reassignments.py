@@ -1,9 +1,8 @@
 """AlterPartitionReassignments: start, change and cancel moves (KIP-455, KIP-860). docs/apis.md has its tagged fields.
 
 NOT_CONTROLLER stands at the top level, without results; otherwise each requested partition has exactly one result with
-its own error. A partition that is named twice counts once, with its last target, as in Kafka. A target that the caps on
-moves in flight do not let start yet is accepted, and queued. With `Queue` targets join the queue even while
-reassignments are disabled or brokers dead.
+its own error. A target that the caps on moves in flight do not let start yet is accepted, and queued. With `Queue`
+targets join the queue even while reassignments are disabled or brokers dead.
 
 The results of ten thousand partitions are packed in a few ms, without message objects.
 """
@@ -28,6 +27,7 @@ from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult, Node, T
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
 from kafka_reassign_rpc.core.state.partition import QUEUE, RPC
+from kafka_reassign_rpc.core.state.topic_partition import ask
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, uvarint
 from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
@@ -35,6 +35,7 @@ from kafka_reassign_rpc.support.slices import emptied
 from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 _AskedTopic = AlterPartitionReassignmentsRequest.ReassignableTopic
+_AskedPartition = _AskedTopic.ReassignablePartition
 _Topic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
 
 REASON_LENGTH = 1000
@@ -90,16 +91,15 @@ def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: Request
 
 
 def _wanted(topics: Sequence[_AskedTopic]) -> Steps[dict[str, Targets]]:
-    """The last target of a partition counts."""
     wanted: dict[str, Targets] = {}
     for topic in topics:
-        targets = wanted.setdefault(topic.name, {})
-        for partition in topic.partitions:
-            index = partition.partition_index
-            targets[index] = (index, _ids(partition.replicas), _ids(partition.expected_replicas))
-            yield
-        yield
+        yield from ask(wanted, topic.name, map(_target, topic.partitions))
     return wanted
+
+
+def _target(asked: _AskedPartition) -> tuple[int, TargetItem]:
+    index = asked.partition_index
+    return index, (index, _ids(asked.replicas), _ids(asked.expected_replicas))
 
 
 def _as_asked(wanted: Mapping[str, Targets]) -> Steps[list[tuple[str, list[TargetItem]]]]:
