@@ -48,7 +48,10 @@ def _moves(request: AlterReplicaLogDirsRequest) -> Steps[list[tuple[str, str, in
     wanted: dict[str, dict[int, str]] = {}
     for directory in request.dirs:
         for named in directory.topics:
-            yield from ask(wanted, named.name, zip(named.partitions, repeat(directory.path)))
+            yield
+            for index in named.partitions:
+                yield
+                ask(wanted, named.name, index, directory.path)
         yield
     moves = []
     for topic, paths in wanted.items():

@@ -35,7 +35,6 @@ from kafka_reassign_rpc.support.slices import emptied
 from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 _AskedTopic = AlterPartitionReassignmentsRequest.ReassignableTopic
-_AskedPartition = _AskedTopic.ReassignablePartition
 _Topic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
 
 REASON_LENGTH = 1000
@@ -93,13 +92,12 @@ def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: Request
 def _wanted(topics: Sequence[_AskedTopic]) -> Steps[dict[str, Targets]]:
     wanted: dict[str, Targets] = {}
     for topic in topics:
-        yield from ask(wanted, topic.name, map(_target, topic.partitions))
+        for partition in topic.partitions:
+            index = partition.partition_index
+            ask(wanted, topic.name, index, (index, _ids(partition.replicas), _ids(partition.expected_replicas)))
+            yield
+        yield
     return wanted
-
-
-def _target(asked: _AskedPartition) -> tuple[int, TargetItem]:
-    index = asked.partition_index
-    return index, (index, _ids(asked.replicas), _ids(asked.expected_replicas))
 
 
 def _as_asked(wanted: Mapping[str, Targets]) -> Steps[list[tuple[str, list[TargetItem]]]]:
@@ -112,7 +110,7 @@ def _as_asked(wanted: Mapping[str, Targets]) -> Steps[list[tuple[str, list[Targe
 
 def _encoded(head: bytes, wanted: Mapping[str, Targets], results: Iterable[ItemResult]) -> Steps[list[bytes]]:
     """The results by topic, in the order of the request."""
-    answers: dict[str, list[bytes]] = {name: [] for name, targets in wanted.items() if targets}
+    answers: dict[str, list[bytes]] = {name: [] for name in wanted}
     for name, index, error in results:
         answers[name].append(_result(index, error))
         yield

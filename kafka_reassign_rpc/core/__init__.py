@@ -40,6 +40,5 @@ scram_credentials.py      SCRAM credentials of users
 config_values.py          parsing of dynamic config values
 java_values.py            values of configs as Java reads and prints them
 producer_id_blocks.py     which producer ids may have been given out
-topic_ids.py              the text of topic ids
 rack_evenness.py          how evenly replicas are spread over racks
 """

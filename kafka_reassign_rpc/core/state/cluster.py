@@ -17,9 +17,8 @@ from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.throttle_leases import Leases
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic import Topic, Twin
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.state.twin import Twin
 
 
 class Cluster(msgspec.Struct):

@@ -1,4 +1,3 @@
-from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -14,12 +13,8 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
-def ask(wanted: dict[str, dict[int, T]], topic: str, partitions: Iterable[tuple[int, T]]) -> Iterator[None]:
-    """Puts into `wanted` what a request asks of these partitions. One that it names twice counts once, with what is
-    asked of it last, as in Kafka. Yields after each.
+def ask(wanted: dict[str, dict[int, T]], topic: str, partition: int, asked: T) -> None:
+    """Puts into `wanted`, by topic, what a request asks of a partition. One that it names twice counts once, with what
+    is asked of it last, as in Kafka.
     """
-    of_topic = wanted.setdefault(topic, {})
-    for partition, asked in partitions:
-        of_topic[partition] = asked
-        yield
-    yield
+    wanted.setdefault(topic, {})[partition] = asked
