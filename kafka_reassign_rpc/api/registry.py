@@ -7,7 +7,7 @@ from pkgutil import iter_modules
 
 from kafka_reassign_rpc import api as handlers
 from kafka_reassign_rpc.api.api_definition import Api, ApiGroup
-from kafka_reassign_rpc.core.announced_versions import Versions
+from kafka_reassign_rpc.core.brokers.announced_versions import Versions
 
 _HANDLER_MODULE = re.compile(r"a\d+_\w+")
 

@@ -9,7 +9,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.queue import holding
 from kafka_reassign_rpc.core.queue.holding import HoldOutcome, Selection
-from kafka_reassign_rpc.core.settings_in_force import WindowNow
+from kafka_reassign_rpc.core.settings.settings_in_force import WindowNow
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.state.requesters import Requester

@@ -13,7 +13,7 @@ other, reassignments disabled      waits
 other, target refused              leaves, with a report
 other, adds a server's id          leaves, with a report: there will be no such broker
 other, adds a dead broker          waits, with one report per broker
-other, outside of windows          waits, if it copies anything and is no repair (`core.window_now`)
+other, outside of windows          waits, if it copies anything and is no repair (`core.queue.window_now`)
 other, caps reached                waits
 other, repair, brake holds         waits (`core.healing.brake`)
 moving elsewhere, by the queue     the controller first cancels the move in flight, then starts the new one, with an

@@ -14,7 +14,7 @@ from itertools import islice
 from statistics import median
 
 from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps, TakenPlaces
-from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps
+from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.state.waiting_lines import CLUSTER, Place, receiving, sending
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry

@@ -4,7 +4,7 @@ import pytest
 
 from kafka_reassign_rpc.controller.commands.queue_commands import HoldMoves
 from kafka_reassign_rpc.core.queue.holding import HoldOutcome, Selection
-from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps
+from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.core.state.partition import HEAL
 from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.zookeeper import znode_paths

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.healing import approval
 from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
-from kafka_reassign_rpc.core.healing_settings import APPROVAL, HealingSettings, settings_of
 from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.settings.healing_settings import APPROVAL, HealingSettings, settings_of
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE
 from kafka_reassign_rpc.core.state.queue_entries import Held, QueuePart, WaitingMove

@@ -12,11 +12,11 @@ from kafka_reassign_rpc.core.queue.in_flight_caps import (
     MovesInFlight,
 )
 from kafka_reassign_rpc.core.reassignment_algebra import completed
-from kafka_reassign_rpc.core.reassignment_settings import (
+from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
+from kafka_reassign_rpc.core.settings.reassignment_settings import (
     DEFAULT_SETTINGS,
     ReassignmentSettings,
 )
-from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import QUEUE
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove

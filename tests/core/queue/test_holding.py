@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.queue import holding, lease_rates, queue_admission
 from kafka_reassign_rpc.core.queue.holding import Selection
-from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps, ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import QUEUE
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove

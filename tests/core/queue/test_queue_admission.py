@@ -16,12 +16,12 @@ from kafka_reassign_rpc.core.queue.in_flight_caps import (
     partitions_to_measure,
     weight,
 )
-from kafka_reassign_rpc.core.reassignment_settings import (
+from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
+from kafka_reassign_rpc.core.settings.reassignment_settings import (
     DEFAULT_SETTINGS,
     InFlightCaps,
     ReassignmentSettings,
 )
-from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC, Partition

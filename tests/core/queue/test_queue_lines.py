@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.core.queue import queue_admission
-from kafka_reassign_rpc.core.reassignment_settings import (
+from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.settings.reassignment_settings import (
     InFlightCaps,
     ReassignmentSettings,
 )
-from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.partition import QUEUE
 from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

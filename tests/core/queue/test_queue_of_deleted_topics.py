@@ -8,13 +8,13 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.queue import queue_admission
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, InFlightCaps, ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import (
     RoundView,
     TopicCreated,
     TopicDeleted,
     TopicDeletionStarted,
 )
+from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, InFlightCaps, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import topic_writes

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, InFlightCaps
+from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, InFlightCaps
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove

@@ -1,6 +1,6 @@
 """What a server announces in ApiVersions, from its own versions and those of the live brokers."""
 
-from kafka_reassign_rpc.core.announced_versions import Versions, announced_versions
+from kafka_reassign_rpc.core.brokers.announced_versions import Versions, announced_versions
 from tests.tables import for_each
 
 OWN: Versions = {1: (0, 13), 2: (2, 5), 3: (0, 1), 9: (0, 4)}

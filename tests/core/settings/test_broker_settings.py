@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.broker_settings import (
+from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS
+from kafka_reassign_rpc.core.settings.broker_settings import (
     ASKED,
     AT_FIRST,
     AUTHORIZER,
@@ -21,7 +22,6 @@ from kafka_reassign_rpc.core.broker_settings import (
     parse,
     shown,
 )
-from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS
 from tests.tables import for_each
 
 DELETE = "delete.topic.enable"

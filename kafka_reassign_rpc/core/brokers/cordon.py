@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.config_values import INT32
-from kafka_reassign_rpc.core.settings_in_force import in_force
+from kafka_reassign_rpc.core.settings.settings_in_force import in_force
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.support.bounded_text import whole_number

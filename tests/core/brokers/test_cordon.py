@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from kafka_reassign_rpc.core.cordon import cordoned, parse_brokers
+from kafka_reassign_rpc.core.brokers.cordon import cordoned, parse_brokers
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.partition import Partition

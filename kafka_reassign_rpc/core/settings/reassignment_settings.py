@@ -1,10 +1,10 @@
-"""The settings for every new move: names and defaults. `core.settings_in_force` says which values hold,
+"""The settings for every new move: names and defaults. `core.settings.settings_in_force` says which values hold,
 `core.restrictions` applies the rules among them, `core.queue.in_flight_caps` the caps.
 """
 
 import msgspec
 
-from kafka_reassign_rpc.core.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
 
 ENABLED = "partition.reassignments.enabled"
 REPLICATION_FACTOR_CHANGE_ALLOWED = "partition.reassignments.replication.factor.change.allowed"

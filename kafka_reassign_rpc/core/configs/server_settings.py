@@ -8,10 +8,11 @@ from typing import Literal
 
 import msgspec
 
-from kafka_reassign_rpc.core import cordon, healing_settings, reassignment_settings
+from kafka_reassign_rpc.core.brokers import cordon
 from kafka_reassign_rpc.core.config_values import INT32, INT64
-from kafka_reassign_rpc.core.healing_settings import MAX_INTERVAL_MS
-from kafka_reassign_rpc.core.healing_throttle import ASSUMED
+from kafka_reassign_rpc.core.settings import healing_settings, reassignment_settings
+from kafka_reassign_rpc.core.settings.healing_settings import MAX_INTERVAL_MS
+from kafka_reassign_rpc.core.settings.healing_throttle import ASSUMED
 from kafka_reassign_rpc.core.windows.grammar import WINDOWS
 
 

@@ -6,8 +6,7 @@ from base64 import b64decode, b64encode
 
 import pytest
 
-from kafka_reassign_rpc.core.kafka_errors import ResourceNotFound
-from kafka_reassign_rpc.core.scram_credentials import (
+from kafka_reassign_rpc.core.configs.scram_credentials import (
     Alteration,
     Deletion,
     Upsertion,
@@ -16,6 +15,7 @@ from kafka_reassign_rpc.core.scram_credentials import (
     refusals,
     refusals_of_names,
 )
+from kafka_reassign_rpc.core.kafka_errors import ResourceNotFound
 from tests.tables import for_each
 
 SHA_256, SHA_512 = 1, 2

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.core.config_values import INT64
-from kafka_reassign_rpc.core.healing_throttle import ASSUMED, HealingThrottle
+from kafka_reassign_rpc.core.settings.healing_throttle import ASSUMED, HealingThrottle
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.writers.facts import TimeTold
 from tests.core.build import learn, write

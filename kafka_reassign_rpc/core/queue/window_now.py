@@ -6,7 +6,7 @@ from it.
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.settings_in_force import CLOSED, WindowNow
+from kafka_reassign_rpc.core.settings.settings_in_force import CLOSED, WindowNow
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.windows import times
 from kafka_reassign_rpc.core.windows.grammar import WINDOWS, Terms, parse_windows

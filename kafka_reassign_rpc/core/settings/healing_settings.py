@@ -6,7 +6,7 @@ from functools import partial
 import msgspec
 
 from kafka_reassign_rpc.core.config_values import INT32, flag, number
-from kafka_reassign_rpc.core.healing_throttle import EXPECTED, HealingThrottle
+from kafka_reassign_rpc.core.settings.healing_throttle import EXPECTED, HealingThrottle
 from kafka_reassign_rpc.support.bounded_text import shown
 
 OFF = -1

@@ -5,8 +5,8 @@ from collections.abc import Collection
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core import departure
-from kafka_reassign_rpc.core.departure import UNKNOWN, BrokerFacts, Departure, Disks, Losses, Named, Room
+from kafka_reassign_rpc.core.brokers import departure
+from kafka_reassign_rpc.core.brokers.departure import UNKNOWN, BrokerFacts, Departure, Disks, Losses, Named, Room
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

@@ -1,8 +1,8 @@
 """Whether what waits is held at the start of a term: by who has controlled the cluster before, and for how long."""
 
-from kafka_reassign_rpc.core.absence import UNREADABLE, LastControl, held_after
-from kafka_reassign_rpc.core.reassignment_settings import HOLD_AFTER_ABSENCE, ReassignmentSettings
-from kafka_reassign_rpc.core.settings_in_force import derived
+from kafka_reassign_rpc.core.failover.absence import UNREADABLE, LastControl, held_after
+from kafka_reassign_rpc.core.settings.reassignment_settings import HOLD_AFTER_ABSENCE, ReassignmentSettings
+from kafka_reassign_rpc.core.settings.settings_in_force import derived
 from tests.tables import for_each
 
 HOUR = 3_600_000

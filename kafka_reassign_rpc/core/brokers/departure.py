@@ -8,7 +8,7 @@ from bisect import insort
 from collections.abc import Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sized
 from typing import NamedTuple, Protocol, TypeVar
 
-from kafka_reassign_rpc.core.cordon import cordoned
+from kafka_reassign_rpc.core.brokers.cordon import cordoned
 from kafka_reassign_rpc.core.reassignment_algebra import MIN_INSYNC_REPLICAS, min_insync_replicas
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

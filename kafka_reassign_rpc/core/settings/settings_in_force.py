@@ -5,8 +5,8 @@ A setting has the value of all servers, else that among the brokers' defaults, e
 `/config/brokers/<default>` held the settings. Brokers take unknown names there for secrets, so that stock tools refuse
 to change any default beside them. This version still reads them, and warns.
 
-Time passes outside of decisions, so a duty reports what the windows of now are (`core.window_now`). Until it has judged
-a new text, no waiting move starts, since a window keeps moves away.
+Time passes outside of decisions, so a duty reports what the windows of now are (`core.queue.window_now`). Until it has
+judged a new text, no waiting move starts, since a window keeps moves away.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,8 +15,8 @@ from typing import TypeVar
 import msgspec
 
 from kafka_reassign_rpc.core.config_values import INT64, flag, number
-from kafka_reassign_rpc.core.healing_settings import HealingSettings, settings_of
-from kafka_reassign_rpc.core.reassignment_settings import (
+from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings, settings_of
+from kafka_reassign_rpc.core.settings.reassignment_settings import (
     DEFAULT_SETTINGS,
     ENABLED,
     HOLD_AFTER_ABSENCE,
