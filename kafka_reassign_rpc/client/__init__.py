@@ -36,7 +36,7 @@ AsyncReassignmentClient has the same calls for asyncio.
     client_settings                    the configs of a client
     node_connections                   a connection to each node
     traffic                            requests, bytes and times of answers
-    blocking_connection, loop_thread   the connections of the blocking client, and its event loop
+    blocking_connection   the connections of the blocking client, and its event loop
 """
 
 from kafka_reassign_rpc.client.async_client import AsyncReassignmentClient

@@ -18,9 +18,8 @@ from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, fair_rates
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import estimate
-from kafka_reassign_rpc.planner.scheduling.plan_simulation import Simulated, simulate, simulate_batches
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import Simulated, Timeline, simulate, simulate_batches
 from kafka_reassign_rpc.planner.scheduling.queue_order import QueueSums, StartKeys
-from kafka_reassign_rpc.planner.scheduling.simulated_timeline import Timeline
 from tests.planner.batched_moves import batched
 from tests.planner.shapes import SHAPES, roomy, shaped
 
