@@ -39,16 +39,11 @@ NO_THROTTLE = fine("throttles", "no replication throttle stands")
 
 def standing_throttles(cluster: Cluster, kept: Container[str]) -> StandingThrottles:
     """`kept`: the entities whose former configs leases of ours keep."""
-    found = StandingThrottles([], [])
-    for one in _throttled(cluster):
-        (found.leased if one.entity in kept else found.others).append(one)
-    return found
-
-
-def _throttled(cluster: Cluster) -> list[Throttled]:
-    return [
-        Throttled(f"{kind}/{name}", found)
+    found = [
+        Throttled(f"{kind}/{name}", throttles)
         for kind, configs in ((BROKERS, cluster.broker_configs), (TOPICS, cluster.topic_configs))
         for name, values in configs.items()
-        if (found := {one: values[one] for one in _THROTTLES if one in values})
+        if (throttles := {one: values[one] for one in _THROTTLES if one in values})
     ]
+    leased = [one for one in found if one.entity in kept]
+    return StandingThrottles(leased, [one for one in found if one not in leased])
