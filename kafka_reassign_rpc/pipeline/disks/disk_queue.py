@@ -5,6 +5,7 @@ places, so one that does not answer holds up no other.
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from kafka_reassign_rpc.client import Replica
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
@@ -59,18 +60,12 @@ class DiskQueue:
             found.setdefault(move.replica.broker, []).append(move)
         taken = self._taken()
         for broker, some in self.waiting.items():
-            for move in some:
-                if self._is_full(taken, broker):
-                    break
-                taken.take([receiving(broker)])
-                found.setdefault(broker, []).append(move)
-        return found
+            places = max(0, self.at_a_time - taken.at(receiving(broker)))
+            found.setdefault(broker, []).extend(islice(some, places))
+        return {broker: some for broker, some in found.items() if some}
 
     def _taken(self) -> TakenPlaces:
         return TakenPlaces([receiving(one.broker)] for one in self.flying)
-
-    def _is_full(self, taken: TakenPlaces, broker: int) -> bool:
-        return taken.is_full(receiving(broker), InFlightCaps(), self.at_a_time)
 
     def see(self, broker: int, moves: Iterable[DirMove], shown: Mapping[Replica, SeenReplica]) -> None:
         flying = {replica for replica in self.flying if replica.broker == broker}
@@ -103,7 +98,7 @@ class DiskQueue:
         coming = sum(max(0, shown[one].size - self.copied.get(one, 0)) for one in flying if one in shown)
         chosen: list[DirMove] = []
         waiting, taken = self.waiting.get(broker, deque()), self._taken()
-        while waiting and not self._is_full(taken, broker):
+        while waiting and not taken.is_full(receiving(broker), InFlightCaps(), self.at_a_time):
             move = waiting[0]
             seen = shown.get(move.replica)
             if seen is None:
