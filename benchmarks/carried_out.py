@@ -14,6 +14,7 @@ from benchmarks.cluster import Cluster, controlling, zipf
 from benchmarks.tables import duration, show
 from kafka_reassign_rpc.client import ReassignmentClient
 from kafka_reassign_rpc.client.text_format import size
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
@@ -27,7 +28,7 @@ from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOpt
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable, time_bound
-from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import simulate
 
 BROKERS, LOST, DRAINED = range(1, 30), 30, 7
 PARTITIONS, QUICK_PARTITIONS = 20_000, 2_000
@@ -98,7 +99,7 @@ def _planned(plan: Path, bandwidth: int) -> _Planned:
         where = (row["topic"], row["partition"], original, target, row["leader"], row["bytes"])
         table.add(PlannedMove(*where, row["priority"], row["reason"], row["rule"], first))
     copies = table.arrays()
-    found = simulate(copies, network, Caps(info.moves_per_broker, info.requested.moves_per_batch))
+    found = simulate(copies, network, PlanCaps(info.moves_per_broker, info.requested.moves_per_batch))
     return _Planned(len(rows), sum(row["bytes"] for row in rows), time_bound(copies, network).seconds, found.seconds)
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from benchmarks.cluster import SERVER_ID, Cluster, controlling, zipf
 from benchmarks.tables import show
 from kafka_reassign_rpc.client import ReassignmentClient
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import export
@@ -22,7 +23,7 @@ from kafka_reassign_rpc.pipeline.spark_session import session
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
-from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import simulate
 from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
 from kafka_reassign_rpc.support.human_units import duration, size
 from tests.stock import topicmappr
@@ -127,7 +128,7 @@ def _home(index: int, replicas: int) -> list[int]:
 
 
 def _seconds(moves: Sequence[PlannedMove]) -> float:
-    return simulate(CopyTable(in_start_order(moves, NETWORK)).arrays(), NETWORK, Caps()).seconds
+    return simulate(CopyTable(in_start_order(moves, NETWORK)).arrays(), NETWORK, PlanCaps()).seconds
 
 
 def _export(bootstrap: str, out: Path) -> None:

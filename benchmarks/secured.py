@@ -18,7 +18,7 @@ from benchmarks.client import Address, Latencies, Wire, small_requests
 from benchmarks.pairs import Node, alternating, pair
 from benchmarks.scram_wire import Credentials, log_in
 from benchmarks.tables import duration, show
-from kafka_reassign_rpc.core.scram_credentials import credential_text
+from kafka_reassign_rpc.core.configs.scram_credentials import credential_text
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.certificates import Authority

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks import snapshots
 from benchmarks.tables import duration, middle, show
-from kafka_reassign_rpc.pipeline.class_archive import PATH_VARIABLE
+from kafka_reassign_rpc.pipeline.class_archive import SPARK_CLASSES
 
 PARTITIONS, BROKERS = 42, 6
 ROUNDS = 3
@@ -43,7 +43,7 @@ async def run(_zookeeper: str, directory: Path, *, quick: bool) -> str:
 
 def _table(directory: Path, *, rounds: int, prepares: bool) -> str:
     archive = directory / "classes.jsa"
-    environment = {**os.environ, PATH_VARIABLE: str(archive)}
+    environment = {**os.environ, SPARK_CLASSES: str(archive)}
     cold = [_measure(command, code, directory, environment, rounds) for command, code in COMMANDS]
     warm: list[float | None] = [None] * len(COMMANDS)
     if prepares:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from benchmarks import carried_out
 from benchmarks.tables import show
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
@@ -23,7 +24,7 @@ from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import PlanEstimate, estimate
-from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate_batches
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import simulate_batches
 from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
 from kafka_reassign_rpc.support.human_units import duration, size
 from tests.planner.batched_moves import batched, batched_as_they_come
@@ -38,7 +39,7 @@ QUICK_MANY = ((12, 300),)
 ALLOWED = 1.10
 NETWORK = NetworkLimits(100_000)
 """A thousandth of the usual, like the partitions of these clusters (1 MiB in the middle)."""
-CAPS = Caps(BatchLimits().moves_per_broker, BatchLimits().moves_per_batch)
+CAPS = PlanCaps(BatchLimits().moves_per_broker, BatchLimits().moves_per_batch)
 HEADER = ("", "", "moves", "copied", "least", "now", "batches", "before", "at a time", "bytes", "racks")
 NOTES = (
     "least: no order of these moves takes less; now: moves start as others end, in the order of the plan; batches: the",

@@ -29,7 +29,6 @@ from kafka_reassign_rpc.api.large_requests import answer_with, replicas
 from kafka_reassign_rpc.api.mutation_quota import mutation_quota
 from kafka_reassign_rpc.api.ports import CreatedTopic, NewTopic, Node, required_controller
 from kafka_reassign_rpc.api.visible_topics import is_visible
-from kafka_reassign_rpc.core.broker_settings import CREATE_TOPIC_POLICY
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 from kafka_reassign_rpc.core.configs.live_brokers import TIERED_STORAGE, LiveBrokers
@@ -41,6 +40,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     TopicAlreadyExists,
     TopicAuthorizationFailed,
 )
+from kafka_reassign_rpc.core.settings.broker_settings import CREATE_TOPIC_POLICY
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.topics.topic_changes import BROKER_DEFAULT
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, CreateTopicsResponse

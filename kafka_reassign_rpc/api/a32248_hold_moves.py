@@ -11,7 +11,7 @@ from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
-from kafka_reassign_rpc.core.znode_routes.holding import LONGEST_REASON, Selection
+from kafka_reassign_rpc.core.queue.holding import LONGEST_REASON, Selection
 from kafka_reassign_rpc.protocol.messages import HoldMovesRequest, HoldMovesResponse
 from kafka_reassign_rpc.support.turns import Work, waited
 

@@ -20,7 +20,7 @@ from kafka_reassign_rpc.api.api_definition import (
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, LogDirNotFound
-from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.topic_partition import ask
 from kafka_reassign_rpc.protocol.messages import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
 from kafka_reassign_rpc.support.slices import emptied
@@ -44,18 +44,20 @@ def handle(node: Node, request: AlterReplicaLogDirsRequest, ctx: RequestContext)
 
 
 def _moves(request: AlterReplicaLogDirsRequest) -> Steps[list[tuple[str, str, int]]]:
-    """(path, topic, partition); a partition named twice counts once, with its last dir, as in Kafka."""
-    paths: dict[TopicPartition, str] = {}
+    """(path, topic, partition)."""
+    wanted: dict[str, dict[int, str]] = {}
     for directory in request.dirs:
         for named in directory.topics:
             yield
             for index in named.partitions:
                 yield
-                paths[TopicPartition(named.name, index)] = directory.path
+                ask(wanted, named.name, index, directory.path)
         yield
     moves = []
-    for (topic, index), path in paths.items():
-        moves.append((path, topic, index))
+    for topic, paths in wanted.items():
+        for index, path in paths.items():
+            moves.append((path, topic, index))
+            yield
         yield
     return moves
 

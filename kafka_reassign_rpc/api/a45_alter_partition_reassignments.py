@@ -1,9 +1,8 @@
 """AlterPartitionReassignments: start, change and cancel moves (KIP-455, KIP-860). docs/apis.md has its tagged fields.
 
 NOT_CONTROLLER stands at the top level, without results; otherwise each requested partition has exactly one result with
-its own error. A partition that is named twice counts once, with its last target, as in Kafka. A target that the caps on
-moves in flight do not let start yet is accepted, and queued. With `Queue` targets join the queue even while
-reassignments are disabled or brokers dead.
+its own error. A target that the caps on moves in flight do not let start yet is accepted, and queued. With `Queue`
+targets join the queue even while reassignments are disabled or brokers dead.
 
 The results of ten thousand partitions are packed in a few ms, without message objects.
 """
@@ -28,6 +27,7 @@ from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult, Node, T
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
 from kafka_reassign_rpc.core.state.partition import QUEUE, RPC
+from kafka_reassign_rpc.core.state.topic_partition import ask
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, uvarint
 from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
@@ -90,13 +90,11 @@ def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: Request
 
 
 def _wanted(topics: Sequence[_AskedTopic]) -> Steps[dict[str, Targets]]:
-    """The last target of a partition counts."""
     wanted: dict[str, Targets] = {}
     for topic in topics:
-        targets = wanted.setdefault(topic.name, {})
         for partition in topic.partitions:
             index = partition.partition_index
-            targets[index] = (index, _ids(partition.replicas), _ids(partition.expected_replicas))
+            ask(wanted, topic.name, index, (index, _ids(partition.replicas), _ids(partition.expected_replicas)))
             yield
         yield
     return wanted
@@ -112,7 +110,7 @@ def _as_asked(wanted: Mapping[str, Targets]) -> Steps[list[tuple[str, list[Targe
 
 def _encoded(head: bytes, wanted: Mapping[str, Targets], results: Iterable[ItemResult]) -> Steps[list[bytes]]:
     """The results by topic, in the order of the request."""
-    answers: dict[str, list[bytes]] = {name: [] for name, targets in wanted.items() if targets}
+    answers: dict[str, list[bytes]] = {name: [] for name in wanted}
     for name, index, error in results:
         answers[name].append(_result(index, error))
         yield

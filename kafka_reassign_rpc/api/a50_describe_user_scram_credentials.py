@@ -8,9 +8,9 @@ from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
 from kafka_reassign_rpc.api.large_requests import answer_with, map_bounded
 from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.configs.scram_credentials import iterations_of, refusals_of_names
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, ResourceNotFound, UnknownServerError
 from kafka_reassign_rpc.core.quotas.client_quotas import USER, QuotaEntity
-from kafka_reassign_rpc.core.scram_credentials import iterations_of, refusals_of_names
 from kafka_reassign_rpc.protocol.messages import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,

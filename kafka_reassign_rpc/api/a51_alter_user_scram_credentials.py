@@ -20,9 +20,9 @@ from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
 from kafka_reassign_rpc.api.large_requests import answer_with, map_bounded
 from kafka_reassign_rpc.api.ports import Node, required_controller
+from kafka_reassign_rpc.core.configs.scram_credentials import Alteration, Deletion, Upsertion, altered, refusals
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.quotas.client_quotas import USER
-from kafka_reassign_rpc.core.scram_credentials import Alteration, Deletion, Upsertion, altered, refusals
 from kafka_reassign_rpc.protocol.messages import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,

@@ -9,8 +9,13 @@ validateConfigPolicy (configs of topics and of brokers).
 from collections.abc import Collection
 
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.broker_settings import ALTER_CONFIG_POLICY, CREATE_TOPIC_POLICY, MIGRATION, POLICIES
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation, RequestTimedOut
+from kafka_reassign_rpc.core.settings.broker_settings import (
+    ALTER_CONFIG_POLICY,
+    CREATE_TOPIC_POLICY,
+    MIGRATION,
+    POLICIES,
+)
 
 
 def check_create_topic(node: Node) -> None:

@@ -7,8 +7,8 @@ each has said that it has none: whoever sets a credential can be anybody afterwa
 
 from kafka_reassign_rpc.api.config_ports import AclPort
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.broker_settings import AUTHORIZER
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError, SecurityDisabled
+from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER
 
 
 def check_no_authorizer(node: Node) -> None:

@@ -17,6 +17,7 @@ from kafka_reassign_rpc.api.config_ports import ConfigChange
 from kafka_reassign_rpc.api.large_requests import answer_with, map_bounded
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.visible_topics import is_visible
+from kafka_reassign_rpc.core.brokers.cordon import ALL_LOG_DIRS, CORDONED_BROKERS, LOG_DIRS, listed, parse_brokers
 from kafka_reassign_rpc.core.configs.config_definitions import (
     BROKER_CONFIGS,
     TOPIC_CONFIGS,
@@ -28,7 +29,6 @@ from kafka_reassign_rpc.core.configs.config_definitions import (
 from kafka_reassign_rpc.core.configs.live_brokers import TIERED_STORAGE, LiveBrokers
 from kafka_reassign_rpc.core.configs.own_settings import DEFINITIONS, in_server_form, refuse_mistyped
 from kafka_reassign_rpc.core.configs.topic_config_rules import validate_topic_configs
-from kafka_reassign_rpc.core.cordon import ALL_LOG_DIRS, CORDONED_BROKERS, LOG_DIRS, listed, parse_brokers
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
     InvalidConfig,

@@ -1,11 +1,10 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import isawaitable
-from typing import Any
+from typing import Any, Protocol
 
 from kafka_reassign_rpc.api.access import EVERYTHING, Access
 from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, Api, Encoded, Handled, Peer, RequestContext
-from kafka_reassign_rpc.api.door import NOBODY, Door
 from kafka_reassign_rpc.api.large_requests import SMALL
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
@@ -33,6 +32,25 @@ from kafka_reassign_rpc.support.turns import Work, begun, waited
 log = logging.getLogger(__name__)
 
 _READY = (Encoded, ApiMessage, NoAnswer)
+
+NOBODY = AclAuthorizer(frozenset(), allow_everyone=False)
+"""Decides behind a closed door: nobody may do anything."""
+NOBODY.loaded = True
+
+
+class Door(Protocol):
+    """Of a node without an authorizer: if the brokers have one, it would do for anybody what they refuse, so it asks
+    them first. `known` waits, for some seconds at most, until it is known whether the door is open.
+    """
+
+    @property
+    def is_open(self) -> bool: ...
+
+    @property
+    def why_closed(self) -> str:
+        """Also says what to do."""
+
+    async def known(self) -> None: ...
 
 
 class Dispatcher:

@@ -12,12 +12,14 @@ import msgspec
 
 from kafka_reassign_rpc.api.api_definition import Api, RequestContext
 from kafka_reassign_rpc.api.config_ports import AclPort, ConfigPort, DefaultsChange, QuotaPort, SettingsPort
-from kafka_reassign_rpc.core.announced_versions import Versions
+from kafka_reassign_rpc.core.brokers.announced_versions import Versions
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
+from kafka_reassign_rpc.core.queue.holding import HoldOutcome, Selection
+from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
@@ -28,8 +30,6 @@ from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
-from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome, Selection
-from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.support.turns import Steps
 
 LONGEST_WAIT_MS = 5_000

@@ -10,7 +10,7 @@ from pkgutil import iter_modules
 from kafka_reassign_rpc import api as handlers
 from kafka_reassign_rpc.api import refused_groups, refused_records, refused_tokens, refused_transactions
 from kafka_reassign_rpc.api.api_definition import Api, ApiGroup
-from kafka_reassign_rpc.core.announced_versions import Versions
+from kafka_reassign_rpc.core.brokers.announced_versions import Versions
 
 REFUSED = (refused_records, refused_groups, refused_transactions, refused_tokens)
 _HANDLER_MODULE = re.compile(r"a\d+_\w+")

@@ -16,7 +16,7 @@ from kafka_reassign_rpc.cli.settings_reader import OF_BROKER, add_flags, read_se
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import whole
 from kafka_reassign_rpc.cli.zookeeper_access import given
-from kafka_reassign_rpc.core import cordon
+from kafka_reassign_rpc.core.brokers import cordon
 from kafka_reassign_rpc.preflight import departure_findings, findings, secret_file_findings
 from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins, gather
 from kafka_reassign_rpc.preflight.check import check, check_for_kraft

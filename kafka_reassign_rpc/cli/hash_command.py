@@ -5,8 +5,8 @@ import getpass
 import sys
 
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.core.configs.scram_credentials import LEAST_ITERATIONS
 from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
-from kafka_reassign_rpc.core.scram_credentials import LEAST_ITERATIONS
 from kafka_reassign_rpc.security.sasl.hashed_users import ITERATIONS, MOST_ITERATIONS, hashed_line
 
 HELP = "hash the password of a user for sasl.plain.users.file"

@@ -115,7 +115,7 @@ def _connection(values: Mapping[str, Any], seconds: float) -> HTTPConnection:
     if values[PROTOCOL] == "PLAINTEXT":
         return HTTPConnection(host, port, timeout=seconds)
     try:
-        context = TlsConfig.of(security_properties(values), (prefix_of(LISTENER), "")).client_context()
+        context = TlsConfig.of(security_properties(values), (prefix_of(LISTENER), "")).load_client().context
     except BadSetting as error:
         raise UsageError(str(error)) from None
     # Whoever listens at an address of this machine is asked for a word, and gets no secret.

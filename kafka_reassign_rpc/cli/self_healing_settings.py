@@ -2,10 +2,10 @@
 
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.value_parsers import one_of, true_or_false, whole
-from kafka_reassign_rpc.core import healing_settings
-from kafka_reassign_rpc.core.healing_settings import HealingSettings
-from kafka_reassign_rpc.core.healing_throttle import HealingThrottle
-from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
+from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS
+from kafka_reassign_rpc.core.settings import healing_settings
+from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.settings.healing_throttle import HealingThrottle
 
 _HEALING = HealingSettings()
 

@@ -34,11 +34,11 @@ from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.progress_sampling import INTERVAL, STALL_TIMEOUT, Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig, EventLogConfig, ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
-from kafka_reassign_rpc.core import healing_settings
-from kafka_reassign_rpc.core.broker_settings import AUTHORIZER, FIELDS
-from kafka_reassign_rpc.core.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
-from kafka_reassign_rpc.core.reassignment_settings import (
+from kafka_reassign_rpc.core.settings import healing_settings
+from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER, FIELDS
+from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.settings.reassignment_settings import (
     HOLD_AFTER_ABSENCE,
     MAX_BYTES_IN_FLIGHT,
     MAX_PER_BROKER,

@@ -1,7 +1,7 @@
 """The settings of the server: the one catalogue from which `serve --help`, its reader and the documentation are made.
 
-A setting with `dynamic=True` is only the server's default. One of `core.server_settings` has a value for all servers
-that takes precedence (`kafka-reassign settings`); one of Kafka's is a dynamic config of all brokers.
+A setting with `dynamic=True` is only the server's default. One of `core.configs.server_settings` has a value for all
+servers that takes precedence (`kafka-reassign settings`); one of Kafka's is a dynamic config of all brokers.
 """
 
 from typing import Any
@@ -27,10 +27,10 @@ from kafka_reassign_rpc.cli.watch_settings import WATCHED_SETTINGS
 from kafka_reassign_rpc.cli.webhook_settings import WEBHOOK_SETTINGS
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties import progress_sampling
-from kafka_reassign_rpc.core import reassignment_settings
-from kafka_reassign_rpc.core.broker_settings import AUTHORIZER
 from kafka_reassign_rpc.core.config_values import INT16, INT32
-from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
+from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS
+from kafka_reassign_rpc.core.settings import reassignment_settings
+from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER
 from kafka_reassign_rpc.core.state.broker import Endpoint
 
 _OF_BROKERS = "what most brokers were started with; Kafka's default until that is known"

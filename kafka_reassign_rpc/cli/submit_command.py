@@ -135,7 +135,7 @@ def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int
     if read_kind(path) == DISKS:
         return submit_disks_command.submit(arguments, path, throttle, per_broker)
     plan = read_plan(path, undo=arguments.undo)
-    from kafka_reassign_rpc.pipeline.submission.move_window import WindowCaps
+    from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
     from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission, planned_caps
     from kafka_reassign_rpc.pipeline.submission.submit_settings import ProgressOutput
 
@@ -152,7 +152,7 @@ def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int
             lifts=arguments.lift_stricter,
             reason=arguments.reason,
             by_batch=arguments.by_batch,
-            caps=WindowCaps(per_broker or planned.per_broker, in_all or planned.in_all),
+            caps=PlanCaps(per_broker or planned.per_broker, in_all or planned.in_all),
             cordons=not arguments.no_cordon,
         )
         return carry_out(

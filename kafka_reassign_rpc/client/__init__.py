@@ -36,7 +36,7 @@ AsyncReassignmentClient has the same calls for asyncio.
     client_settings                    the configs of a client
     node_connections                   a connection to each node
     traffic                            requests, bytes and times of answers
-    blocking_connection, loop_thread   the connections of the blocking client, and its event loop
+    blocking_connection   the connections of the blocking client, and its event loop
 """
 
 from kafka_reassign_rpc.client.async_client import AsyncReassignmentClient
@@ -59,6 +59,7 @@ from kafka_reassign_rpc.client.result_values import (
     ReplicaLogDir,
 )
 from kafka_reassign_rpc.client.settings_calls import ServerSetting
+from kafka_reassign_rpc.core.configs.server_settings import MovedSettings
 from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     ApprovalOutcome,
@@ -72,7 +73,6 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
 )
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures, Point
-from kafka_reassign_rpc.core.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.controller_state import BrokerState, ControllerState
 

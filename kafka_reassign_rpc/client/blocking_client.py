@@ -37,18 +37,18 @@ from kafka_reassign_rpc.client.result_values import (
     Replica,
 )
 from kafka_reassign_rpc.client.settings_calls import ServerSetting
+from kafka_reassign_rpc.core.configs.server_settings import MovedSettings
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.queue.holding import HoldOutcome
+from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
-from kafka_reassign_rpc.core.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.broker_documents import Brokers
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.status.documents import Moves, Status
-from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome
-from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves
 
 
 class ReassignmentClient(BlockingConnection):

@@ -67,7 +67,7 @@ def _security(properties: Mapping[str, str]) -> dict[str, Any]:
     found = client_security(properties)
     configs: dict[str, Any] = {"security_protocol": found.protocol}
     if found.tls is not None:
-        configs["ssl_context"] = found.tls.client_context()
+        configs["ssl_context"] = found.tls.load_client().context
         configs["ssl_check_hostname"] = found.tls.checks_host
     if found.login is not None:
         configs |= found.login.configs

@@ -7,7 +7,7 @@ from kafka_reassign_rpc.client.config_calls import BROKER
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.client.settings_calls import settings
-from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS, listed, parse_brokers
+from kafka_reassign_rpc.core.brokers.cordon import CORDONED_BROKERS, listed, parse_brokers
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest, MoveServerSettingsRequest
 

@@ -6,7 +6,7 @@ from kafka_reassign_rpc.client.client_errors import raise_for
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.client.settings_calls import switch
-from kafka_reassign_rpc.core.reassignment_settings import ENABLED
+from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest
 
 NO_SWITCH = (

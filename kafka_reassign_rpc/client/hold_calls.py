@@ -3,7 +3,7 @@ from collections.abc import Iterable
 from kafka_reassign_rpc.client.client_errors import raise_for
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
-from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome
+from kafka_reassign_rpc.core.queue.holding import HoldOutcome
 from kafka_reassign_rpc.protocol.messages import HoldMovesRequest
 
 NO_HOLD = (

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
     Repair,
     RepairMove,
 )
-from kafka_reassign_rpc.core.healing_settings import PAUSED
+from kafka_reassign_rpc.core.settings.healing_settings import PAUSED
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.messages import (
     ApproveRepairsRequest,

@@ -3,7 +3,7 @@ from collections.abc import Iterable
 from kafka_reassign_rpc.client.client_errors import raise_for
 from kafka_reassign_rpc.client.reassignment_calls import by_topic, require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
-from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves
+from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.protocol.messages import AlterReassignmentThrottlesRequest
 
 NO_RATES = (

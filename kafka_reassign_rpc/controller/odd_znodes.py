@@ -2,7 +2,7 @@
 
     /controller         without data or with garbage; persistent, so that it goes with no session; of a KRaft controller
     /controller_epoch   without data or with garbage: the epoch that brokers obey is not known. Lowered or deleted: it
-                        is known from elsewhere (`core.controller_epochs`)
+                        is known from elsewhere (`core.failover.controller_epochs`)
     /migration          with offset -1: KRaft controllers wait for the brokers, perhaps for days; without data:
                         `zookeeper-security-migration.sh` leaves it so (KAFKA-19480), and it is no migration; with
                         garbage: it may be one of a version that this server does not know

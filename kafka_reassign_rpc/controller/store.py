@@ -13,9 +13,9 @@ nothing in memory.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from kafka_reassign_rpc.core.broker_settings import BrokerSettings
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.settings.broker_settings import BrokerSettings
+from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
 from kafka_reassign_rpc.core.writers.reload import Reloaded

@@ -134,8 +134,14 @@ def _live_broker(broker_id: int, endpoints: Sequence[Endpoint], rack: str | None
 
 
 @cache
-def _leader_and_isr_format(isr: int, replicas: int, adding: int, removing: int) -> struct.Struct:
-    return struct.Struct(f">iiiiB{isr}iiB{replicas}iB{adding}iB{removing}i?")
+def _format(end: str, isr: int, *lists: int) -> struct.Struct:
+    return struct.Struct(f">iiiiB{isr}ii{''.join(f'B{ids}i' for ids in lists)}{end}")
+
+
+def _long_state(index: int, controller_epoch: int, value: Partition, *lists: Sequence[int]) -> bytes:
+    """What both requests say of a partition, up to its last list, where a length takes more than one byte."""
+    head = struct.pack(">iiii", index, controller_epoch, value.leader, value.leader_epoch)
+    return b"".join((head, compact_ids(value.isr), _INT.pack(value.partition_epoch), *map(compact_ids, lists)))
 
 
 def _leader_and_isr_state(index: int, value: Partition, is_new: bool, sender: Sender, version: int) -> bytes:
@@ -144,11 +150,9 @@ def _leader_and_isr_state(index: int, value: Partition, is_new: bool, sender: Se
     end = bytes((value.leader_recovery_state, 0)) if version >= 6 else _NO_TAGS
     sizes = len(isr), len(replicas), len(adding), len(removing)
     if max(sizes) >= _MANY:
-        head = struct.pack(">iiii", index, epoch, value.leader, value.leader_epoch)
-        ids = b"".join(map(compact_ids, (replicas, adding, removing)))
-        return head + compact_ids(isr) + _INT.pack(value.partition_epoch) + ids + bytes((is_new,)) + end
+        return _long_state(index, epoch, value, replicas, adding, removing) + bytes((is_new,)) + end
     return (
-        _leader_and_isr_format(*sizes).pack(
+        _format("?", *sizes).pack(
             index,
             epoch,
             value.leader,
@@ -168,25 +172,12 @@ def _leader_and_isr_state(index: int, value: Partition, is_new: bool, sender: Se
     )
 
 
-@cache
-def _metadata_format(isr: int, replicas: int, offline: int) -> struct.Struct:
-    return struct.Struct(f">iiiiB{isr}iiB{replicas}iB{offline}ix")
-
-
 def _metadata_state(index: int, value: Partition, live: Collection[int], controller_epoch: int) -> bytes:
     isr, replicas, failed = value.isr, value.replicas, value.offline
     offline = [replica for replica in replicas if replica not in live or replica in failed]
     if max(len(isr), len(replicas)) >= _MANY:
-        head = struct.pack(">iiii", index, controller_epoch, value.leader, value.leader_epoch)
-        return (
-            head
-            + compact_ids(isr)
-            + _INT.pack(value.partition_epoch)
-            + compact_ids(replicas)
-            + compact_ids(offline)
-            + _NO_TAGS
-        )
-    return _metadata_format(len(isr), len(replicas), len(offline)).pack(
+        return _long_state(index, controller_epoch, value, replicas, offline) + _NO_TAGS
+    return _format("x", len(isr), len(replicas), len(offline)).pack(
         index,
         controller_epoch,
         value.leader,
@@ -202,6 +193,4 @@ def _metadata_state(index: int, value: Partition, live: Collection[int], control
 
 
 def _forget_state(index: int, controller_epoch: int) -> bytes:
-    return _metadata_format(0, 0, 0).pack(
-        index, controller_epoch, LEADER_DURING_DELETE, LEADER_DURING_DELETE, 1, 0, 1, 1
-    )
+    return _format("x", 0, 0, 0).pack(index, controller_epoch, LEADER_DURING_DELETE, LEADER_DURING_DELETE, 1, 0, 1, 1)

@@ -7,8 +7,8 @@ cancels go through. `partition.reassignments.replication.factor.change.allowed` 
 """
 
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor, KafkaError, PolicyViolation
-from kafka_reassign_rpc.core.reassignment_settings import ENABLED, REPLICATION_FACTOR_CHANGE_ALLOWED
-from kafka_reassign_rpc.core.settings_in_force import DISABLING_ZNODE
+from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED, REPLICATION_FACTOR_CHANGE_ALLOWED
+from kafka_reassign_rpc.core.settings.settings_in_force import DISABLING_ZNODE
 from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.requesters import Requester

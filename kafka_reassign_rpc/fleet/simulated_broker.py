@@ -12,7 +12,7 @@ from kafka_reassign_rpc.api.broker_policies import check_alter_config
 from kafka_reassign_rpc.api.config_ports import DefaultsChange
 from kafka_reassign_rpc.api.ports import LONGEST_WAIT_MS, NodeEndpoint
 from kafka_reassign_rpc.api.registry import advertised
-from kafka_reassign_rpc.core.announced_versions import Versions
+from kafka_reassign_rpc.core.brokers.announced_versions import Versions
 from kafka_reassign_rpc.core.config_values import flag
 from kafka_reassign_rpc.core.configs.broker_config_rules import judge_reconfiguration
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError

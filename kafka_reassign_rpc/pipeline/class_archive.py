@@ -8,12 +8,12 @@ from pathlib import Path
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 
-PATH_VARIABLE = "KAFKA_REASSIGN_SPARK_CLASSES"
+SPARK_CLASSES = "KAFKA_REASSIGN_SPARK_CLASSES"
 
 
 def archive_path() -> Path:
     """The environment variable wins over the place beside Spark's jars."""
-    named = os.environ.get(PATH_VARIABLE)
+    named = os.environ.get(SPARK_CLASSES)
     return Path(named) if named else Path(sys.prefix) / "share" / "kafka-reassign-rpc" / "spark-classes.jsa"
 
 

@@ -2,22 +2,23 @@
 on sums over all chunks: so the plan is the same however topics are divided into chunks.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
+from kafka_reassign_rpc.planner.goals_and_options import GoalKind
 from kafka_reassign_rpc.planner.placement.first_leaders import propose_leaders
 from kafka_reassign_rpc.planner.placement.withdrawal import WITHDRAWN
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
-from kafka_reassign_rpc.planner.proposals.asking_goals import with_goals
 from kafka_reassign_rpc.planner.proposals.balance_proposals import best_change
 from kafka_reassign_rpc.planner.proposals.change_proposal import (
     ALL_BUCKETS,
     IN,
     ChangeProposal,
+    LoadChange,
     forced_bucket,
     load_changes,
 )
@@ -33,7 +34,6 @@ from kafka_reassign_rpc.planner.proposals.forced_proposals import (
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import ACCEPT_NOTHING, Thresholds
 from kafka_reassign_rpc.planner.proposals.topic_spread import TopicCounts, spread_proposals
-from kafka_reassign_rpc.planner.proposals.unneeded_copies import without_a_copy
 
 SHOWN = 900
 """The salt for the part of a large cluster that the search sees; no round draws with it."""
@@ -231,7 +231,7 @@ def _planned_move(topic: str, partition: PlannerPartition, params: RoundParamete
         partition.leader,
         copies * params.size(partition),
         partition.priority,
-        with_goals(partition.reason, partition.original, copies, params),
+        _with_goals(partition.reason, partition.original, copies, params),
         partition.rule,
         partition.first_leader,
     )
@@ -248,7 +248,7 @@ def _left_out(topic: str, partition: PlannerPartition, params: RoundParameters) 
         reason = _why_not_balanced(partition, params) if params.goal.balances else ""
     if not reason:
         return None
-    told = with_goals(reason, partition.replicas, 0, params)
+    told = _with_goals(reason, partition.replicas, 0, params)
     missed = forced and not is_on_its_way(partition, params)
     return LeftOut(topic, partition.index, partition.replicas, told, missed, partition.bytes)
 
@@ -271,3 +271,50 @@ def _why_not_balanced(partition: PlannerPartition, params: RoundParameters) -> s
     if any(broker not in params.live for broker in partition.replicas):
         return "it has a replica on a broker that is not live: heal it first"
     return NO_SOURCE if params.sources.isdisjoint(partition.isr) else ""
+
+
+def _with_goals(reason: str, original: Sequence[int], copies: int, params: RoundParameters) -> str:
+    """Names the parts of a combined goal that ask for a move, or for a partition that is left out: `drain: broker 3 is
+    to be drained`. Of `copies` added replicas, those that replace none of a lost or drained broker are for new ones.
+    """
+    goal = params.goal
+    if goal.kind is not GoalKind.COMBINE:
+        return reason
+    leaving = params.leaving.intersection(original)
+    drained = leaving.intersection(goal.drained)
+    asking = [
+        kind
+        for kind, asks in (
+            (GoalKind.HEAL, leaving != drained),
+            (GoalKind.DRAIN, bool(drained)),
+            (GoalKind.EXPAND, not leaving or copies > len(leaving)),
+        )
+        if asks
+    ]
+    return f"{', '.join(asking)}: {reason}"
+
+
+def without_a_copy(
+    partition: PlannerPartition, params: RoundParameters, spare: Mapping[tuple[int, int], Load]
+) -> tuple[tuple[int, ...], list[LoadChange]] | None:
+    """The replicas with one copy fewer, as a replica stays where it was before the plan, and what that changes; None:
+    the plan needs all copies. Each round accepts moves for the cluster before it, so all together may move more than
+    was needed. `spare`: what each broker and side can lose or get.
+    """
+    original, now = partition.original, partition.replicas
+    left = [broker for broker in original if broker not in now]
+    for place, copied in enumerate(now):
+        if copied in original:
+            continue
+        for broker in left:
+            target = (*now[:place], broker, *now[place + 1 :])
+            if set(target) == set(original):
+                target = original  # without its last copy the move is none
+            changes = load_changes(partition, params.size(partition), target)
+            if params.choice.rack_rule.allows(now, target) and all(_can_bear(spare, change) for change in changes):
+                return target, changes
+    return None
+
+
+def _can_bear(spare: Mapping[tuple[int, int], Load], change: LoadChange) -> bool:
+    return min(spare.get((change.broker, change.side), Load()).minus(change.load)) >= 0

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kafka_reassign_rpc.core.own_certificates import CURE, OwnCertificates
+from kafka_reassign_rpc.core.status.own_certificates import CURE, OwnCertificates
 from kafka_reassign_rpc.preflight.findings import Finding, every, fine, unsafe, warning
 
 SUBJECT = "certificates"

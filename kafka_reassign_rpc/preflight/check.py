@@ -24,7 +24,6 @@ from kafka_reassign_rpc.preflight import (
     twin_findings,
     under_kraft_findings,
     unique_findings,
-    unique_names,
     znode_findings,
     znode_rights,
 )
@@ -186,7 +185,7 @@ async def _uniqueness(
     """Asks brokers only where topics have one id."""
     async with asyncio.timeout(2 * seconds):
         twins = await ask_twins.look(zk, state.cluster, config.links, f"check-{config.server_id}", seconds)
-        names = await unique_names.read(zk)
+        names = await read_state.read_unique_names(zk)
     return [
         *twin_findings.findings(state.cluster, twins, cures),
         *unique_findings.findings(state.cluster, names, cures),

@@ -5,9 +5,9 @@ from collections.abc import Collection
 from kafka_reassign_rpc.controller.duties.disk_survey import described_disks
 from kafka_reassign_rpc.controller.duties.progress_sampling import sample_everything
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
-from kafka_reassign_rpc.core import departure
+from kafka_reassign_rpc.core.brokers import departure
+from kafka_reassign_rpc.core.brokers.departure import MOST_NAMED, Departure, Disks
 from kafka_reassign_rpc.core.config_values import INT32, number
-from kafka_reassign_rpc.core.departure import MOST_NAMED, Departure, Disks
 from kafka_reassign_rpc.core.reassignment_algebra import MIN_INSYNC_REPLICAS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.preflight import ask_brokers, departure_findings, read_state, under_kraft_findings

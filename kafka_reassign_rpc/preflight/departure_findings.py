@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from kafka_reassign_rpc.core.departure import UNKNOWN, Departure, Named
+from kafka_reassign_rpc.core.brokers.departure import UNKNOWN, Departure, Named
 from kafka_reassign_rpc.core.reassignment_algebra import MIN_INSYNC_REPLICAS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.departures import losses_document

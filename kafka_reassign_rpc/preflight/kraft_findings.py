@@ -8,8 +8,8 @@ Here: what is under way, and what is ours. Source: KRaftMigrationDriver.
 from collections.abc import Iterator, Sequence
 
 from kafka_reassign_rpc.controller import odd_znodes
-from kafka_reassign_rpc.core.server_settings import divided
-from kafka_reassign_rpc.core.settings_in_force import MOVE_SETTINGS
+from kafka_reassign_rpc.core.configs.server_settings import divided
+from kafka_reassign_rpc.core.settings.settings_in_force import MOVE_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.preflight import (
     default_config_findings,
@@ -26,7 +26,7 @@ from kafka_reassign_rpc.preflight.findings import Finding, every, fine, partitio
 from kafka_reassign_rpc.preflight.migration_state import MigrationState
 from kafka_reassign_rpc.preflight.read_state import FoundState, unreadable_requests
 from kafka_reassign_rpc.preflight.restart_state import RestartState
-from kafka_reassign_rpc.preflight.standing_throttles import standing_throttles
+from kafka_reassign_rpc.preflight.standing_throttles import NO_THROTTLE, standing_throttles
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.typed_commands import command
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -144,8 +144,8 @@ def _requests(state: FoundState, cures: Cures) -> Iterator[Finding]:
 
 
 def _throttles(state: FoundState, more: MigrationState, cures: Cures) -> Iterator[Finding]:
-    kept, standing = more.kept_throttles, standing_throttles(state.cluster)
-    others = [one for one in standing if one.entity not in kept]
+    kept = more.kept_throttles
+    others = standing_throttles(state.cluster, kept).others
     if kept:
         yield unsafe(
             "leases",
@@ -161,8 +161,8 @@ def _throttles(state: FoundState, more: MigrationState, cures: Cures) -> Iterato
             f"replication throttles stand on {some(others)}, and go on to hold after the migration",
             "delete them (kafka-configs.sh --alter --delete-config), if no move needs them",
         )
-    if not standing and not kept:
-        yield fine("throttles", "no replication throttle stands")
+    if not others and not kept:
+        yield NO_THROTTLE
 
 
 def _settings(cluster: Cluster, cures: Cures) -> Iterator[Finding]:

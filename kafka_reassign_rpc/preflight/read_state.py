@@ -1,5 +1,6 @@
 """What ZooKeeper holds that decides whether a server may control the cluster, and what it would do first."""
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -11,16 +12,19 @@ from kafka_reassign_rpc.controller.commands.command import Round
 from kafka_reassign_rpc.controller.controller_election import ControllerOwner
 from kafka_reassign_rpc.controller.loading import load_cluster
 from kafka_reassign_rpc.controller.odd_znodes import Migration
-from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
+from kafka_reassign_rpc.core.queue.window_now import judge
 from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.settings.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.window_now import judge
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
+
+QUOTED = ("users", "clients")
+"""Kinds of entities whose names are quoted for URLs."""
 
 
 class ControllerNow(NamedTuple):
@@ -67,6 +71,24 @@ class FoundState(NamedTuple):
         """Whether a KRaft controller has taken the metadata over, or may have: what ZooKeeper says is a copy then."""
         owner = self.controller.owner
         return self.migration.stops or (owner is not None and owner.kraft_epoch >= 0)
+
+
+class ProducerBlock(NamedTuple):
+    """`last`: the last producer id that it says to be given out; `writes`: its zkVersion."""
+
+    last: int | None
+    writes: int
+
+
+class UniqueNames(NamedTuple):
+    """Names and numbers that Kafka takes for unique.
+
+    entities      names of znodes by the kind of QUOTED
+    producer_ids  None: there is no znode, or it cannot be understood
+    """
+
+    entities: Mapping[str, Sequence[str]] = {}
+    producer_ids: ProducerBlock | None = None
 
 
 class FirstDecisions(NamedTuple):
@@ -124,6 +146,16 @@ async def read(zk: ZooKeeper) -> FoundState:
         missing=[path for path in wanted if await zk.exists(path) is None],
         problems=[problem.text for problem in loaded.problems],
     )
+
+
+async def read_unique_names(zk: ZooKeeper) -> UniqueNames:
+    """Raises ZkError."""
+    entities = {kind: await children(zk, znode_paths.config_type(kind)) for kind in QUOTED}
+    block = None
+    with suppress(NoNode, BadZnode):
+        data, stat = await zk.get(znode_paths.PRODUCER_ID_BLOCK)
+        block = ProducerBlock(znode_contents.decode_producer_id_block(data), stat.version)
+    return UniqueNames(entities, block)
 
 
 def unreadable_requests(state: FoundState) -> list[str]:

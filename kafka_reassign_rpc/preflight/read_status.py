@@ -18,13 +18,13 @@ from kafka_reassign_rpc.controller.loading import load_cluster
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
-from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import BATCH, HEAL, RPC
 from kafka_reassign_rpc.core.status.brokers import brokers_of, count_replicas, no_counts
 from kafka_reassign_rpc.core.status.moves import MoveFilter, page_of, select_moves
+from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.status.problems import EMPTY_PLACE, lost_brokers
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import UNKNOWN as UNKNOWN_ID

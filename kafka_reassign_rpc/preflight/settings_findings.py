@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kafka_reassign_rpc.core.cordon import (
+from kafka_reassign_rpc.core.brokers.cordon import (
     CORDONED_BROKERS,
     EXPECTED,
     LOG_DIRS,
@@ -12,9 +12,9 @@ from kafka_reassign_rpc.core.cordon import (
     listed,
     parse_brokers,
 )
-from kafka_reassign_rpc.core.healing_settings import INTERVAL, short_interval
-from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS, divided
-from kafka_reassign_rpc.core.settings_in_force import IN_DEFAULTS, MOVE_SETTINGS, notices
+from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS, divided
+from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, short_interval
+from kafka_reassign_rpc.core.settings.settings_in_force import IN_DEFAULTS, MOVE_SETTINGS, notices
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.windows.grammar import WINDOWS, parse_windows
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning

@@ -1,6 +1,6 @@
-"""The configs that throttle replication now, whoever has set them. Pure."""
+"""The configs that throttle replication now, by leases or by others. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -11,6 +11,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     LEADER_RATE,
     LEADER_REPLICAS,
 )
+from kafka_reassign_rpc.preflight.findings import fine
 from kafka_reassign_rpc.support.bounded_text import word
 
 _LONGEST = 100
@@ -28,10 +29,21 @@ class Throttled(NamedTuple):
         return f"{self.entity} ({', '.join(f'{name}={word(value, _LONGEST)}' for name, value in self.configs.items())})"
 
 
-def standing_throttles(cluster: Cluster) -> list[Throttled]:
-    return [
-        Throttled(f"{kind}/{name}", found)
+class StandingThrottles(NamedTuple):
+    leased: list[Throttled]
+    others: list[Throttled]
+
+
+NO_THROTTLE = fine("throttles", "no replication throttle stands")
+
+
+def standing_throttles(cluster: Cluster, kept: Container[str]) -> StandingThrottles:
+    """`kept`: the entities whose former configs leases of ours keep."""
+    found = [
+        Throttled(f"{kind}/{name}", throttles)
         for kind, configs in ((BROKERS, cluster.broker_configs), (TOPICS, cluster.topic_configs))
         for name, values in configs.items()
-        if (found := {one: values[one] for one in _THROTTLES if one in values})
+        if (throttles := {one: values[one] for one in _THROTTLES if one in values})
     ]
+    leased = [one for one in found if one.entity in kept]
+    return StandingThrottles(leased, [one for one in found if one not in leased])

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.topic_ids import topic_id_text
+from kafka_reassign_rpc.core.state.topic import topic_id_text
 from kafka_reassign_rpc.core.topics import twin_ids
 from kafka_reassign_rpc.preflight.ask_twins import MOST_TOPICS, Twins
 from kafka_reassign_rpc.preflight.cures import Commands, Cures

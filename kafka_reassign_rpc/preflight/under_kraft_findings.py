@@ -6,7 +6,7 @@ like those of nobody. So nothing is said of brokers and replicas, and no command
 
 from collections.abc import Iterator
 
-from kafka_reassign_rpc.core.server_settings import divided
+from kafka_reassign_rpc.core.configs.server_settings import divided
 from kafka_reassign_rpc.preflight import own_znodes
 from kafka_reassign_rpc.preflight.findings import (
     Finding,
@@ -20,7 +20,7 @@ from kafka_reassign_rpc.preflight.findings import (
 )
 from kafka_reassign_rpc.preflight.migration_state import MigrationState
 from kafka_reassign_rpc.preflight.read_state import FoundState
-from kafka_reassign_rpc.preflight.standing_throttles import standing_throttles
+from kafka_reassign_rpc.preflight.standing_throttles import NO_THROTTLE, standing_throttles
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.typed_commands import command
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -68,9 +68,7 @@ def findings(state: FoundState, more: MigrationState) -> Iterator[Finding]:
 
 def _throttles(state: FoundState, more: MigrationState) -> Iterator[Finding]:
     """KRaft writes its configs to ZooKeeper too: these do hold."""
-    standing, kept = standing_throttles(state.cluster), more.kept_throttles
-    leased = [one for one in standing if one.entity in kept]
-    others = [one for one in standing if one.entity not in kept]
+    leased, others = standing_throttles(state.cluster, more.kept_throttles)
     if leased:
         yield unsafe(
             "leases",
@@ -85,5 +83,5 @@ def _throttles(state: FoundState, more: MigrationState) -> Iterator[Finding]:
             f"replication throttles stand, and hold: {every(map(str, others))}",
             "take them back, as docs/migrate.md says, if no move needs them",
         )
-    if not standing:
-        yield fine("throttles", "no replication throttle stands")
+    if not leased and not others:
+        yield NO_THROTTLE

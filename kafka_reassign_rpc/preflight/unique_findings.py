@@ -15,8 +15,7 @@ from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.cures import Cures
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, some_brokers, unsafe, warning
 from kafka_reassign_rpc.preflight.kraft_broker_findings import is_generated
-from kafka_reassign_rpc.preflight.read_state import FoundState
-from kafka_reassign_rpc.preflight.unique_names import UniqueNames
+from kafka_reassign_rpc.preflight.read_state import FoundState, UniqueNames
 from kafka_reassign_rpc.support.counted import agreeing, those
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.quota_znodes import quote_name, unquote_name

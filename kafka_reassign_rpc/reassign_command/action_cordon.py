@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from kafka_reassign_rpc.client import ReassignmentClient, UnsupportedHere
-from kafka_reassign_rpc.core import cordon
+from kafka_reassign_rpc.core.brokers import cordon
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.options import Option

@@ -1,7 +1,7 @@
 """--disable and --enable: switch reassignments off and on (KIP-236)."""
 
 from kafka_reassign_rpc.client import UnsupportedHere
-from kafka_reassign_rpc.core.reassignment_settings import ENABLED
+from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 

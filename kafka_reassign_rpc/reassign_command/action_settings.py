@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from kafka_reassign_rpc.client import ServerSetting, UnsupportedHere
-from kafka_reassign_rpc.core.healing_settings import INTERVAL, short_interval
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.settings_in_force import IN_DEFAULTS
+from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, short_interval
+from kafka_reassign_rpc.core.settings.settings_in_force import IN_DEFAULTS
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.options import Option

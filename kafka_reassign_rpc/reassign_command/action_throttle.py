@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from kafka_reassign_rpc.client import ReassignmentClient, UnsupportedHere
 from kafka_reassign_rpc.client.standing_rates import leased_rates, rated_window, rates_after
-from kafka_reassign_rpc.core import healing_settings
 from kafka_reassign_rpc.core.config_values import INT32, INT64
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.settings import healing_settings
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.standing_rates import limit_texts
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_reassign_rpc.client import Event, HealingStatus, PastFigures, Progress, text_format
-from kafka_reassign_rpc.core.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus, Throttle
 from kafka_reassign_rpc.core.status.documents import Group, Move, Status
 from kafka_reassign_rpc.reassign_command import action_events, action_heal, action_watch, history_plots

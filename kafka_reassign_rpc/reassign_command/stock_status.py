@@ -18,13 +18,13 @@ from kafka_reassign_rpc.client.stock_cluster import (
 )
 from kafka_reassign_rpc.client.told_configs import Answer, told
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError
-from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, takes_nothing_new
 from kafka_reassign_rpc.core.status.broker_documents import Brokers
 from kafka_reassign_rpc.core.status.brokers import brokers_of, count_replicas, no_counts
 from kafka_reassign_rpc.core.status.documents import Moves, Status
 from kafka_reassign_rpc.core.status.moves import MoveFilter, page_of, select_moves
+from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import ServerView, TermView
 from kafka_reassign_rpc.support.slices import finished, run_through

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Collection, Sequence
 
-from kafka_reassign_rpc.core import cordon
+from kafka_reassign_rpc.core.brokers import cordon
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option, ParsedOptions
 from kafka_reassign_rpc.support.quiet_arguments import QuietParser

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import get_args
 from urllib.parse import parse_qsl
 
-from kafka_reassign_rpc.core import cordon
+from kafka_reassign_rpc.core.brokers import cordon
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.status.documents import Ms
 from kafka_reassign_rpc.core.status.moves import MoveFilter, Sort, State

@@ -19,11 +19,11 @@ from kafka_reassign_rpc.client.traffic import Traffic, counted
 from kafka_reassign_rpc.core.events.cluster_news import ClusterNews
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
-from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, ToldSizes, takes_nothing_new
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.status.views import UNKNOWN, ServerView, TermView
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.support.backoff import Backoff

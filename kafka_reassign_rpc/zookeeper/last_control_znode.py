@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from kafka_reassign_rpc.core.absence import LastControl
+from kafka_reassign_rpc.core.failover.absence import LastControl
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Op, SetData
 from kafka_reassign_rpc.zookeeper.znode_contents import LAST_MS

@@ -14,9 +14,9 @@ All that is needed is that ZooKeeper compares versions. See docs/decisions/0008.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -37,9 +37,6 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     ZkError,
 )
 
-if TYPE_CHECKING:
-    from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-
 MAX_MULTI_BYTES = 512 << 10
 """A transaction should stay below this size: ZooKeeper 3.8 counts more against its packet limit between its servers."""
 MAX_STEP_BYTES = 1_048_575 - 1024
@@ -54,7 +51,24 @@ IN_FLIGHT = 4
 AGAIN_S = 0.005
 """The pause before what a connection has failed at is tried again."""
 
+T = TypeVar("T")
 Submit = Callable[[Sequence[Op], int | None], asyncio.Future[list[Result]]]
+
+
+class Calls(Protocol):
+    """What receipts need of the client that has them (`zookeeper_client.ZooKeeper`)."""
+
+    @property
+    def session_id(self) -> int | None: ...
+    async def connected_again(self, session: int) -> None: ...
+    async def reading(self, read: Callable[[], Awaitable[T]], session: int | None = None) -> T: ...
+    async def ensure_path(self, path: str) -> None: ...
+    async def multi_get(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]: ...
+    async def create(
+        self, path: str, data: bytes = b"", *, ephemeral: bool = False, session: int | None = None
+    ) -> tuple[str, Stat]: ...
+    async def set(self, path: str, data: bytes, version: int = ..., *, session: int | None = None) -> Stat: ...
+    def submit_multi(self, ops: Sequence[Op], session: int | None = None) -> asyncio.Future[list[Result]]: ...
 
 
 def split_ops(ops: Iterable[Op], max_bytes: int = MAX_MULTI_BYTES, max_ops: int = MAX_OPERATIONS) -> Iterator[list[Op]]:
@@ -173,7 +187,7 @@ class _Sent(NamedTuple):
 
 
 class Receipts:
-    def __init__(self, zk: "ZooKeeper") -> None:
+    def __init__(self, zk: Calls) -> None:
         self._zk = zk
         self._free: list[_Receipt] = []
         self._numbers = count()

@@ -23,10 +23,11 @@ from kafka_reassign_rpc.api.ports import (
     RecordedEvents,
 )
 from kafka_reassign_rpc.api.registry import SERVER_APIS, advertised
-from kafka_reassign_rpc.core import server_settings
-from kafka_reassign_rpc.core.announced_versions import Versions
+from kafka_reassign_rpc.core.brokers.announced_versions import Versions
+from kafka_reassign_rpc.core.configs import server_settings
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers
+from kafka_reassign_rpc.core.configs.server_settings import MovedSettings
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import (
     BrokerNotAvailable,
@@ -37,13 +38,14 @@ from kafka_reassign_rpc.core.kafka_errors import (
     NotController,
     UnknownTopicOrPartition,
 )
+from kafka_reassign_rpc.core.queue.holding import HoldOutcome, Selection
+from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
-from kafka_reassign_rpc.core.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
@@ -52,8 +54,6 @@ from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
-from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome, Selection
-from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.support.turns import Steps
 
 NAMESPACE = UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")

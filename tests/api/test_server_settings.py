@@ -7,7 +7,7 @@ import pytest
 from kafka_reassign_rpc.api.config_changes import AlterConfigOp, OpType
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.core.configs.own_settings import DEFINITIONS
-from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
+from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, MoveServerSettingsRequest
 from tests.api.ask import ask
 from tests.api.config_names import OURS, RATE

@@ -54,7 +54,7 @@ class TlsServer:
         return {**self.trust, **(own or self.alice).pkcs12_keystore(self.folder / "alice.p12")}
 
     def client_context(self, own: Issued | None = None) -> ssl.SSLContext:
-        return TlsConfig.of(self.client_properties(own)).client_context()
+        return TlsConfig.of(self.client_properties(own)).load_client().context
 
     async def start(self, commands: Processes, zk_connect: str, *arguments: str) -> None:
         properties = {
@@ -178,7 +178,7 @@ async def test_sv_5_kafka_python_and_librdkafka_work_by_mutual_tls_and_events_na
 async def test_sv_5_secrets_show_nowhere(server: TlsServer, tmp_path: Path) -> None:
     await (await server.connect()).close()
     stranger = Authority("CN=ca").issue("CN=alice").pkcs12_keystore(tmp_path / "stranger.p12")
-    context = TlsConfig.of({**stranger, **server.trust}).client_context()
+    context = TlsConfig.of({**stranger, **server.trust}).load_client().context
     reader, writer = await asyncio.open_connection("localhost", server.port, ssl=context)
     with suppress(ssl.SSLError, ConnectionError):
         assert await reader.read() == b""

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.cli import serve_command, watch_command
 from kafka_reassign_rpc.cli.environment import VARIABLES, misspelt
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
-from kafka_reassign_rpc.pipeline.class_archive import PATH_VARIABLE
+from kafka_reassign_rpc.pipeline.class_archive import SPARK_CLASSES
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.transport.broker_link_settings import broker_links
 
@@ -93,7 +93,7 @@ def test_sv_1_a_misspelt_variable_of_the_environment_ends_the_start(
 
 
 def test_sv_1_variables_that_are_read_and_those_of_services_are_no_mistake() -> None:
-    assert {one.variable for one in SETTINGS if one.variable} | {PATH_VARIABLE} == {*VARIABLES}
+    assert {one.variable for one in SETTINGS if one.variable} | {SPARK_CLASSES} == {*VARIABLES}
     host, rpc = "KAFKA_REASSIGN_RPC_SERVICE_HOST", "KAFKA_REASSIGN_RPC_PORT"  # of the Service in deploy/kubernetes
     ports = (f"{rpc}_9092_TCP", f"{rpc}_9092_TCP_ADDR", "KAFKA_REASSIGN_RPC_SERVICE_PORT_METRICS", rpc)
     assert misspelt([*VARIABLES, host, *ports, "PATH"]) is None

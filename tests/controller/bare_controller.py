@@ -22,10 +22,10 @@ from kafka_reassign_rpc.controller.store import ControllerMoved
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
-from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
+from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, QUEUE, RPC, Partition

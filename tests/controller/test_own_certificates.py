@@ -15,8 +15,8 @@ from kafka_reassign_rpc.controller.lifecycle import own_tls
 from kafka_reassign_rpc.controller.lifecycle.own_tls import certificates
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
-from kafka_reassign_rpc.core.own_certificates import OwnCertificates
 from kafka_reassign_rpc.core.state.broker import Endpoint
+from kafka_reassign_rpc.core.status.own_certificates import OwnCertificates
 from kafka_reassign_rpc.preflight import certificate_findings
 from kafka_reassign_rpc.preflight.check import check
 from kafka_reassign_rpc.preflight.findings import Level

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.core.controller_epochs import STEPS
+from kafka_reassign_rpc.core.failover.controller_epochs import STEPS
 from kafka_reassign_rpc.protocol.messages import RESPONSES, ApproveRepairsRequest, HealBrokerRequest
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

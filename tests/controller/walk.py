@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import kafka_reassign_rpc
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
+from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import AlterPartitionRequest
 from kafka_reassign_rpc.zookeeper import znode_paths

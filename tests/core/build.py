@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
-from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView
+from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition

@@ -73,8 +73,14 @@ def test_modules_and_names_that_a_text_of_the_package_gives_exist() -> None:
 
 
 def test_a_module_that_has_gone_is_found() -> None:
-    text = "See `core.healing.healing_throttle`, `core.healing.brake`, `core.cordon.no_such_name`, `zookeeper.connect`."
+    names = (
+        "core.healing.healing_throttle",
+        "core.healing.brake",
+        "core.restrictions.no_such_name",
+        "zookeeper.connect",
+    )
+    text = " ".join(f"`{name}`" for name in names)
     assert lost_names(text, ROOT / "kafka_reassign_rpc") == [
         "core.healing.healing_throttle",
-        "core.cordon.no_such_name",
+        "core.restrictions.no_such_name",
     ]

@@ -6,7 +6,7 @@ import shlex
 from importlib import import_module
 from pathlib import Path
 
-from kafka_reassign_rpc.core.healing_settings import APPROVAL, INTERVAL
+from kafka_reassign_rpc.core.settings.healing_settings import APPROVAL, INTERVAL
 from tests.controller.cluster import cluster
 from tests.docs.pages import DOCS, text_of
 from tests.fork_server import CLI, KAFKA_REASSIGN, output_of

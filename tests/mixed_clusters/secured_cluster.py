@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from kafka_reassign_rpc.core.scram_credentials import credential_text
+from kafka_reassign_rpc.core.configs.scram_credentials import credential_text
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

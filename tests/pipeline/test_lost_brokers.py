@@ -9,7 +9,7 @@ import pytest
 from kafka_reassign_rpc.cli.submit_command import _how_to_cancel
 from kafka_reassign_rpc.client import TopicPartition
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
-from kafka_reassign_rpc.pipeline.submission.move_window import WindowCaps
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
 from tests.pipeline.simulated_cluster import SimulatedCluster, moves, submission
@@ -31,7 +31,7 @@ def with_a_move_to_a_lost_broker() -> SimulatedCluster:
 
 def test_dp_4_a_move_to_a_lost_broker_takes_no_place_and_submit_stops_when_all_others_are_done(tmp_path: Path) -> None:
     made, said = with_a_move_to_a_lost_broker(), list[str]()
-    run = submission(made, tmp_path / "p", BATCH, said=said, caps=WindowCaps(1, 1))
+    run = submission(made, tmp_path / "p", BATCH, said=said, caps=PlanCaps(1, 1))
     with pytest.raises(SubmitStopped) as stopped:
         run.execute(accept_health=True)
     assert made.replicas == {A: (1,), B: (2,), C: (3,), D: (2,)}

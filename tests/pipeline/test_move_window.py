@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.client import TopicPartition
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
-from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow, WindowCaps, WindowMove
+from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow, WindowMove
 
 
 def move(index: int, sender: int, *receivers: int, first_leader: int = -1) -> WindowMove:
@@ -18,7 +19,7 @@ def move(index: int, sender: int, *receivers: int, first_leader: int = -1) -> Wi
 
 
 def window(caps: tuple[int, int], moves: Iterable[WindowMove], *, has_queue: bool = False) -> MoveWindow:
-    made = MoveWindow(WindowCaps(*caps), has_queue)
+    made = MoveWindow(PlanCaps(*caps), has_queue)
     made.wait({one.entry.topic_partition: one for one in moves})
     return made
 

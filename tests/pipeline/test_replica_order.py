@@ -18,8 +18,8 @@ import pytest
 from kafka_reassign_rpc.cli.submit_command import _how_to_restore_order
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, TopicPartition
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, NotController, PolicyViolation
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
-from kafka_reassign_rpc.pipeline.submission.move_window import WindowCaps
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
 from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
@@ -115,7 +115,7 @@ def test_dp_7_moves_that_are_taken_back_from_the_queue_get_their_order_back_and_
 ) -> None:
     made, batch, first = many()
     made.raise_at_list(4, end)
-    run = submission(made, tmp_path / "p", batch, first_leaders=first, caps=WindowCaps(1, 100))
+    run = submission(made, tmp_path / "p", batch, first_leaders=first, caps=PlanCaps(1, 100))
     with pytest.raises(type(end)):
         run.execute()
     waited = {name for targets, _ in made.altered for name in targets if name not in made.moves}
@@ -274,7 +274,7 @@ def test_dp_7_an_interrupt_ends_submit_in_time_where_the_order_cannot_be_restore
 
     made.alter_partition_reassignments = hang  # type: ignore[method-assign]
     soon = replace(AT_ONCE, withdrawal=2.0)
-    run = submission(made, tmp_path / "p", batch, first_leaders=first, caps=WindowCaps(1, 100), intervals=soon)
+    run = submission(made, tmp_path / "p", batch, first_leaders=first, caps=PlanCaps(1, 100), intervals=soon)
     with pytest.raises(KeyboardInterrupt):
         run.execute()
     assert not answer.is_set()
@@ -303,7 +303,7 @@ def test_dp_7_a_preferred_replica_that_cannot_lead_costs_a_line_and_the_order_is
 def test_dp_7_a_plan_without_first_leaders_has_no_advice_about_their_order(tmp_path: Path) -> None:
     made, batch, _ = many()
     made.raise_at_list(4, KeyboardInterrupt())
-    run = submission(made, tmp_path / "p", batch, caps=WindowCaps(1, 100))
+    run = submission(made, tmp_path / "p", batch, caps=PlanCaps(1, 100))
     with pytest.raises(KeyboardInterrupt):
         run.execute()
     assert run.under_way.moves

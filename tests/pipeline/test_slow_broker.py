@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.client import ReassignmentClient
-from kafka_reassign_rpc.pipeline.submission.move_window import WindowCaps
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from tests.controller.cluster import RATE, SIZE, cluster
 from tests.pipeline.plans import write_plan
 from tests.pipeline.test_submit import cluster_id, submission
@@ -35,7 +35,7 @@ async def test_dp_7_moves_to_a_slow_broker_do_not_stall_others(
             with ReassignmentClient(bootstrap_servers=world.bootstrap) as client:
                 batch = {name: (target, (1,)) for name, target in targets.items()}
                 path = write_plan(tmp_path / "p", cluster_id(client), batch)
-                return submission(client, path, caps=WindowCaps(3, 100)).execute()
+                return submission(client, path, caps=PlanCaps(3, 100)).execute()
 
         carried_out = asyncio.create_task(asyncio.to_thread(execute))
 

@@ -12,7 +12,7 @@ import pytest
 
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.pipeline import spark_session
-from kafka_reassign_rpc.pipeline.class_archive import PATH_VARIABLE
+from kafka_reassign_rpc.pipeline.class_archive import SPARK_CLASSES
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.spark_session import SMALL_ROWS
 from tests.pipeline.test_plan_room import write_snapshot
@@ -64,7 +64,7 @@ def test_dp_6_the_classes_of_spark_come_from_an_archive_where_there_is_one(
     directory: str, is_there: bool, is_used: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = tmp_path / directory / "classes.jsa"
-    monkeypatch.setenv(PATH_VARIABLE, str(archive))
+    monkeypatch.setenv(SPARK_CLASSES, str(archive))
     archive.parent.mkdir()
     if is_there:
         archive.write_bytes(b"classes")
@@ -89,7 +89,7 @@ def count_in_a_session(archive: Path, java: str) -> str:
         "from kafka_reassign_rpc.pipeline.spark_session import session\n"
         f"with session('count', rows=42, java={java!r}) as spark: print(spark.range(5).count())"
     )
-    environment = {**os.environ, PATH_VARIABLE: str(archive)}
+    environment = {**os.environ, SPARK_CLASSES: str(archive)}
     done = subprocess.run([sys.executable, "-c", job], check=False, capture_output=True, text=True, env=environment)
     return done.stdout or done.stderr
 
@@ -99,7 +99,7 @@ def count_in_a_session(archive: Path, java: str) -> str:
 def test_dp_6_prepare_writes_an_archive_that_jobs_use_and_one_that_does_not_fit_does_no_harm(tmp_path: Path) -> None:
     archive = tmp_path / "share" / "classes.jsa"
     command = [sys.executable, "-m", "kafka_reassign_rpc.cli.main", "prepare"]
-    environment = {**os.environ, PATH_VARIABLE: str(archive)}
+    environment = {**os.environ, SPARK_CLASSES: str(archive)}
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
     assert (done.returncode, done.stdout) == (
         0,
@@ -118,10 +118,10 @@ def test_dp_6_prepare_says_where_it_cannot_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_bytes(b"")
-    monkeypatch.setenv(PATH_VARIABLE, str(tmp_path / "file" / "classes.jsa"))
+    monkeypatch.setenv(SPARK_CLASSES, str(tmp_path / "file" / "classes.jsa"))
     assert main(["prepare"]) == 1
     assert str(tmp_path / "file") in capsys.readouterr().err
-    monkeypatch.setenv(PATH_VARIABLE, str(tmp_path / "a b.jsa"))
+    monkeypatch.setenv(SPARK_CLASSES, str(tmp_path / "a b.jsa"))
     assert main(["prepare"]) == 2
     assert "the path must not have one" in capsys.readouterr().err
 

@@ -27,6 +27,7 @@ from kafka_reassign_rpc.client import (
 )
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Resource
 from kafka_reassign_rpc.client.reassignment_calls import Results
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
@@ -34,7 +35,6 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     LEADER_REPLICAS,
 )
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
-from kafka_reassign_rpc.pipeline.submission.move_window import WindowCaps
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
 from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, PollIntervals, ProgressOutput
@@ -230,7 +230,7 @@ async def test_dp_4_two_submits_of_one_plan_at_once_do_each_move_once(
     batches = rotated_batches(client, "payments", 6, 3)
     path = write_plan(tmp_path / "p", cluster_id(client), *batches, moves_per_broker=2)
     with ReassignmentClient(bootstrap_servers=bootstrap) as other:
-        both = (submission(one, path, caps=WindowCaps(2, 4)).execute for one in (client, other))
+        both = (submission(one, path, caps=PlanCaps(2, 4)).execute for one in (client, other))
         begun = await asyncio.gather(*(asyncio.to_thread(execute) for execute in both))
     assert all(count <= 6 for count in begun)
     assert sum(begun) >= 6
@@ -470,7 +470,7 @@ async def test_dp_4_submit_stops_when_partitions_are_under_replicated_or_a_broke
 
             def execute(*, throttle: int | None, accept_health: bool = False) -> BaseException | None:
                 try:
-                    submission(client, path, throttle=throttle, caps=WindowCaps(1, 1)).execute(
+                    submission(client, path, throttle=throttle, caps=PlanCaps(1, 1)).execute(
                         accept_health=accept_health
                     )
                 except SubmitStopped as error:

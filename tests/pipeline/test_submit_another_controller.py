@@ -14,7 +14,7 @@ from kafka_reassign_rpc.cli.submit_ending import FAILED, carry_out
 from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition, UnsupportedHere
 from kafka_reassign_rpc.client.reassignment_calls import NO_EXPECTATIONS
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
-from kafka_reassign_rpc.pipeline.submission.move_window import WindowCaps
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, PollIntervals
 from tests.pipeline.plans import write_plan
 from tests.pipeline.simulated_cluster import Replicas, Results, SimulatedCluster, moves, submission
@@ -71,7 +71,7 @@ def test_dp_4_submit_waits_while_another_controller_is_in_charge(
     """That one does not list what waits in the queue: it is not taken for cancelled."""
     cluster, said = Contested(60, at_first=at_first), list[str]()
     cluster.queues = True
-    caps = None if by_batch else WindowCaps(1, 10)
+    caps = None if by_batch else PlanCaps(1, 10)
     run = submission(cluster, tmp_path / "p", BATCH, said=said, by_batch=by_batch, caps=caps)
     assert run.execute() == 2
     assert cluster.waited
@@ -87,7 +87,7 @@ def test_dp_4_where_no_server_comes_back_submit_ends_in_time_and_says_what_was_s
 ) -> None:
     cluster = Contested(FOREVER, lists_to_end=3_000)
     cluster.queues = True
-    caps = None if by_batch else WindowCaps(1, 10)
+    caps = None if by_batch else PlanCaps(1, 10)
     run = submission(cluster, tmp_path / "p", BATCH, intervals=IMPATIENT, by_batch=by_batch, caps=caps)
     arguments = Namespace(execute=True, undo=False, accept_health=False, bootstrap_server="h:1", command_config=None)
     ended = carry_out(

@@ -15,8 +15,8 @@ from kafka_reassign_rpc.core.kafka_errors import (
     RequestTimedOut,
     ThrottlingQuotaExceeded,
 )
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
-from kafka_reassign_rpc.pipeline.submission.move_window import WindowCaps
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, PollIntervals
 from tests.pipeline.simulated_cluster import SimulatedCluster, moves, submission
@@ -135,7 +135,7 @@ def test_860_5_a_partition_that_changes_after_the_plan_was_read_is_left_out(tmp_
 
     cluster.on_list = change
     with pytest.raises(PlanDoesNotFit) as refused:
-        submission(cluster, tmp_path / "p", BATCH, caps=WindowCaps(1, 1)).execute()
+        submission(cluster, tmp_path / "p", BATCH, caps=PlanCaps(1, 1)).execute()
     assert str(refused.value).startswith("p: 1 move was left out; all others are done:\nt-1: ")
     assert cluster.replicas == {A: (2, 3), B: (1, 3)}
     asked = [options["expected_replicas"] for targets, options in cluster.altered if B in targets]
@@ -179,7 +179,7 @@ def test_dp_4_a_waiting_move_that_starts_or_ends_meanwhile_is_no_error(tmp_path:
 
 EXPAND = (moves(p0=((5,), (1,))), moves(p1=((5,), (1,))))
 """Two batches, to a broker that held nothing before."""
-ONE_BY_ONE = WindowCaps(1, 1)
+ONE_BY_ONE = PlanCaps(1, 1)
 
 
 @BOTH_WAYS

@@ -11,8 +11,8 @@ import pytest
 from kafka_reassign_rpc.cli.submit_command import _interrupted
 from kafka_reassign_rpc.client import TopicPartition
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, NotController, PolicyViolation
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
-from kafka_reassign_rpc.pipeline.submission.move_window import WindowCaps
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
 from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, PollIntervals
@@ -37,7 +37,7 @@ def expanded() -> tuple[SimulatedCluster, Moves]:
 
 def test_dp_7_moves_wait_in_the_queue_with_the_caps_of_the_plan_and_each_is_sent_once(tmp_path: Path) -> None:
     cluster, batch = expanded()
-    run = submission(cluster, tmp_path / "p", batch, caps=WindowCaps(3, 100))
+    run = submission(cluster, tmp_path / "p", batch, caps=PlanCaps(3, 100))
     assert run.execute() == 12
     assert cluster.replicas == {name: target for name, (target, _) in batch.items()}
     assert cluster.in_flight == 3, "the controller keeps the caps"
@@ -57,7 +57,7 @@ def test_dp_7_moves_in_flight_and_in_the_queue_are_no_more_than_the_cap_in_all(t
         most = max(most, len(cluster.moves))
 
     cluster.on_list = count
-    submission(cluster, tmp_path / "p", batch, caps=WindowCaps(2, 3)).execute()
+    submission(cluster, tmp_path / "p", batch, caps=PlanCaps(2, 3)).execute()
     assert most == 3
 
 
@@ -73,12 +73,12 @@ def test_dp_7_a_run_that_is_resumed_finds_its_moves_in_the_queue(tmp_path: Path)
 
     cluster.on_list = kill
     with pytest.raises(Killed):
-        submission(cluster, tmp_path / "p", batch, caps=WindowCaps(1, 100)).execute()
+        submission(cluster, tmp_path / "p", batch, caps=PlanCaps(1, 100)).execute()
     waiting = {name for name, move in cluster.moves.items() if move.is_waiting}
     assert waiting, "it was killed while moves waited"
     cluster.on_list = lambda: None
     before = len(cluster.altered)
-    begun = submission(cluster, tmp_path / "p", throttle=7, caps=WindowCaps(1, 100)).execute()
+    begun = submission(cluster, tmp_path / "p", throttle=7, caps=PlanCaps(1, 100)).execute()
     assert begun < 12
     rethrottled, options = cluster.altered.pop(before)
     assert rethrottled.keys() >= waiting
@@ -93,7 +93,7 @@ def test_dp_7_a_stop_takes_back_what_waits_in_the_queue(tmp_path: Path) -> None:
     said = list[str]()
     cluster.on_list = lambda: cluster.live.discard(4) if cluster.moves else None
     with pytest.raises(SubmitStopped, match="broker 4 lost"):
-        submission(cluster, tmp_path / "p", batch, said=said, caps=WindowCaps(1, 100)).execute()
+        submission(cluster, tmp_path / "p", batch, said=said, caps=PlanCaps(1, 100)).execute()
     assert cluster.moves
     assert not any(move.is_waiting for move in cluster.moves.values())
     assert any(line.endswith("moves that waited in the controller's queue were taken back") for line in said)
@@ -111,7 +111,7 @@ def test_dp_7_a_run_that_gives_up_takes_back_what_waits_in_the_queue(tmp_path: P
     batch: Moves = {TopicPartition("t", i): ((2,), (1,)) if i < 18 else ((4,), (3,)) for i in names}
     said, soon = list[str](), replace(AT_ONCE, patience=0.2, poll=0.01)
     with pytest.raises(ends):
-        submission(cluster, tmp_path / "p", batch, said=said, caps=WindowCaps(6, 1000), intervals=soon).execute()
+        submission(cluster, tmp_path / "p", batch, said=said, caps=PlanCaps(6, 1000), intervals=soon).execute()
     assert cluster.moves, "these go on"
     assert not any(move.is_waiting for move in cluster.moves.values())
     assert any(line.endswith("moves that waited in the controller's queue were taken back") for line in said)
@@ -127,14 +127,14 @@ def test_dp_7_a_stop_is_a_stop_where_the_queue_cannot_be_cleared(tmp_path: Path)
     cluster.cancel_partition_reassignments = refuse  # type: ignore[assignment]
     cluster.on_list = lambda: cluster.live.discard(4) if cluster.moves else None
     with pytest.raises(SubmitStopped, match="broker 4 lost"):
-        submission(cluster, tmp_path / "p", batch, said=said, caps=WindowCaps(1, 100)).execute()
+        submission(cluster, tmp_path / "p", batch, said=said, caps=PlanCaps(1, 100)).execute()
     assert "moves that wait in the controller's queue could not be taken back: not you" in said
 
 
 def interrupted(cluster: SimulatedCluster, path: Path, batch: Moves, number: int = 2, **options: Any) -> Submission:
     """A submission that Ctrl-C has ended at the list of moves with this number."""
     cluster.raise_at_list(number, KeyboardInterrupt())
-    run = submission(cluster, path, batch, caps=WindowCaps(1, 100), **options)
+    run = submission(cluster, path, batch, caps=PlanCaps(1, 100), **options)
     with pytest.raises(KeyboardInterrupt):
         run.execute()
     return run
@@ -194,7 +194,7 @@ def test_dp_7_an_interrupt_ends_submit_in_time_where_the_cluster_does_not_answer
             answer.wait(60)
 
     cluster.on_list = hang
-    run = submission(cluster, tmp_path / "p", batch, caps=WindowCaps(1, 100), intervals=intervals)
+    run = submission(cluster, tmp_path / "p", batch, caps=PlanCaps(1, 100), intervals=intervals)
     with pytest.raises(KeyboardInterrupt):
         run.execute()
     said, *_ = said_at_the_end(run)

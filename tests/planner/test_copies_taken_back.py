@@ -9,6 +9,7 @@ from kafka_reassign_rpc.planner import round_coordinator
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
+from kafka_reassign_rpc.planner.chunk_round import without_a_copy
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import threshold_within
@@ -18,7 +19,6 @@ from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster, PlannerPa
 from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, IN, OUT, ChangeProposal, load_changes
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Survey
-from kafka_reassign_rpc.planner.proposals.unneeded_copies import without_a_copy
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 from tests.planner.clusters import MIB, ROUNDS_ALONE, broken_rules, brokers, partition, random_cluster
 from tests.planner.shapes import PLAIN_FIRST, shaped

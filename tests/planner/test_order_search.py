@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
@@ -16,7 +17,7 @@ from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable, time_bou
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import estimate
-from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import simulate
 from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
 from tests.effort import examples
 from tests.planner.batched_moves import batched
@@ -24,10 +25,10 @@ from tests.planner.shapes import shaped
 from tests.planner.test_plan_simulation import move
 
 NETWORK = NetworkLimits(100_000)
-LIMITS, CAPS = BatchLimits(), Caps(10, 1000)
+LIMITS, CAPS = BatchLimits(), PlanCaps(10, 1000)
 
 
-def sooner(moves: Sequence[PlannedMove], caps: Caps = CAPS, *, chooses_cap: bool = False) -> list[PlannedMove]:
+def sooner(moves: Sequence[PlannedMove], caps: PlanCaps = CAPS, *, chooses_cap: bool = False) -> list[PlannedMove]:
     return list(in_sooner_order(moves, NETWORK, LIMITS, caps, chooses_cap=chooses_cap))
 
 
@@ -75,7 +76,7 @@ MOVES = st.lists(
 def test_dp_7_another_order_has_each_move_once_what_is_at_risk_first_and_is_never_done_later(
     moves: list[PlannedMove],
 ) -> None:
-    caps = Caps(2, 1000)
+    caps = PlanCaps(2, 1000)
     found = sooner(moves, caps)
     assert sorted(found, key=lambda one: one.partition) == sorted(moves, key=lambda one: one.partition)
     assert [one.priority for one in found] == [one.priority for one in moves]

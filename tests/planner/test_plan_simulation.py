@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
@@ -17,9 +18,8 @@ from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, fair_rates
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import estimate
-from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, Simulated, simulate, simulate_batches
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import Simulated, Timeline, simulate, simulate_batches
 from kafka_reassign_rpc.planner.scheduling.queue_order import QueueSums, StartKeys
-from kafka_reassign_rpc.planner.scheduling.simulated_timeline import Timeline
 from tests.planner.batched_moves import batched
 from tests.planner.shapes import SHAPES, roomy, shaped
 
@@ -31,7 +31,7 @@ def move(index: int, leader: int, *added: int, size: int, priority: int = 2) -> 
     return PlannedMove("t", index, (leader,), (leader, *added), leader, size * len(added), priority, "", "")
 
 
-def seconds(moves: Sequence[PlannedMove], caps: Caps, network: NetworkLimits = TEN) -> float:
+def seconds(moves: Sequence[PlannedMove], caps: PlanCaps, network: NetworkLimits = TEN) -> float:
     return simulate(CopyTable(moves).arrays(), network, caps).seconds
 
 
@@ -57,31 +57,31 @@ def seconds(moves: Sequence[PlannedMove], caps: Caps, network: NetworkLimits = T
 def test_dp_3_the_simulation_takes_the_time_that_one_computes(
     moves: list[PlannedMove], cap: int, expected: float
 ) -> None:
-    assert seconds(moves, Caps(cap)) == pytest.approx(expected)
+    assert seconds(moves, PlanCaps(cap)) == pytest.approx(expected)
 
 
 def test_dp_3_the_network_decides_the_time() -> None:
     moves = [move(0, 1, 2, size=100)]
-    assert seconds(moves, Caps(), NetworkLimits(10, {2: 4})) == pytest.approx(25)
-    assert seconds(moves, Caps(), NetworkLimits(10, {2: 4}, throttle=2)) == pytest.approx(50)
-    assert seconds(moves, Caps(), NetworkLimits(10, throttle=20)) == pytest.approx(10)
+    assert seconds(moves, PlanCaps(), NetworkLimits(10, {2: 4})) == pytest.approx(25)
+    assert seconds(moves, PlanCaps(), NetworkLimits(10, {2: 4}, throttle=2)) == pytest.approx(50)
+    assert seconds(moves, PlanCaps(), NetworkLimits(10, throttle=20)) == pytest.approx(10)
 
 
 def test_dp_3_the_caps_in_all_decide_the_time() -> None:
     moves = [move(0, 1, 2, size=100), move(1, 3, 4, size=100)]
-    assert [seconds(moves, Caps(1, in_all)) for in_all in (-1, 2, 1)] == pytest.approx([10, 10, 20])
+    assert [seconds(moves, PlanCaps(1, in_all)) for in_all in (-1, 2, 1)] == pytest.approx([10, 10, 20])
 
 
 def test_dp_3_an_estimate_doubles_the_cap_for_as_long_as_that_gains_something() -> None:
     """Broker 1 sends 40 B/s, each receiver takes 10: one copy at a time takes 40 s, two 20 s, four and eight 10 s."""
     moves = [move(n, 1, 2 + n, size=100) for n in range(4)]
-    found = estimate(CopyTable(moves), NetworkLimits(10, {1: 40}), Caps(1))
+    found = estimate(CopyTable(moves), NetworkLimits(10, {1: 40}), PlanCaps(1))
     assert found.carried_out.seconds == pytest.approx(40)
     assert [(gain.setting, gain.value) for gain in found.gains] == [("moves_per_broker", 4)]
     assert found.gains[0].seconds == pytest.approx(10)
 
 
-def gains(moves: Sequence[PlannedMove], network: NetworkLimits, caps: Caps, setting: str) -> dict[int, float]:
+def gains(moves: Sequence[PlannedMove], network: NetworkLimits, caps: PlanCaps, setting: str) -> dict[int, float]:
     """The seconds of an estimate's gains with another value of the setting, by value."""
     found = estimate(CopyTable(moves), network, caps).gains
     return {gain.value: round(gain.seconds, 6) for gain in found if gain.setting == setting}
@@ -92,29 +92,31 @@ def test_dp_3_an_estimate_says_what_more_moves_in_all_gain_where_brokers_with_ro
 ) -> None:
     """Four brokers send 100 bytes each to four others, 10 s each: one after the other, two at a time, all at once."""
     moves = [move(n, 1 + n, 11 + n, size=100) for n in range(4)]
-    assert gains(moves, TEN, Caps(1, 1), "moves_per_batch") == {4: 10}
-    assert gains(moves, TEN, Caps(-1, 2), "moves_per_batch") == {4: 10}
-    assert gains(moves, TEN, Caps(1, 4), "moves_per_batch") == {}, "no order of them takes less"
-    assert gains(moves, TEN, Caps(1, -1), "moves_per_batch") == {}
+    assert gains(moves, TEN, PlanCaps(1, 1), "moves_per_batch") == {4: 10}
+    assert gains(moves, TEN, PlanCaps(-1, 2), "moves_per_batch") == {4: 10}
+    assert gains(moves, TEN, PlanCaps(1, 4), "moves_per_batch") == {}, "no order of them takes less"
+    assert gains(moves, TEN, PlanCaps(1, -1), "moves_per_batch") == {}
     one_sender = [move(n, 1, 11 + n, size=100) for n in range(4)]
-    assert gains(one_sender, NetworkLimits(10, {1: 40}), Caps(1, 1), "moves_per_batch") == {}, "broker 1 has no room"
-    assert gains(one_sender, NetworkLimits(10, {1: 40}), Caps(2, 1), "moves_per_batch") == {2: 20}
+    assert gains(one_sender, NetworkLimits(10, {1: 40}), PlanCaps(1, 1), "moves_per_batch") == {}, (
+        "broker 1 has no room"
+    )
+    assert gains(one_sender, NetworkLimits(10, {1: 40}), PlanCaps(2, 1), "moves_per_batch") == {2: 20}
     monkeypatch.setattr(plan_estimate, "_MORE_TRIED_UP_TO", 3)
-    assert gains(moves, TEN, Caps(1, 1), "moves_per_batch") == {2: 20}, "of a large plan only the double"
+    assert gains(moves, TEN, PlanCaps(1, 1), "moves_per_batch") == {2: 20}, "of a large plan only the double"
 
 
 def test_dp_3_no_other_cap_in_all_is_tried_where_the_cap_per_broker_keeps_moves_below_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    tried = list[Caps]()
+    tried = list[PlanCaps]()
 
-    def simulated(copies: CopyArrays, network: NetworkLimits, caps: Caps) -> Simulated:
+    def simulated(copies: CopyArrays, network: NetworkLimits, caps: PlanCaps) -> Simulated:
         tried.append(caps)
         return simulate(copies, network, caps)
 
     monkeypatch.setattr(plan_estimate, "simulate", simulated)
     moves = [move(n, 1, 11 + n % 2, size=100) for n in range(40)]  # three brokers: never more than 3 moves
-    found = estimate(CopyTable(moves), NetworkLimits(10, {1: 40}), Caps(1, 3))
+    found = estimate(CopyTable(moves), NetworkLimits(10, {1: 40}), PlanCaps(1, 3))
     assert found.carried_out.seconds > 1.5 * found.bound.seconds
     assert {caps.in_all for caps in tried} == {3}
 
@@ -122,7 +124,7 @@ def test_dp_3_no_other_cap_in_all_is_tried_where_the_cap_per_broker_keeps_moves_
 @pytest.mark.parametrize(("throttle", "gained"), [(2, {4: 25}), (8, {16: 10}), (-1, {})])
 def test_dp_3_an_estimate_says_what_the_double_throttle_gains(throttle: int, gained: dict[int, float]) -> None:
     """100 bytes at 10 B/s, or the throttle if that is less."""
-    assert gains([move(0, 1, 2, size=100)], NetworkLimits(10, throttle=throttle), Caps(1), "throttle") == gained
+    assert gains([move(0, 1, 2, size=100)], NetworkLimits(10, throttle=throttle), PlanCaps(1), "throttle") == gained
 
 
 @pytest.mark.parametrize(("copies", "rate", "cap"), [(4, 40, 4), (4, 10, 1), (64, 640, 8)])
@@ -130,8 +132,8 @@ def test_dp_3_a_cap_is_raised_where_the_plan_is_done_sooner_by_that(copies: int,
     """Broker 1 sends, and each receiver takes 10 B/s: the cap is raised until broker 1 sends as much as it can, to
     eight times itself at most."""
     moves = [move(n, 1, 2 + n, size=100) for n in range(copies)]
-    found = estimate(CopyTable(moves), NetworkLimits(10, {1: rate}), Caps(1), chooses_cap=True)
-    assert found.caps == Caps(cap)
+    found = estimate(CopyTable(moves), NetworkLimits(10, {1: rate}), PlanCaps(1), chooses_cap=True)
+    assert found.caps == PlanCaps(cap)
     assert found.carried_out.seconds == pytest.approx(10 * -(-copies // min(cap, rate // 10)))
     assert found.bound.seconds == pytest.approx(100 * copies / rate)
 
@@ -142,8 +144,8 @@ def test_dp_3_a_cap_is_lowered_where_a_large_move_has_too_little_of_the_network_
     small = [move(9 + n, 4 + n % 10, 2, size=3) for n in range(20)]
     table = CopyTable([move(0, 1, 2, size=40), *small, move(1, 1, 20, size=60)])
     slow = NetworkLimits(10, {20: 6})
-    given, chosen = (estimate(table, slow, Caps(10), chooses_cap=chooses) for chooses in (False, True))
-    assert (given.caps, chosen.caps) == (Caps(10), Caps(3))
+    given, chosen = (estimate(table, slow, PlanCaps(10), chooses_cap=chooses) for chooses in (False, True))
+    assert (given.caps, chosen.caps) == (PlanCaps(10), PlanCaps(3))
     assert chosen.bound.seconds == pytest.approx(10)
     assert 10 < chosen.carried_out.seconds < 0.95 * given.carried_out.seconds
 
@@ -157,7 +159,7 @@ def test_dp_3_a_batch_waits_for_the_last_move_of_the_one_before() -> None:
     found = simulate_batches(table, TEN)
     assert found.seconds == pytest.approx(13)
     assert list(found.batches) == pytest.approx([10, 3, 0])
-    assert simulate(table.arrays(), TEN, Caps(1)).seconds == pytest.approx(10)
+    assert simulate(table.arrays(), TEN, PlanCaps(1)).seconds == pytest.approx(10)
 
 
 def test_dp_3_the_bound_names_the_broker_that_decides_it() -> None:
@@ -169,7 +171,7 @@ def test_dp_3_the_bound_names_the_broker_that_decides_it() -> None:
 
 def test_dp_3_the_timeline_shows_what_each_broker_sends_and_receives() -> None:
     """Broker 1 sends 100 bytes to broker 2 in the first 10 s, then 200 to broker 3 until 30 s."""
-    found = simulate(CopyTable([move(0, 1, 2, size=100), move(1, 1, 3, size=200)]).arrays(), TEN, Caps(1))
+    found = simulate(CopyTable([move(0, 1, 2, size=100), move(1, 1, 3, size=200)]).arrays(), TEN, PlanCaps(1))
     timeline = found.timeline
     assert timeline.brokers == (1, 2, 3)
     assert found.seconds == pytest.approx(30)
@@ -213,7 +215,7 @@ def test_dp_3_no_cap_is_exceeded_at_any_time_and_every_byte_is_copied_once(
             looks.append((set(self._moves.tolist()), now))
             return super()._step(now)
 
-    caps, timeline = Caps(per_broker, in_all), Timeline(copies.brokers)
+    caps, timeline = PlanCaps(per_broker, in_all), Timeline(copies.brokers)
     end = Watched(copies, TEN, caps, window, timeline).to_the_end(0.0)
     started = list[int]()
     for in_flight, _ in looks:
@@ -328,15 +330,15 @@ def test_dp_3_plans_take_little_longer_than_the_busiest_broker_must(shape: str, 
     cluster = roomy(shaped(shape, 12, partitions, **more))
     network = NetworkLimits(1_000_000, {2: 2_000_000})
     moves = ordered(make_plan(cluster, wanted, PlanOptions(rounds=5)).moves, network)
-    table = batched(in_sooner_order(moves, network, BatchLimits(), Caps(), chooses_cap=True), network)
-    found = estimate(table, network, Caps(), chooses_cap=True)
+    table = batched(in_sooner_order(moves, network, BatchLimits(), PlanCaps(), chooses_cap=True), network)
+    found = estimate(table, network, PlanCaps(), chooses_cap=True)
     assert found.bound.seconds > 0
     assert found.carried_out.seconds <= 1.10 * found.bound.seconds
-    assert simulate(table.arrays(), network, Caps(5)).seconds <= 1.20 * found.bound.seconds
+    assert simulate(table.arrays(), network, PlanCaps(5)).seconds <= 1.20 * found.bound.seconds
 
 
 def test_dp_3_many_moves_take_the_time_that_exact_steps_take(monkeypatch: pytest.MonkeyPatch) -> None:
     moves = [move(n, n * 7 % 13, 13 + n * 5 % 11, size=1 + n * 31 % 97) for n in range(1500)]
-    exact = seconds(moves, Caps())
+    exact = seconds(moves, PlanCaps())
     monkeypatch.setattr(plan_simulation, "_ENDS_PER_MOVE", 1.0)
-    assert seconds(moves, Caps()) == pytest.approx(exact, rel=0.02)
+    assert seconds(moves, PlanCaps()) == pytest.approx(exact, rel=0.02)

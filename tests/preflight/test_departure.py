@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.core.departure import MOST_NAMED, Departure, Losses, Room
+from kafka_reassign_rpc.core.brokers.departure import MOST_NAMED, Departure, Losses, Room
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.preflight import departure_findings

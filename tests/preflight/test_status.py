@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient, TopicPartition
-from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.status.problems import EMPTY_PLACE
 from kafka_reassign_rpc.preflight import read_status
 from kafka_reassign_rpc.preflight.cluster_status import BROKER, KRAFT, SERVER

@@ -7,7 +7,7 @@ from typing import TypeVar
 from hypothesis.stateful import RuleBasedStateMachine
 
 from kafka_reassign_rpc.controller.commands.command import Command, Round
-from kafka_reassign_rpc.core.controller_failover import fail_over
+from kafka_reassign_rpc.core.failover.controller_failover import fail_over
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition

@@ -34,15 +34,15 @@ from kafka_reassign_rpc.controller.telemetry.settings_notices import SettingsNot
 from kafka_reassign_rpc.controller.zookeeper_store import topic_removal
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import Sender
-from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
-from kafka_reassign_rpc.core.controller_epochs import KnownEpochs
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.failover.controller_epochs import KnownEpochs
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.round.round_view import (
     RoundView,
     TopicCreated,
     TopicDeletionStarted,
 )
+from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.state.topic import Topic

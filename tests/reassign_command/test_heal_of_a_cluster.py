@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kafka_reassign_rpc.core.healing_settings import INTERVAL
-from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL
+from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_PER_CLUSTER
 from kafka_reassign_rpc.support.human_units import size
 from tests.controller.cluster import cluster
 from tests.reassign_command.run_command import kafka_reassign

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 from kafka_reassign_rpc.reassign_command.set_and_clear_throttles import LIFT_NEEDS_LEASE
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore

@@ -13,7 +13,7 @@ from scramp import ScramClient
 
 from kafka_reassign_rpc.api.api_definition import Peer
 from kafka_reassign_rpc.api.dispatch import Dispatcher
-from kafka_reassign_rpc.core.scram_credentials import credential_text
+from kafka_reassign_rpc.core.configs.scram_credentials import credential_text
 from kafka_reassign_rpc.protocol.frame_codec import Body, DecodedRequest, decode_response, encode_request
 from kafka_reassign_rpc.protocol.messages import (
     RESPONSES,

@@ -35,7 +35,7 @@ class Site:
 
     async def get(self, authorization: str | None, *, certificate: bool = True) -> tuple[int, str]:
         """Status and head of the answer."""
-        context = TlsConfig.of({**self.trust, **(self.own if certificate else {})}).client_context()
+        context = TlsConfig.of({**self.trust, **(self.own if certificate else {})}).load_client().context
         reader, writer = await asyncio.open_connection(*self.server.address, ssl=context, server_hostname="localhost")
         given = "" if authorization is None else f"Authorization: {authorization}\r\n"
         writer.write(f"GET /page HTTP/1.1\r\nHost: localhost\r\n{given}Connection: close\r\n\r\n".encode())

@@ -69,7 +69,7 @@ class Secured:
     def client_context(self, name: str | None = "CN=alice", **properties: str) -> ssl.SSLContext:
         trust = {key: value for key, value in self.properties.items() if "truststore" in key}
         own = {} if name is None else self.ca.issue(name).pkcs12_keystore(self.folder / f"{name}.p12")
-        return TlsConfig.of({**trust, **own, **properties}).client_context()
+        return TlsConfig.of({**trust, **own, **properties}).load_client().context
 
     @asynccontextmanager
     async def connected(self, context: ssl.SSLContext | None = None) -> AsyncIterator[Client]:

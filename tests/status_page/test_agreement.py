@@ -16,8 +16,8 @@ from kafka_reassign_rpc.client.move_progress import read_progress
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_config import EventLogConfig, ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
-from kafka_reassign_rpc.core.healing_settings import INTERVAL, MAX_BROKERS, MAX_PERCENTAGE, PAUSED
-from kafka_reassign_rpc.core.reassignment_settings import ENABLED, MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, MAX_BROKERS, MAX_PERCENTAGE, PAUSED
+from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED, MAX_PER_CLUSTER
 from kafka_reassign_rpc.preflight import cluster_status, read_status
 from kafka_reassign_rpc.preflight.cluster_status import StatusParts
 from kafka_reassign_rpc.reassign_command import action_status, action_watch

@@ -2,7 +2,7 @@
 
 import json
 
-from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.state.requesters import LONGEST_PART
 from kafka_reassign_rpc.support.bounded_text import word
 from kafka_reassign_rpc.zookeeper import znode_paths

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from kafka_reassign_rpc.core.healing_settings import INTERVAL
+from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL
 from tests.controller.cluster import BROKERS, RATE, Cluster
 from tests.status_page.browser import IN_BROWSER, Tab
 from tests.status_page.conftest import RACKS

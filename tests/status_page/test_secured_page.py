@@ -48,7 +48,7 @@ class Reader(NamedTuple):
         own = {} if self.own is None else self.own.pkcs12_keystore(self.folder / "reader.p12")
         trust = self.ca.pem_truststore(self.folder / "trust.pem")
         headers = {} if self.authorization is None else {"Authorization": self.authorization}
-        return {"ssl": TlsConfig.of({**trust, **own}).client_context(), "headers": headers}
+        return {"ssl": TlsConfig.of({**trust, **own}).load_client().context, "headers": headers}
 
     async def get(self, url: str) -> tuple[int, bytes]:
         """Status and body; of a stream that is let in, its first bytes."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from uuid import uuid4
 
-from kafka_reassign_rpc.core.topic_ids import topic_id_text
+from kafka_reassign_rpc.core.state.topic import topic_id_text
 
 from .node_jvm import java
 

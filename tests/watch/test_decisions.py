@@ -14,8 +14,8 @@ from kafka_reassign_rpc.core.kafka_errors import (
     TopicAuthorizationFailed,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.support.slices import run_through
 from kafka_reassign_rpc.watch import seen_cluster
 from kafka_reassign_rpc.watch.pace import BYTES_PER_S, LAST, LONGEST_S, REQUESTS_PER_S, SHARE, SOON_S, Ask, Pace

@@ -12,11 +12,11 @@ from kafka_reassign_rpc.client.node_connections import NodeConnections
 from kafka_reassign_rpc.client.result_values import PartitionReassignment
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.state.partition import MoveRecord
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.support.host_port import Address
 from kafka_reassign_rpc.support.slices import run_through
 from kafka_reassign_rpc.watch.move_book import MoveBook, Standing

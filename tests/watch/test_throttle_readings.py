@@ -3,9 +3,9 @@
 from kafka_reassign_rpc.client.told_configs import Told
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.partition_health import HEALTHY
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.status.partition_health import HEALTHY
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import UNKNOWN, ServerView, TermView
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE

@@ -9,10 +9,10 @@ import pytest
 
 from kafka_reassign_rpc.client.stock_cluster import cluster_of
 from kafka_reassign_rpc.core.kafka_errors import TopicAuthorizationFailed, UnknownTopicOrPartition
-from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.state.partition import LEADER_UNKNOWN
+from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.protocol.messages import MetadataResponse
 from kafka_reassign_rpc.support.slices import run_through
 from tests.http_client import get

@@ -11,10 +11,10 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import approval, repair_targets
 from kafka_reassign_rpc.core.healing.brake import brake
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome
+from kafka_reassign_rpc.core.queue import holding
 from kafka_reassign_rpc.core.state.queue_entries import QueuePlace
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.znode_routes import holding
 from kafka_reassign_rpc.support.counted import counted
 
 

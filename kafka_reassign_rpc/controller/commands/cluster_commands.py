@@ -14,15 +14,16 @@ from kafka_reassign_rpc.controller.commands.lease_commands import end_leases_whi
 from kafka_reassign_rpc.controller.commands.lost_replicas import brake_waiting_repairs
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
-from kafka_reassign_rpc.core.broker_settings import BrokerSettings
-from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.failover.controller_failover import fail_over
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, default_allows_unclean
+from kafka_reassign_rpc.core.queue import holding
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
 from kafka_reassign_rpc.core.round.read_partition import LoadedState
 from kafka_reassign_rpc.core.round.round_view import Change
+from kafka_reassign_rpc.core.settings.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import TOPICS
 from kafka_reassign_rpc.core.state.queue_entries import Held
@@ -30,7 +31,6 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics import missing_replicas
 from kafka_reassign_rpc.core.writers import facts
 from kafka_reassign_rpc.core.writers.topic_facts import StatesFound, UnreadableReadAgain
-from kafka_reassign_rpc.core.znode_routes import holding
 
 
 class Barrier(Command[None]):
@@ -56,7 +56,8 @@ class ControllerFailover(Command[None]):
     changed        after foreign writes: the moves that differ from what this controller knew, and the partitions to
                    which others have given other replicas. A new controller has none
     bounced        brokers that have registered again since the last read: they have failed and started again
-    held           as what all that waits is held, in the queue and in the batch; None: it may start (`core.absence`)
+    held           as what all that waits is held, in the queue and in the batch; None: it may start
+                   (`core.failover.absence`)
     started_with   what brokers have told of themselves: it holds before a move gets a lease
     """
 

@@ -10,13 +10,13 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing.brake import braked_caps
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.reassignment.in_flight_caps import MovesInFlight
+from kafka_reassign_rpc.core.queue import queue_admission
+from kafka_reassign_rpc.core.queue.in_flight_caps import MovesInFlight
 from kafka_reassign_rpc.core.round.round_view import Change, RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.requesters import BY_QUEUE, CONTROLLER, Requester, by_topic_znode
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.znode_routes import queue_admission
 
 Answer = TypeVar("Answer")
 

@@ -7,9 +7,9 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.queue import lease_rates
+from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
-from kafka_reassign_rpc.core.znode_routes import lease_rates
-from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.support.counted import counted
 
 

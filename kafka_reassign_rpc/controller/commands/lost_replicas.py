@@ -4,8 +4,8 @@ from collections.abc import Generator, Iterator
 
 from kafka_reassign_rpc.controller.commands.command import Round, every_partition
 from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
+from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.core.state.partition import HEAL
-from kafka_reassign_rpc.core.znode_routes import queue_admission
 
 
 def count_lost(work: Round) -> Generator[None, None, LostReplicas]:

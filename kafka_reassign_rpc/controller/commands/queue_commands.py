@@ -1,4 +1,4 @@
-"""Commands about KIP-236's queue. `core.znode_routes.queue_admission` decides about the waiting moves."""
+"""Commands about KIP-236's queue. `core.queue.queue_admission` decides about the waiting moves."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,14 +7,14 @@ from kafka_reassign_rpc.controller.commands.lease_commands import end_leases_whi
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.settings_in_force import WindowNow
+from kafka_reassign_rpc.core.queue import holding
+from kafka_reassign_rpc.core.queue.holding import HoldOutcome, Selection
+from kafka_reassign_rpc.core.settings.settings_in_force import WindowNow
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import QueueRootFound, TimeTold
-from kafka_reassign_rpc.core.znode_routes import holding
-from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome, Selection
 from kafka_reassign_rpc.core.znode_routes.znodes_read import QueueRootRead, ZnodeProblem
 
 

@@ -14,17 +14,18 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import approval, failed_brokers, repair_targets
 from kafka_reassign_rpc.core.healing.brake import brake, counting
 from kafka_reassign_rpc.core.healing.unrepaired_partitions import UnrepairedPartition, impossible_texts
-from kafka_reassign_rpc.core.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment_algebra import min_insync_replicas
+from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
+from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
 from kafka_reassign_rpc.planner.scheduling.start_order import StartOrder, start_priority
 from kafka_reassign_rpc.support.counted import agreeing, counted

@@ -10,6 +10,7 @@ from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.queue import holding, queue_admission
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import BATCH
 from kafka_reassign_rpc.core.state.queue_entries import Held
@@ -18,7 +19,7 @@ from kafka_reassign_rpc.core.state.requesters import BY_BATCH, BY_CANCEL
 from kafka_reassign_rpc.core.state.topic import LAST_ZXID
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import AdminZnodesFound
-from kafka_reassign_rpc.core.znode_routes import holding, queue_admission, reassign_partitions
+from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import waiting_route_conflict
 from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes, ZnodeProblem
 

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.commands.lease_commands import rate_event
 from kafka_reassign_rpc.controller.commands.lost_replicas import count_lost
-from kafka_reassign_rpc.core import healing_settings
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import failed_brokers, repair_targets
@@ -18,14 +17,15 @@ from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis, FailureWat
 from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs, described_now, is_another, recorded
 from kafka_reassign_rpc.core.healing.self_healing_status import LEFT_TO_MOVES, BrokerRepair, GoneBroker
 from kafka_reassign_rpc.core.healing.unrepaired_partitions import UnrepairedPartition, impossible_texts
-from kafka_reassign_rpc.core.healing_settings import HealingSettings
-from kafka_reassign_rpc.core.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.queue import lease_rates, queue_admission
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.round_view import PartitionChange
+from kafka_reassign_rpc.core.settings import healing_settings
+from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.settings.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.state.partition import HEAL, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.znode_routes import lease_rates, queue_admission
 from kafka_reassign_rpc.support.counted import counted, first_of, plural
 
 PATHS_NAMED = 3

@@ -15,10 +15,9 @@ from kafka_reassign_rpc.controller.commands.command import (
     give_topic_id,
     vanished,
 )
-from kafka_reassign_rpc.core.broker_settings import BrokerSettings
-from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.failover.controller_failover import fail_over
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.quotas.mutation_quotas import UNLIMITED, MutationQuota
 from kafka_reassign_rpc.core.round.round_view import (
@@ -29,6 +28,7 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeleted,
     TopicDeletionStarted,
 )
+from kafka_reassign_rpc.core.settings.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester, by_deletion_mark
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

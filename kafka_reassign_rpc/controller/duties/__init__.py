@@ -16,7 +16,7 @@ repair_costs        what repairs of lost brokers would cost
 healing_answers     what self-healing answers operators
 self_healing        diagnoses failed brokers, plans and queues their repairs (KIP-46)
 leader_balance      preferred leader elections from time to time; how often, and from which imbalance on, says
-                    `core.broker_settings`
+                    `core.settings.broker_settings`
 config_changes      purges old announcements of config changes
 delegation_tokens   removes delegation tokens that have expired
 producer_ids        allocates blocks of producer ids

@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core import broker_settings
-from kafka_reassign_rpc.core.announced_versions import Versions
-from kafka_reassign_rpc.core.broker_settings import AT_FIRST, POLICIES, PROTOCOL_VERSION, Value
+from kafka_reassign_rpc.core.brokers.announced_versions import Versions
 from kafka_reassign_rpc.core.configs import live_brokers
 from kafka_reassign_rpc.core.configs.live_brokers import BrokerAnswer
+from kafka_reassign_rpc.core.settings import broker_settings
+from kafka_reassign_rpc.core.settings.broker_settings import AT_FIRST, POLICIES, PROTOCOL_VERSION, Value
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.versions import OF_NEWEST_BROKER, OF_OLDEST_BROKER, SUPPORTED
@@ -92,7 +92,7 @@ class BrokerSurvey:
         self.revision = 0
         """It changes with everything that the survey knows of API versions."""
         self.settings = broker_settings.in_force(self._own, (), AT_FIRST)
-        """The settings in force: see `core.broker_settings`."""
+        """The settings in force: see `core.settings.broker_settings`."""
         self.policies: Mapping[str, str] = {}
         """The policies of brokers that this server has to respect, by the names of their settings."""
         self.lets_anybody_in: bool | None = None

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
-from kafka_reassign_rpc.core.cordon import cordoned
+from kafka_reassign_rpc.core.brokers.cordon import cordoned
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.state.cluster import Cluster

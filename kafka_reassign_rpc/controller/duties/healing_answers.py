@@ -15,8 +15,8 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
     RepairMove,
     awaited_text,
 )
-from kafka_reassign_rpc.core.healing_settings import NO_APPROVAL
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
+from kafka_reassign_rpc.core.settings.healing_settings import NO_APPROVAL
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove

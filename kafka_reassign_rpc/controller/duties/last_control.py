@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from kafka_reassign_rpc.controller.store import ReloadNeeded
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
-from kafka_reassign_rpc.core.absence import LastControl
+from kafka_reassign_rpc.core.failover.absence import LastControl
 from kafka_reassign_rpc.zookeeper import last_control_znode, znode_paths
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
 from kafka_reassign_rpc.core.kafka_errors import NotController
-from kafka_reassign_rpc.core.reassignment import in_flight_caps
+from kafka_reassign_rpc.core.queue import in_flight_caps
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.state.broker import Broker

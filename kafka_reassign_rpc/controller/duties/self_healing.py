@@ -30,7 +30,7 @@ from kafka_reassign_rpc.controller.commands.repair_commands import (
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties import healing_answers, repair_costs
 from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
-from kafka_reassign_rpc.core.cordon import cordoned
+from kafka_reassign_rpc.core.brokers.cordon import cordoned
 from kafka_reassign_rpc.core.healing import repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, RepairCounts
 from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs

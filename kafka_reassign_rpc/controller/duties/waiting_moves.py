@@ -7,7 +7,7 @@ from kafka_reassign_rpc.controller.commands.queue_commands import StartQueuedMov
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import ProcessBatchAndQueue
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
-from kafka_reassign_rpc.core.reassignment import in_flight_caps
+from kafka_reassign_rpc.core.queue import in_flight_caps
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
 
 

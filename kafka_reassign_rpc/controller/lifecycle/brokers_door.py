@@ -1,7 +1,7 @@
-"""The door of a server without an authorizer: open if the brokers have none either (`api.door.Door`)."""
+"""The door of a server without an authorizer: open if the brokers have none either (`api.dispatch.Door`)."""
 
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
-from kafka_reassign_rpc.core.broker_settings import AUTHORIZER
+from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER
 
 _CURE = "give it theirs, or let anybody do everything here by --broker-authorizer ignore"
 

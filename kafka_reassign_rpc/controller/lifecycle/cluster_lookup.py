@@ -6,7 +6,7 @@ from uuid import uuid4
 from kafka_reassign_rpc.controller import controller_election, odd_znodes
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
-from kafka_reassign_rpc.core.topic_ids import topic_id_text
+from kafka_reassign_rpc.core.state.topic import topic_id_text
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

@@ -42,7 +42,8 @@ from kafka_reassign_rpc.core.kafka_errors import (
     RequestTimedOut,
     StaleBrokerEpoch,
 )
-from kafka_reassign_rpc.core.partition_health import PartitionHealth
+from kafka_reassign_rpc.core.queue.holding import LONGEST_REASON, LONGEST_WHO, HoldOutcome, Selection
+from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota
 from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, FigureHistory, PastFigures
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
@@ -53,10 +54,9 @@ from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.controller_state import ControllerState, broker_states
+from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.status.views import TermView
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
-from kafka_reassign_rpc.core.znode_routes.holding import LONGEST_REASON, LONGEST_WHO, HoldOutcome, Selection
-from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.turns import in_turns
 from kafka_reassign_rpc.support.wall_clock import now_ms

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
-from kafka_reassign_rpc.core.own_certificates import CURE, NO_CERTIFICATES, ListenerHandshake, OwnCertificates
 from kafka_reassign_rpc.core.state.broker import Endpoint, endpoint_for
+from kafka_reassign_rpc.core.status.own_certificates import CURE, NO_CERTIFICATES, ListenerHandshake, OwnCertificates
 from kafka_reassign_rpc.security.tls.own_handshake import Loaded, ends, refused
 
 log = logging.getLogger(__name__)

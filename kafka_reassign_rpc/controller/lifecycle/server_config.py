@@ -10,16 +10,16 @@ from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
-from kafka_reassign_rpc.core import healing_settings, reassignment_settings
 from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME, AclAuthorizer
-from kafka_reassign_rpc.core.broker_settings import AUTHORIZER, Value, shown
-from kafka_reassign_rpc.core.reassignment_settings import (
+from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS
+from kafka_reassign_rpc.core.settings import healing_settings, reassignment_settings
+from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER, Value, shown
+from kafka_reassign_rpc.core.settings.reassignment_settings import (
     DEFAULT_SETTINGS,
     HOLD_AFTER_ABSENCE,
     REPLICATION_FACTOR_CHANGE_ALLOWED,
     ReassignmentSettings,
 )
-from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP
 from kafka_reassign_rpc.server.http_security import HttpSecurity
@@ -70,7 +70,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     brokers_listener    by which of them brokers come, where there are several
     security            how listeners secure connections, by name; the others do not
     sasl                what their authenticators need, if one has SASL
-    broker_settings     settings of `core.broker_settings` that the operator sets, by name; others are learnt
+    broker_settings     settings of `core.settings.broker_settings` that the operator sets, by name; others are learnt
     new_cluster         whether the cluster starts with this server: it may be empty
     refuses_by_policy   whether it refuses what a policy of the brokers would have to check, since it cannot run Java
     authorizer          None: whoever reaches the server may do what brokers without an authorizer let anybody do

@@ -15,12 +15,12 @@ from kafka_reassign_rpc.controller.lifecycle.controller_service import Controlle
 from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRegistration
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
-from kafka_reassign_rpc.core.announced_versions import Versions, announced_versions
-from kafka_reassign_rpc.core.broker_settings import as_configs
+from kafka_reassign_rpc.core.brokers.announced_versions import Versions, announced_versions
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, Configs
 from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers, common_layers, live_brokers
 from kafka_reassign_rpc.core.kafka_errors import InvalidConfig, KafkaStorageError
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
+from kafka_reassign_rpc.core.settings.broker_settings import as_configs
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint, endpoint_for
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.state.topic import Topic

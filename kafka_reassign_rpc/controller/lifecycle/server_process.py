@@ -26,7 +26,7 @@ from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.settings_notices import SettingsNotices
 from kafka_reassign_rpc.controller.telemetry.webhooks import Webhooks
-from kafka_reassign_rpc.core.controller_epochs import KnownEpochs
+from kafka_reassign_rpc.core.failover.controller_epochs import KnownEpochs
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.reassignment.figure_history import FigureHistory
 from kafka_reassign_rpc.server.server_stats import ServerStats

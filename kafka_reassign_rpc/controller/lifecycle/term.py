@@ -1,7 +1,7 @@
 """One term as the controller, from the election to the resignation:
 
 load        read the cluster; from here on APIs are served
-fail over   make durable what `core.controller_failover` decides, before any other command
+fail over   make durable what `core.failover.controller_failover` decides, before any other command
 propagate   brokers learn the controller and the whole state
 watch       from now on, changes in ZooKeeper become commands
 work        the loop and the duties (`term_duties`) run until the controller moves
@@ -19,11 +19,11 @@ from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings, Te
 from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import Sender
-from kafka_reassign_rpc.core import absence
-from kafka_reassign_rpc.core.absence import LastControl
-from kafka_reassign_rpc.core.controller_epochs import highest_epoch, is_believable
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.failover import absence
+from kafka_reassign_rpc.core.failover.absence import LastControl
+from kafka_reassign_rpc.core.failover.controller_epochs import highest_epoch, is_believable
 from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster

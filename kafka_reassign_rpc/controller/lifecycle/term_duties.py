@@ -38,12 +38,12 @@ from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
-from kafka_reassign_rpc.core.controller_epochs import KnownEpochs
 from kafka_reassign_rpc.core.events.cluster_news import ClusterNews
-from kafka_reassign_rpc.core.partition_health import PartitionHealth
+from kafka_reassign_rpc.core.failover.controller_epochs import KnownEpochs
 from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.topics import twin_ids
 from kafka_reassign_rpc.core.writers.facts import BrokersStartedWith
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges

@@ -12,8 +12,8 @@ from kafka_reassign_rpc.controller.loading import load_topics
 from kafka_reassign_rpc.controller.loading.children import children, watched_children
 from kafka_reassign_rpc.controller.loading.large_znodes import decoded
 from kafka_reassign_rpc.controller.loading.load_queue import read_queue
-from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS, BrokerSettings
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
+from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS, BrokerSettings
+from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS

@@ -11,7 +11,6 @@
     webhook_receiver   the task and the queue of one URL: tells it again, after longer and longer waits
     webhook_requests   one attempt, signed
     webhook_names      looks up the names of receivers
-    webhook_positions  up to which event webhooks were told
     settings_notices   warnings about settings of the servers that stand in the wrong place
     cluster_figures    what metrics show of brokers beside the status document
     gauge_values       the value of each gauge, where it is known; a new gauge gets it here

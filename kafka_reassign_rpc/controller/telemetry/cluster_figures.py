@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.cordon import cordoned
+from kafka_reassign_rpc.core.brokers.cordon import cordoned
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.broker_documents import Throttle

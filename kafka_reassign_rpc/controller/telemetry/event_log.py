@@ -3,7 +3,7 @@
     events-00000000000000000000.jsonl       decisions, from number 0 on
     events-00000000000000041873.jsonl       the number of its first event is in a file's name
     refusals-00000000000000000000.jsonl     what was refused: anybody can cause it, and it pushes no decision out
-    webhooks.json                           up to which event each webhook was told (`webhook_positions`)
+    webhooks.json                           up to which event each webhook was told (`webhooks`)
 
 Numbers increase by one from event to event, over both kinds and also over a restart. A gap stands for events that could
 not be written, or for refusals that are deleted by now. Files of release 0.1.0 have refusals among the decisions.

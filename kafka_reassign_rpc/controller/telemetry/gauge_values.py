@@ -8,9 +8,9 @@ from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, 
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import MetricType
 from kafka_reassign_rpc.core.events.notifications import WebhookCounts
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
-from kafka_reassign_rpc.core.own_certificates import NO_CERTIFICATES, OwnCertificates
 from kafka_reassign_rpc.core.state.partition import ROUTES
 from kafka_reassign_rpc.core.status.documents import Caps, Healing, StartWindow, Status, Totals
+from kafka_reassign_rpc.core.status.own_certificates import NO_CERTIFICATES, OwnCertificates
 
 NOTHING = Totals(0, {}, 0, 0, 0, 0, 0, None, 0, 0, 0)
 NO_CAPS = Caps(None, None, None)

@@ -3,9 +3,9 @@ read."""
 
 import logging
 
-from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS, EXPECTED, parse_brokers
-from kafka_reassign_rpc.core.server_settings import divided
-from kafka_reassign_rpc.core.settings_in_force import MOVE_SETTINGS, notices
+from kafka_reassign_rpc.core.brokers.cordon import CORDONED_BROKERS, EXPECTED, parse_brokers
+from kafka_reassign_rpc.core.configs.server_settings import divided
+from kafka_reassign_rpc.core.settings.settings_in_force import MOVE_SETTINGS, notices
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.support.bounded_text import shown
 

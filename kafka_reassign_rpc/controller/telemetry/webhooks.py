@@ -10,18 +10,20 @@ import hashlib
 import logging
 import secrets
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
-from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
+from kafka_reassign_rpc.controller.telemetry.event_log import POSITIONS, EventLog
 from kafka_reassign_rpc.controller.telemetry.event_recorder import line as line_for_people
-from kafka_reassign_rpc.controller.telemetry.webhook_positions import read_positions, write_positions
 from kafka_reassign_rpc.controller.telemetry.webhook_receiver import Receiver
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig, WebhookSession
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.events.notifications import Notice, Sender, WebhookCounts, notice, place_of
+from kafka_reassign_rpc.support.atomic_files import write_file
+from kafka_reassign_rpc.support.bounded_files import read_bounded
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.tasks import end
@@ -33,6 +35,10 @@ log = logging.getLogger(__name__)
 CLOSE_S = 3.0
 """What waits at the end of the process has so long."""
 PAGE_BYTES = 2**20
+MOST_BYTES = 65_536
+"""Of the file beside the event log that says up to which event each receiver was told: a restart tells the rest. It
+names receivers by a hash, since their URLs may hold secrets.
+"""
 _event_of = msgspec.json.Decoder(Event).decode
 
 
@@ -108,7 +114,7 @@ class Webhooks:
         last = event_log.next_seq
         known: dict[str, int] = {}
         try:
-            known = await asyncio.to_thread(read_positions, event_log.directory, self._config.urls)
+            known = await asyncio.to_thread(_read_positions, event_log.directory, self._config.urls)
         except (OSError, ValueError) as error:
             log.warning(
                 "webhooks get new events only: which of the former ones were sent is not known (%s)", error_text(error)
@@ -161,7 +167,7 @@ class Webhooks:
             if positions == self._kept:
                 return
             try:
-                await asyncio.to_thread(write_positions, self._event_log.directory, positions)
+                await asyncio.to_thread(_write_positions, self._event_log.directory, positions)
             except OSError as error:
                 if not self._cannot_keep:
                     log.warning("webhooks may be told again after the next start: %s", error_text(error))
@@ -176,3 +182,23 @@ def _watch(event_log: EventLog | None) -> str:
         return f"watch-{secrets.token_hex(4)}"
     place = f"{socket.gethostname()}:{event_log.directory.absolute()}"
     return f"watch-{hashlib.sha256(place.encode(errors='replace')).hexdigest()[:8]}"
+
+
+def _read_positions(directory: Path, urls: Iterable[str]) -> dict[str, int]:
+    """The number of the first event that was not told, by URL, as far as the file says it. Raises OSError, and
+    ValueError for a file that is none."""
+    try:
+        data = read_bounded(directory / POSITIONS, MOST_BYTES)
+    except FileNotFoundError:
+        return {}
+    found = msgspec.json.decode(data, type=dict[str, int])
+    return {url: max(0, found[name]) for url in urls if (name := _hashed(url)) in found}
+
+
+def _write_positions(directory: Path, positions: Mapping[str, int]) -> None:
+    """Raises OSError."""
+    write_file(directory / POSITIONS, [msgspec.json.encode({_hashed(url): seq for url, seq in positions.items()})])
+
+
+def _hashed(url: str) -> str:
+    return hashlib.sha256(url.encode()).hexdigest()[:16]

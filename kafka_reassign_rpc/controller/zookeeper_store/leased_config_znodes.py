@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from itertools import chain
 
 from kafka_reassign_rpc.controller.store import ConfigWrite, Entity, ReloadNeeded, StoredConfigs, TopicTooLarge
-from kafka_reassign_rpc.controller.zookeeper_store import memory_writes
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
@@ -18,8 +17,8 @@ from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import transactions, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import announcement, entity_path, written, written_or_gone
 from kafka_reassign_rpc.zookeeper.jute import size_of
-from kafka_reassign_rpc.zookeeper.operations import Op, Stat
-from kafka_reassign_rpc.zookeeper.throttle_memory_znodes import decode_memory
+from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData, Stat
+from kafka_reassign_rpc.zookeeper.throttle_memory_znodes import decode_memory, encode_memory
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 
 log = logging.getLogger(__name__)
@@ -120,4 +119,41 @@ def transactions_of(write: ConfigWrite) -> list[list[Op]]:
         ops = [*(written_or_gone(*place) if entity.kind == BROKERS else [written(*place)])]
         ops.append(announcement(entity_path(*entity)))
     known = _nothing(entity) if memory is None else memory
-    return memory_writes.transactions(znode_paths.throttle_memory(*entity), of_memory, known, write.memory, ops)
+    return _in_steps(znode_paths.throttle_memory(*entity), of_memory, known, write.memory, ops)
+
+
+def _in_steps(
+    path: str,
+    stat: Stat | None,
+    known: TopicMemory | BrokerMemory,
+    after: TopicMemory | BrokerMemory,
+    of_config: list[Op],
+) -> list[list[Op]]:
+    """`path` and `stat` are of the memory znode; None: it does not exist."""
+    version = None if stat is None else stat.version
+    has_children = stat is not None and stat.num_children > 0
+    found = [[*_memory_writes(path, version, known, after, has_children=has_children), *of_config]]
+    too_long = sum(map(size_of, found[0])) > transactions.MAX_MULTI_BYTES
+    if too_long and of_config and isinstance(known, TopicMemory) and isinstance(after, TopicMemory):
+        between = known.with_all_of(after)
+        first = _memory_writes(path, version, known, between)
+        if first:
+            version = 0 if version is None else version + 1
+        found = [first, of_config, _memory_writes(path, version, between, after, has_children=has_children)]
+    return [transaction for transaction in found if transaction]
+
+
+def _memory_writes(
+    path: str,
+    version: int | None,
+    known: TopicMemory | BrokerMemory,
+    after: TopicMemory | BrokerMemory,
+    *,
+    has_children: bool = False,
+) -> list[Op]:
+    """`has_children`: of somebody else, so ZooKeeper does not delete the znode."""
+    if version is None:
+        return [Create(path, encode_memory(after))] if after else []
+    if not after and not has_children:
+        return [Delete(path, version)]
+    return [SetData(path, encode_memory(after), version)] if after != known else []

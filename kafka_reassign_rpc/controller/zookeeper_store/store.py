@@ -8,9 +8,9 @@ from kafka_reassign_rpc.controller.store import TopicTooLarge
 from kafka_reassign_rpc.controller.zookeeper_store import znode_writes
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
 from kafka_reassign_rpc.controller.zookeeper_store.leased_config_znodes import LeasedConfigZnodes
-from kafka_reassign_rpc.core.broker_settings import BrokerSettings
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.settings.broker_settings import BrokerSettings
+from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
 from kafka_reassign_rpc.core.state.topic import Topic

@@ -12,9 +12,10 @@ from typing import Literal
 
 import msgspec
 
-from kafka_reassign_rpc.core import cordon, java_values
-from kafka_reassign_rpc.core.broker_settings import PROTOCOL_VERSION
-from kafka_reassign_rpc.core.healing_throttle import EXPECTED, HealingThrottle
+from kafka_reassign_rpc.core import java_values
+from kafka_reassign_rpc.core.brokers import cordon
+from kafka_reassign_rpc.core.settings.broker_settings import PROTOCOL_VERSION
+from kafka_reassign_rpc.core.settings.healing_throttle import EXPECTED, HealingThrottle
 from kafka_reassign_rpc.core.windows.grammar import parse_windows
 from kafka_reassign_rpc.support.bounded_text import whole_number
 

@@ -1,17 +1,17 @@
 """What the registered brokers make of the configs of topics, according to their answers.
 
-A single broker that cannot use a topic's config decides, unlike in `core.broker_settings`, where the majority counts.
-One that has not answered counts as the oldest supported release, with unknown tiered storage.
+A single broker that cannot use a topic's config decides, unlike in `core.settings.broker_settings`, where the majority
+counts. One that has not answered counts as the oldest supported release, with unknown tiered storage.
 """
 
 from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from kafka_reassign_rpc.core.broker_settings import PROTOCOL_VERSION
 from kafka_reassign_rpc.core.config_values import flag
 from kafka_reassign_rpc.core.configs.config_definitions import TOPIC_CONFIGS, broker_synonyms, format_version
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, Configs, common
+from kafka_reassign_rpc.core.settings.broker_settings import PROTOCOL_VERSION
 
 TIERED_STORAGE = "remote.log.storage.system.enable"
 MESSAGE_FORMAT = "message.format.version"

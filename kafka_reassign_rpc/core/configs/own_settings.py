@@ -1,13 +1,13 @@
-"""The settings of servers (`core.server_settings`) as configs: only a server's own node takes them, and no broker,
-stock or simulated, knows them.
+"""The settings of servers (`core.configs.server_settings`) as configs: only a server's own node takes them, and no
+broker, stock or simulated, knows them.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigDefinition, ConfigValueError, parse, show
-from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS, own_names
-from kafka_reassign_rpc.core.settings_in_force import IN_DEFAULTS
+from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS, own_names
+from kafka_reassign_rpc.core.settings.settings_in_force import IN_DEFAULTS
 from kafka_reassign_rpc.support.bounded_text import shortened
 
 DEFINITIONS: Mapping[str, ConfigDefinition] = {
@@ -29,7 +29,7 @@ DEFINITIONS: Mapping[str, ConfigDefinition] = {
 
 _PREFIXES = ("partition.reassignments.", "reassignment.", "failure.", "self.healing.", "cordoned.")
 """Names that begin so belong to servers; neither Kafka nor known plug-ins use them, but for `cordoned.log.dirs` of one
-broker (`core.cordon`). Among the defaults of all brokers that name would cordon none."""
+broker (`core.brokers.cordon`). Among the defaults of all brokers that name would cordon none."""
 LONGEST_GUESSED = 100
 """Characters of an unknown name that are compared with known ones, and shown."""
 

@@ -5,9 +5,10 @@ repairs switched off or on.
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from kafka_reassign_rpc.core import healing_settings, restrictions
+from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.settings import healing_settings
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.requesters import Requester

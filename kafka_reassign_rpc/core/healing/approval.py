@@ -2,13 +2,13 @@
 who orders a repair (`heal --now`) has approved it.
 
 Each move stores its need, which outlasts failovers and the end of the setting. A held move
-(`core.znode_routes.holding`) also waits for its release.
+(`core.queue.holding`) also waits for its release.
 """
 
 from collections.abc import Collection
 
 from kafka_reassign_rpc.core.healing.repair_targets import repaired_brokers
-from kafka_reassign_rpc.core.healing_settings import NO_APPROVAL, HealingSettings
+from kafka_reassign_rpc.core.settings.healing_settings import NO_APPROVAL, HealingSettings
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.healing_settings import MAX_BROKERS, MAX_PERCENTAGE, PAUSED, HealingSettings
-from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps
+from kafka_reassign_rpc.core.settings.healing_settings import MAX_BROKERS, MAX_PERCENTAGE, PAUSED, HealingSettings
+from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.support.counted import agreeing, counted
 

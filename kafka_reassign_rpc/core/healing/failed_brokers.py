@@ -30,7 +30,7 @@ import msgspec
 
 from kafka_reassign_rpc.core.healing.brake import brake, too_many_gone
 from kafka_reassign_rpc.core.healing.repair_targets import leaving, wanted_replicas
-from kafka_reassign_rpc.core.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove

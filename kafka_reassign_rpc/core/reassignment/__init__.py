@@ -2,7 +2,6 @@
 
 alter.py             start, change of target and cancel of one move (AlterPartitionReassignments)
 alter_checks.py      why such a request is refused
-in_flight_caps.py    caps on moves in flight: per broker, per cluster, in bytes
 progress.py          follows moves: bytes, rate, remaining time, and when a move is stalled
 move_progress.py     how far one move is
 sampled_log_dirs.py  what brokers report of their log dirs

@@ -11,7 +11,7 @@ maybeTriggerPartitionReassignment), with these differences:
   carries it out, and the partition stays offline; KRaft refuses only the cancel. If the topic allows unclean election,
   it goes through once a live replica can lead afterwards.
 
-Of a partition that a request names twice the handler has kept the last target (A16).
+Of a partition that a request names twice only the last target is checked (`topic_partition.ask`).
 """
 
 from kafka_reassign_rpc.core.kafka_errors import (

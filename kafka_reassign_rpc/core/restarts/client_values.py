@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv6Address
 from typing import NamedTuple
 
+from kafka_reassign_rpc.core.configs.scram_credentials import MECHANISMS, Fields
 from kafka_reassign_rpc.core.java_values import double, integer, trim
 from kafka_reassign_rpc.core.restarts import table
 from kafka_reassign_rpc.core.restarts.table import Ending
-from kafka_reassign_rpc.core.scram_credentials import MECHANISMS, Fields
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.support.bounded_text import shortened
 

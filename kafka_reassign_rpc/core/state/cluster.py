@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from kafka_reassign_rpc.core.settings_in_force import Layers, derived
+from kafka_reassign_rpc.core.settings.settings_in_force import Layers, derived
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
@@ -17,9 +17,8 @@ from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.throttle_leases import Leases
-from kafka_reassign_rpc.core.state.topic import Topic
+from kafka_reassign_rpc.core.state.topic import Topic, Twin
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.state.twin import Twin
 
 
 class Cluster(msgspec.Struct):
@@ -80,7 +79,7 @@ class Cluster(msgspec.Struct):
     cancel_all: CancelAll | None = None
     """`/admin/cancel_reassignment_in_progress`, until the controller has carried it out."""
     queue: Queue = msgspec.field(default_factory=Queue)
-    """The waiting moves (`core.znode_routes.queue_admission`)."""
+    """The waiting moves (`core.queue.queue_admission`)."""
     config_versions: dict[tuple[str, str], tuple[int, int]] = {}
     """Czxid and zkVersion of the known dynamic configs, by kind ("topics", "brokers") and name."""
     since: int = -1
@@ -95,7 +94,7 @@ class Cluster(msgspec.Struct):
         return self.settings, self.default_configs
 
     def derive_settings(self) -> None:
-        """Whoever writes what settings come from calls it at once (`core.settings_in_force`)."""
+        """Whoever writes what settings come from calls it at once (`core.settings.settings_in_force`)."""
         soft = self.soft
         soft.in_force = derived(
             self.setting_layers,

@@ -1,4 +1,4 @@
-"""The queue of KIP-236: the moves that wait, as values. `core.znode_routes.queue_admission` decides which start.
+"""The queue of KIP-236: the moves that wait, as values. `core.queue.queue_admission` decides which start.
 
 Its znodes, the parts, are the queue's own, which an operator writes, and its children, which the controller creates. A
 move that leaves costs a write of its part, so parts are small. `Queue.parts` is durable, the rest is an index.
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP, WaitingLines
+from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP, Place, WaitingLines
 
 StoredName = tuple[str, int]
 """A `TopicPartition` as a plain pair: the garbage collector stops tracking plain pairs but never a NamedTuple, and a
@@ -124,8 +124,6 @@ class Queue:
     roots_with_children   roots that ZooKeeper does not delete, since they have children of somebody else
     waiting               what they wait for; not durable
     """
-
-    DISABLED = -1
 
     def __init__(self) -> None:
         self.parts: dict[str, QueuePart] = {}
@@ -261,7 +259,7 @@ class QueueChanges:
         self.rewrite: dict[str, None] = {}
         self.made: dict[str, QueuePart | None] = {}
         self.lines: WaitingLines | None = None
-        self.reported: set[int] | None = None
+        self.reported: set[Place] | None = None
 
     def now(self, name: StoredName, place: QueuePlace) -> WaitingMove:
         """As this round leaves it."""

@@ -2,12 +2,13 @@
 
 import msgspec
 
-from kafka_reassign_rpc.core.broker_settings import AT_FIRST, BrokerSettings
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
-from kafka_reassign_rpc.core.settings_in_force import NOTHING_SET, SettingsInForce, WindowNow
+from kafka_reassign_rpc.core.settings.broker_settings import AT_FIRST, BrokerSettings
+from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
+from kafka_reassign_rpc.core.settings.settings_in_force import NOTHING_SET, SettingsInForce, WindowNow
 from kafka_reassign_rpc.core.state.former_partitions import FormerPartitions
 from kafka_reassign_rpc.core.state.kraft_facts import NOTHING_TOLD, KRaftFacts
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.waiting_lines import Place
 
 
 class SoftState(msgspec.Struct):
@@ -18,13 +19,13 @@ class SoftState(msgspec.Struct):
     gone              brokers with lost replicas that no move takes away from them, as last counted: some may be back.
                       The brake of self-healing depends on them
     sizes             bytes of the leader's replica, for partitions that move or wait; as old as the last sample
-    broker_settings   see `core.broker_settings`
+    broker_settings   see `core.settings.broker_settings`
     started_with      the settings of this server itself
     in_force          which settings hold: `Cluster.derive_settings` renews it, whenever one of their sources is read
     former            partitions that others have removed from ZooKeeper or changed there
     cancelled         the id of the last `cancel_all` that the controller carried out, or -1
     window            what windows meant when that was judged last, None if there were none
-    reported          what events have reported about the queue: brokers that moves wait for, and `Queue.DISABLED`
+    reported          what events have reported about the queue: dead brokers that moves wait for, and `ENABLED`
     migrating         brokers that say they were restarted for the migration to KRaft
     kraft             what `watch` has heard of brokers in KRaft mode
 
@@ -42,6 +43,6 @@ class SoftState(msgspec.Struct):
     former: FormerPartitions = msgspec.field(default_factory=FormerPartitions)
     cancelled: int = -1
     window: WindowNow | None = None
-    reported: set[int] = set()
+    reported: set[Place] = set()
     migrating: frozenset[int] = frozenset()
     kraft: KRaftFacts = NOTHING_TOLD

@@ -1,6 +1,8 @@
 """A topic with its partitions."""
 
+from base64 import urlsafe_b64encode
 from itertools import count
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -12,6 +14,11 @@ REVISIONS = count(1)
 
 
 LAST_ZXID = 2**63 - 1
+
+
+def topic_id_text(topic_id: UUID) -> str:
+    """org.apache.kafka.common.Uuid: Base64 for URLs, without padding."""
+    return str(urlsafe_b64encode(topic_id.bytes).rstrip(b"="), "ascii")
 
 
 class Topic(msgspec.Struct):
@@ -41,3 +48,18 @@ class Topic(msgspec.Struct):
     stateless_since: int = -1
     """The zxid of the write that has named its partitions without a state, where none of them has ever had one, so that
     there is no log of them; -1: one of them may have had a state."""
+
+
+class Twin(NamedTuple):
+    """A topic that is left alone, since its id is that of another one, `first`, which had it first."""
+
+    id: UUID
+    first: str
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"its topic id {topic_id_text(self.id)} is that of topic {self.first}, which had it first: this topic is"
+            " left alone until one of the two has another id (`kafka-reassign-rpc check` says which one the logs"
+            " belong to)"
+        )

@@ -1,4 +1,6 @@
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 
 class TopicPartition(NamedTuple):
@@ -9,3 +11,10 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+def ask(wanted: dict[str, dict[int, T]], topic: str, partition: int, asked: T) -> None:
+    """Puts into `wanted`, by topic, what a request asks of a partition. One that it names twice counts once, with what
+    is asked of it last, as in Kafka.
+    """
+    wanted.setdefault(topic, {})[partition] = asked

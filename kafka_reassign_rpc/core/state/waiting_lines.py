@@ -5,13 +5,56 @@ round works on a copy, which becomes the queue's once the round is durable.
 """
 
 from collections.abc import Container, Generator, Iterable, Iterator
+from enum import StrEnum
 from heapq import heappush
+
+import msgspec
 
 NO_CAP = -1
 """The move has no cap of its own: only those of the cluster count."""
 
-WaitingLine = tuple[int, int]
-"""A broker, or what stands in its place (`in_flight_caps`), and the own cap of the moves that wait there."""
+
+class PlaceKind(StrEnum):
+    """RECEIVER  a broker, as one that gets a replica; dead brokers are waited for here
+    SENDER    a broker, as the leader that others copy from
+    CLUSTER   a cap of the whole cluster: on moves, or on bytes
+    REPAIRS   the cap on moves of repairs (KIP-46), or their brake
+    WINDOW    a window
+    LATER     the end of another move of the same partition
+    ENABLED   reassignments to be enabled
+    """
+
+    RECEIVER = "receiver"
+    SENDER = "sender"
+    CLUSTER = "cluster"
+    REPAIRS = "repairs"
+    WINDOW = "window"
+    LATER = "later"
+    ENABLED = "enabled"
+
+
+class Place(msgspec.Struct, frozen=True, gc=False):
+    """What a move in flight takes a share of, and what a waiting one waits for. `broker`: of a receiver or sender."""
+
+    kind: PlaceKind
+    broker: int | None = None
+
+
+CLUSTER, REPAIRS, WINDOW, LATER, ENABLED = map(
+    Place, (PlaceKind.CLUSTER, PlaceKind.REPAIRS, PlaceKind.WINDOW, PlaceKind.LATER, PlaceKind.ENABLED)
+)
+
+
+def receiving(broker: int) -> Place:
+    return Place(PlaceKind.RECEIVER, broker)
+
+
+def sending(broker: int) -> Place:
+    return Place(PlaceKind.SENDER, broker)
+
+
+WaitingLine = tuple[Place, int]
+"""Where moves wait, and their own cap."""
 
 FEW = 200
 
@@ -20,7 +63,7 @@ class WaitingLines:
     """What the last admission (`queue_admission.start_waiting_moves`) left.
 
     fresh       a heap of moves to decide next time: new ones, and those that are decided every time
-    blocked     moves that wait for a broker: their own cap -> broker -> heap
+    blocked     moves that wait for a place: their own cap -> place -> heap
     down        brokers that moves wait for and that were not alive
     more        the next round has something to decide even if nothing happens
     orphans     moves whose topic was deleted
@@ -29,7 +72,7 @@ class WaitingLines:
 
     def __init__(self) -> None:
         self.fresh: list[int] = []
-        self.blocked: dict[int, dict[int, list[int]]] = {}
+        self.blocked: dict[int, dict[Place, list[int]]] = {}
         self.down: set[int] = set()
         self.more = False
         self.orphans: dict[int, None] = {}
@@ -40,14 +83,14 @@ class WaitingLines:
         lines = WaitingLines()
         lines.fresh = self.fresh[:]
         lines.blocked = {
-            cap: {broker: line[:] for broker, line in brokers.items()} for cap, brokers in self.blocked.items()
+            cap: {place: line[:] for place, line in places.items()} for cap, places in self.blocked.items()
         }
         lines.down, lines.more, lines.orphans = set(self.down), self.more, dict(self.orphans)
         lines.aside = set(self.aside)
         return lines
 
     def lines(self) -> list[WaitingLine]:
-        return [(broker, cap) for cap, brokers in self.blocked.items() for broker in brokers]
+        return [(place, cap) for cap, places in self.blocked.items() for place in places]
 
     def join(self, serial: int) -> None:
         heappush(self.fresh, serial)
@@ -58,13 +101,13 @@ class WaitingLines:
             self.aside.discard(serial)
             self.join(serial)
 
-    def wait(self, serial: int, broker: int, cap: int = NO_CAP) -> None:
-        heappush(self.blocked.setdefault(cap, {}).setdefault(broker, []), serial)
+    def wait(self, serial: int, place: Place, cap: int = NO_CAP) -> None:
+        heappush(self.blocked.setdefault(cap, {}).setdefault(place, []), serial)
 
     def end_line(self, line: WaitingLine) -> list[int]:
         """Returns the moves that waited there."""
-        broker, cap = line
-        waited = self.blocked[cap].pop(broker)
+        place, cap = line
+        waited = self.blocked[cap].pop(place)
         if not self.blocked[cap]:
             del self.blocked[cap]  # each cap that clients think of has lines of its own
         return waited
@@ -84,14 +127,14 @@ class WaitingLines:
         wait.
         """
         lines = self.lines()
-        held = len(self.fresh) + sum(len(self.blocked[cap][broker]) for broker, cap in lines)
+        held = len(self.fresh) + sum(len(self.blocked[cap][place]) for place, cap in lines)
         if held <= 2 * count + FEW:
             return
         yield from _sift(self.fresh, names)
-        for broker, cap in lines:
-            yield from _sift(self.blocked[cap][broker], names)
-            if not self.blocked[cap][broker]:
-                self.end_line((broker, cap))
+        for place, cap in lines:
+            yield from _sift(self.blocked[cap][place], names)
+            if not self.blocked[cap][place]:
+                self.end_line((place, cap))
 
 
 def _sift(heap: list[int], names: Container[int]) -> Iterator[None]:

@@ -13,6 +13,8 @@ brokers           each broker
 departures        whether brokers may go
 controller_state  beside the document: when the controller was elected, brokers with a lease or in controlled shutdown
 partitions        any partition, whether it moves or not
+partition_health  how many partitions lack in-sync replicas or a leader
+own_certificates  who would take a server's certificates, and when they end
 
 Every number is decided here, None if unknown. The page, its API, the metrics, the vendor API and the commands show it
 and derive nothing. The client makes it here too, from the answers of a stock controller.

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.cordon import cordoned
+from kafka_reassign_rpc.core.brokers.cordon import cordoned
 from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
-from kafka_reassign_rpc.core.partition_health import is_under_replicated
 from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.broker_documents import Brokers, BrokerStatus, Disk, FailedLogDir, Throttle
 from kafka_reassign_rpc.core.status.departures import Answers
 from kafka_reassign_rpc.core.status.documents import known
+from kafka_reassign_rpc.core.status.partition_health import is_under_replicated
 from kafka_reassign_rpc.core.status.views import BrokerDisk
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, rate_in_force
 

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Generator, Iterator, Mapping
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core import departure
-from kafka_reassign_rpc.core.departure import MOST_NAMED, Brokers, Disks, Named
+from kafka_reassign_rpc.core.brokers import departure
+from kafka_reassign_rpc.core.brokers.departure import MOST_NAMED, Brokers, Disks, Named
 from kafka_reassign_rpc.core.status import broker_documents
 from kafka_reassign_rpc.core.status.broker_documents import LostPartitions, MayGo, RackStatus, RoomLeft
 from kafka_reassign_rpc.core.status.documents import known

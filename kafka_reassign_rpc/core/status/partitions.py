@@ -6,12 +6,12 @@ from collections.abc import Generator
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from kafka_reassign_rpc.core.partition_health import is_under_replicated
 from kafka_reassign_rpc.core.reassignment.waiting_moves import waiting_move
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.documents import Partitions, PartitionStatus, known
 from kafka_reassign_rpc.core.status.moves import MOST_REPLICAS
+from kafka_reassign_rpc.core.status.partition_health import is_under_replicated
 from kafka_reassign_rpc.core.status.views import TermView
 from kafka_reassign_rpc.support.sliced_sort import sorted_in_slices
 

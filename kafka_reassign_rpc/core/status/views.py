@@ -4,11 +4,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
-from kafka_reassign_rpc.core.own_certificates import NO_CERTIFICATES, OwnCertificates
-from kafka_reassign_rpc.core.partition_health import UnhealthyPartitions
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.status.own_certificates import NO_CERTIFICATES, OwnCertificates
+from kafka_reassign_rpc.core.status.partition_health import UnhealthyPartitions
 
 UNKNOWN = -1
 

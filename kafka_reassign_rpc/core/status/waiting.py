@@ -1,26 +1,17 @@
 """Why a waiting move waits, and its place in the queue."""
 
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
 
 from kafka_reassign_rpc.core.healing.brake import braked_caps
-from kafka_reassign_rpc.core.reassignment.in_flight_caps import REPAIRS, WINDOW, broker_of
 from kafka_reassign_rpc.core.reassignment.waiting_moves import why_not_started
 from kafka_reassign_rpc.core.state.partition import HEAL, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP
+from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP, REPAIRS, WINDOW, WaitingLine
 from kafka_reassign_rpc.core.status.views import TermView
 from kafka_reassign_rpc.support.counted import counted
 
 ITS_TURN = "its turn"
-
-
-class _Line(NamedTuple):
-    """A broker or what stands in its place, and the move's own cap."""
-
-    place: int
-    cap: int
 
 
 class WaitingReasons:
@@ -33,10 +24,10 @@ class WaitingReasons:
         self._serials = {name: place.serial for name, place in places if place is not None}
         wanted = set(self._serials.values())
         self._ranks = dict(_ranks(queue.names, wanted))
-        self._lines: dict[int, _Line] = {}
+        self._lines: dict[int, WaitingLine] = {}
         for cap, lines in queue.waiting.blocked.items() if wanted else ():
             for place, line in lines.items():
-                self._lines.update(dict.fromkeys(wanted.intersection(line), _Line(place, cap)))
+                self._lines.update(dict.fromkeys(wanted.intersection(line), (place, cap)))
         self._rules = term.cluster.soft.in_force
         self._caps = braked_caps(term.cluster, term.cluster.soft.gone)
 
@@ -75,13 +66,14 @@ class WaitingReasons:
     def _is_live(self, broker: int) -> bool:
         return self._term.cluster.is_live(broker)
 
-    def _of_line(self, line: _Line) -> str | None:
-        broker, cap = broker_of(line.place), line.cap if line.cap != NO_CAP else self._caps.per_broker
-        if line.place == WINDOW and self._rules.window is not None:
+    def _of_line(self, line: WaitingLine) -> str | None:
+        place, own = line
+        broker, cap = place.broker, own if own != NO_CAP else self._caps.per_broker
+        if place == WINDOW and self._rules.window is not None:
             return f"a window: {self._rules.window.told}"
-        if line.place == REPAIRS:
+        if place == REPAIRS:
             return f"other repairs: at most {counted(self._caps.repairs, 'move')} of repairs in flight"
-        if broker < 0:
+        if broker is None:
             return None
         if not self._is_live(broker):
             return dead_broker(broker)

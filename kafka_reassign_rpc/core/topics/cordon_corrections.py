@@ -10,7 +10,7 @@ state may have a log. A replica for which no open broker is left stays.
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS, parse_brokers
+from kafka_reassign_rpc.core.brokers.cordon import CORDONED_BROKERS, parse_brokers
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment_algebra import without

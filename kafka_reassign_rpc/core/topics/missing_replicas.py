@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.cordon import cordoned
+from kafka_reassign_rpc.core.brokers.cordon import cordoned
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.leadership.broker_changes import first_state

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from uuid import UUID
 
-from kafka_reassign_rpc.core.cordon import destinations
+from kafka_reassign_rpc.core.brokers.cordon import destinations
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidPartitions,
     InvalidReplicaAssignment,

@@ -1,4 +1,4 @@
-"""Windows: by time of day, whether waiting moves start, and under which caps. `core.window_now` applies them.
+"""Windows: by time of day, whether waiting moves start, and under which caps. `core.queue.window_now` applies them.
 
 grammar.py     the setting `reassignment.windows`, parsed
 times.py       which window holds at a time, and when that changes; daylight-saving time

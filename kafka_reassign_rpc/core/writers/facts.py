@@ -12,9 +12,10 @@ from typing import NamedTuple, Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.broker_settings import BrokerSettings
+from kafka_reassign_rpc.core.brokers.cordon import CORDONED_BROKERS
 from kafka_reassign_rpc.core.config_values import INT32
-from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS
+from kafka_reassign_rpc.core.queue.window_now import judge
+from kafka_reassign_rpc.core.settings.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
@@ -24,7 +25,6 @@ from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 from kafka_reassign_rpc.core.state.topic import LAST_ZXID
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.window_now import judge
 from kafka_reassign_rpc.core.windows.grammar import WINDOWS
 from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from kafka_reassign_rpc.support.bounded_text import whole_number

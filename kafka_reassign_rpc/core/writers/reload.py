@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.controller_failover import reassigned_by_others
+from kafka_reassign_rpc.core.failover.controller_failover import reassigned_by_others
 from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others, is_put_back
 from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
 from kafka_reassign_rpc.core.state.cluster import Cluster

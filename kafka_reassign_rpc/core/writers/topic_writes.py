@@ -10,9 +10,8 @@ from kafka_reassign_rpc.core.round.read_partition import LoadedState
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import TOPICS
 from kafka_reassign_rpc.core.state.partition import Partition
-from kafka_reassign_rpc.core.state.topic import LAST_ZXID, REVISIONS, Topic
+from kafka_reassign_rpc.core.state.topic import LAST_ZXID, REVISIONS, Topic, Twin
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.state.twin import Twin
 
 
 def put_topic(

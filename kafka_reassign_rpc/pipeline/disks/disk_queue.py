@@ -5,9 +5,13 @@ places, so one that does not answer holds up no other.
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from kafka_reassign_rpc.client import Replica
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.queue.in_flight_caps import TakenPlaces
+from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps
+from kafka_reassign_rpc.core.state.waiting_lines import receiving
 from kafka_reassign_rpc.pipeline.disks.disk_state import DirMove, MoveState, SeenReplica, state_of
 
 MOST_BEGINNINGS, MOST_REFUSALS = 3, 30
@@ -54,10 +58,14 @@ class DiskQueue:
         found: dict[int, list[DirMove]] = {}
         for move in self.flying.values():
             found.setdefault(move.replica.broker, []).append(move)
+        taken = self._taken()
         for broker, some in self.waiting.items():
-            places = self.at_a_time - len(found.get(broker, ()))
-            found.setdefault(broker, []).extend(some[place] for place in range(min(max(places, 0), len(some))))
+            places = max(0, self.at_a_time - taken.at(receiving(broker)))
+            found.setdefault(broker, []).extend(islice(some, places))
         return {broker: some for broker, some in found.items() if some}
+
+    def _taken(self) -> TakenPlaces:
+        return TakenPlaces([receiving(one.broker)] for one in self.flying)
 
     def see(self, broker: int, moves: Iterable[DirMove], shown: Mapping[Replica, SeenReplica]) -> None:
         flying = {replica for replica in self.flying if replica.broker == broker}
@@ -89,8 +97,8 @@ class DiskQueue:
         flying = {one: move for one, move in self.flying.items() if one.broker == broker}
         coming = sum(max(0, shown[one].size - self.copied.get(one, 0)) for one in flying if one in shown)
         chosen: list[DirMove] = []
-        waiting = self.waiting.get(broker, deque())
-        while waiting and len(flying) + len(chosen) < self.at_a_time:
+        waiting, taken = self.waiting.get(broker, deque()), self._taken()
+        while waiting and not taken.is_full(receiving(broker), InFlightCaps(), self.at_a_time):
             move = waiting[0]
             seen = shown.get(move.replica)
             if seen is None:
@@ -104,6 +112,7 @@ class DiskQueue:
                 continue
             coming += needs
             chosen.append(waiting.popleft())
+            taken.take([receiving(broker)])
         self.flying |= {move.replica: move for move in chosen}
         return chosen
 

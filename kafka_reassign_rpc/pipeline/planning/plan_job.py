@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.core.departure import BrokerFacts, Losses
+from kafka_reassign_rpc.core.brokers.departure import BrokerFacts, Losses
 from kafka_reassign_rpc.core.reassignment_algebra import MIN_INSYNC_REPLICAS
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.planning import plan_input

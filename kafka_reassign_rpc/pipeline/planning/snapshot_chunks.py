@@ -5,7 +5,7 @@ pass. Tasks import this module.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from kafka_reassign_rpc.core.departure import BrokerFacts, Losses, PartitionFacts, loss_of
+from kafka_reassign_rpc.core.brokers.departure import BrokerFacts, Losses, PartitionFacts, loss_of
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.pipeline.snapshots.rate_columns import MOST_RATE
 from kafka_reassign_rpc.planner.goals_and_options import Goal

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import PlanningRounds
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
@@ -10,14 +11,13 @@ from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
 from kafka_reassign_rpc.planner.scheduling.move_batching import into_batches
 from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import estimate
-from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps
 from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
 from kafka_reassign_rpc.planner.scheduling.time_budget import moves_beyond
 from kafka_reassign_rpc.support.human_units import duration
 
 
-def caps_of(job: PlanJob) -> Caps:
-    return Caps(job.limits.moves_per_broker, job.limits.moves_per_batch)
+def caps_of(job: PlanJob) -> PlanCaps:
+    return PlanCaps(job.limits.moves_per_broker, job.limits.moves_per_batch)
 
 
 def withdraw_beyond(job: PlanJob, coordinator: RoundCoordinator, rounds: PlanningRounds, seconds: int) -> None:

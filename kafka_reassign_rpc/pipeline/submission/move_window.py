@@ -12,24 +12,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from statistics import median
-from typing import NamedTuple
 
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps, TakenPlaces
+from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.waiting_lines import CLUSTER, Place, receiving, sending
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
-
-
-class WindowCaps(NamedTuple):
-    """Moves in flight at most: that one broker sends, and as many that it receives; in all."""
-
-    per_broker: int
-    in_all: int
-
 
 QUEUED_FOR_EACH = 2
 """Moves in the controller's queue for each in flight: one starts as soon as another ends."""
-
-Link = tuple[int, bool]
-"""A broker, and whether it sends."""
 
 Pair = tuple[int, int]
 
@@ -50,12 +41,12 @@ class WindowMove:
 
     @cached_property
     def brokers(self) -> frozenset[int]:
-        return frozenset(broker for broker, _ in self.links)
+        return frozenset(place.broker for place in self.places if place.broker is not None)
 
     @cached_property
-    def links(self) -> frozenset[Link]:
-        sends = [(self.sender, True)] if self.sender >= 0 else []
-        return frozenset([*((broker, False) for broker in self.receivers), *sends])
+    def places(self) -> tuple[Place, ...]:
+        sends = [sending(self.sender)] if self.sender >= 0 else []
+        return (CLUSTER, *map(receiving, self.receivers), *sends)
 
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
@@ -64,15 +55,13 @@ class WindowMove:
 
 class _Taken:
     def __init__(self, moves: Iterable[WindowMove]) -> None:
-        self.in_all = 0
-        self.by_link = Counter[Link]()
+        self.places = TakenPlaces()
         self.by_pair = Counter[Pair]()
         for move in moves:
             self.add(move)
 
     def add(self, move: WindowMove) -> None:
-        self.in_all += 1
-        self.by_link.update(move.links)
+        self.places.take(move.places)
         self.by_pair.update(move.pairs)
 
 
@@ -84,7 +73,7 @@ class MoveWindow:
     stuck        moves in flight that wait for a lost broker: they take no places
     """
 
-    caps: WindowCaps
+    caps: PlanCaps
     has_queue: bool = False
     waiting: dict[TopicPartition, WindowMove] = field(default_factory=dict)
     moving: dict[TopicPartition, WindowMove] = field(default_factory=dict)
@@ -135,7 +124,7 @@ class MoveWindow:
         chosen = {name: move for name, move in self.waiting.items() if self._fits(move, taken, self._at_first)}
         at_most = self._beside_others() if self.has_queue else self._all_places
         for name, move in self.waiting.items():
-            if taken.in_all >= self.caps.in_all:
+            if taken.places.is_full(CLUSTER, self._in_all):
                 break
             if name not in chosen and self._fits(move, taken, at_most):
                 chosen[name] = move
@@ -143,14 +132,17 @@ class MoveWindow:
 
     def _fits(self, move: WindowMove, taken: _Taken, share: Callable[[Pair], int]) -> bool:
         """If so, the move takes its places."""
-        if taken.in_all >= self.caps.in_all:
-            return False
-        if any(taken.by_link[link] >= self._places for link in move.links):
+        in_all, own = self._in_all, self._places
+        if any(taken.places.is_full(place, in_all, own) for place in move.places):
             return False
         if any(taken.by_pair[pair] >= share(pair) for pair in move.pairs):
             return False
         taken.add(move)
         return True
+
+    @property
+    def _in_all(self) -> InFlightCaps:
+        return InFlightCaps(per_cluster=self.caps.in_all)
 
     @property
     def _places(self) -> int:
@@ -168,10 +160,10 @@ class MoveWindow:
         quick = _Taken(move for move in moves if self.slow.isdisjoint(move.brokers))
 
         def share(pair: Pair) -> int:
-            links = (pair[0], True), (pair[1], False)
-            if all(work.by_link[link] == work.by_pair[pair] for link in links):
+            places = sending(pair[0]), receiving(pair[1])
+            if all(work.places.at(place) == work.by_pair[pair] for place in places):
                 return self._places
-            gives_way = not self.slow.isdisjoint(pair) and any(quick.by_link[link] for link in links)
+            gives_way = not self.slow.isdisjoint(pair) and any(map(quick.places.at, places))
             return 1 if gives_way else max(1, self.caps.per_broker - 1)
 
         return share

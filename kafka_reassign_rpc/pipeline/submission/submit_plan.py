@@ -12,6 +12,7 @@ from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, Unsupporte
 from kafka_reassign_rpc.client.reassignment_calls import NO_LEASES, NO_REASONS
 from kafka_reassign_rpc.client.standing_rates import rated_window, standing_rates
 from kafka_reassign_rpc.client.text_format import duration, first_lines
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.core.throttling.standing_rates import lease_lines
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.plans.batch_reader import SET_RF, PlanBatch, SubmittablePlan, read_batch
@@ -22,7 +23,7 @@ from kafka_reassign_rpc.pipeline.submission.batch_state import misfit_lines
 from kafka_reassign_rpc.pipeline.submission.drained_brokers import DrainedBrokers
 from kafka_reassign_rpc.pipeline.submission.first_health import first_health
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
-from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow, WindowCaps
+from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress, least_seconds
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import PlanWarnings
@@ -68,7 +69,7 @@ class Submission:
     lifts: bool = False
     reason: str = ""
     by_batch: bool = False
-    caps: WindowCaps | None = None
+    caps: PlanCaps | None = None
     under_way: UnderWay = field(default_factory=UnderWay)
     cordons: bool = True
 
@@ -224,8 +225,8 @@ class Submission:
         return f"{self.reason}; {plan}" if self.reason else plan
 
 
-def planned_caps(plan: SubmittablePlan) -> WindowCaps:
-    return WindowCaps(plan.info.moves_per_broker, plan.info.requested.moves_per_batch)
+def planned_caps(plan: SubmittablePlan) -> PlanCaps:
+    return PlanCaps(plan.info.moves_per_broker, plan.info.requested.moves_per_batch)
 
 
 def write_under_way(submission: Submission) -> StorePath:

@@ -3,9 +3,7 @@
 change_proposal.py    a proposal, and the loads that it moves
 forced_proposals.py   hard rules: what must change, and the order of replicas after it
 balance_proposals.py  soft goals: a more even cluster, by other preferred leaders or other replicas
-asking_goals.py       which parts of a combined goal ask for a move
 topic_spread.py       an even spread of each topic
-unneeded_copies.py    copies that a balancing plan takes back
 imbalance_cost.py     what a broker away from its targets costs
 round_parameters.py   what chunks know before a round
 round_sums.py         what they send back

@@ -5,9 +5,8 @@ queue_order.py         the order of a plan
 move_batching.py       batches within limits
 copy_table.py          the copies of moves, and their least time
 fair_rates.py          how copies share the network
-plan_simulation.py     carries out moves in virtual time
+plan_simulation.py     carries out moves in virtual time: how long they take, what brokers send and receive
 plan_estimate.py       duration of a plan; what other limits would gain
 order_search.py        tries other orders of a small plan
 time_budget.py         what can be done in a given time
-simulated_timeline.py  what brokers send and receive
 """

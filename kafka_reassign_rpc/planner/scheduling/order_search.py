@@ -9,13 +9,14 @@ shifts some at random. The same moves give the same result.
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE, partition_key, random_bits
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyArrays, CopyTable, time_bound
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits, into_batches
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import soonest_caps
-from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import simulate
 
 GOOD = 1.07
 """A plan stays that takes at most this many times its bound."""
@@ -33,7 +34,12 @@ _FAR = 0.2
 
 
 def in_sooner_order(
-    moves: Iterable[PlannedMove], network: NetworkLimits, limits: BatchLimits, caps: Caps, *, chooses_cap: bool = False
+    moves: Iterable[PlannedMove],
+    network: NetworkLimits,
+    limits: BatchLimits,
+    caps: PlanCaps,
+    *,
+    chooses_cap: bool = False,
 ) -> Iterator[PlannedMove]:
     """The moves in their start order or in one that ends sooner.
 
@@ -49,7 +55,7 @@ def in_sooner_order(
 
 class _Search:
     def __init__(
-        self, moves: list[PlannedMove], network: NetworkLimits, limits: BatchLimits, caps: Caps, chooses_cap: bool
+        self, moves: list[PlannedMove], network: NetworkLimits, limits: BatchLimits, caps: PlanCaps, chooses_cap: bool
     ) -> None:
         self._moves, self._network, self._limits = moves, network, limits
         self._copies = self._copies_of(moves)

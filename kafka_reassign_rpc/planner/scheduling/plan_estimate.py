@@ -3,9 +3,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.scheduling.copy_table import Bound, CopyArrays, CopyTable, time_bound
-from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, Simulated, simulate, simulate_batches
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import Simulated, simulate, simulate_batches
 
 _MORE_TRIED_UP_TO = 20_000
 """Larger plans try only one other cap: caps matter on small clusters."""
@@ -37,14 +38,14 @@ class PlanEstimate(NamedTuple):
     bound          no order takes less
     """
 
-    caps: Caps
+    caps: PlanCaps
     carried_out: Simulated
     in_batches: Simulated
     bound: Bound
     gains: tuple[Gain, ...]
 
 
-def estimate(table: CopyTable, network: NetworkLimits, caps: Caps, *, chooses_cap: bool = False) -> PlanEstimate:
+def estimate(table: CopyTable, network: NetworkLimits, caps: PlanCaps, *, chooses_cap: bool = False) -> PlanEstimate:
     """`chooses_cap` takes another cap per broker if that is worth it."""
     tries = _Tries(table.arrays(), network, caps)
     cap = tries.best_cap(caps.per_broker, _CHOSEN_AMONG) if chooses_cap else caps.per_broker
@@ -57,7 +58,7 @@ def estimate(table: CopyTable, network: NetworkLimits, caps: Caps, *, chooses_ca
     )
 
 
-def soonest_caps(copies: CopyArrays, network: NetworkLimits, caps: Caps) -> Caps:
+def soonest_caps(copies: CopyArrays, network: NetworkLimits, caps: PlanCaps) -> PlanCaps:
     """The best of those that `estimate` may choose."""
     tries = _Tries(copies, network, caps)
     caps_per_broker = tries.multiples(caps.per_broker, _CHOSEN_AMONG)
@@ -65,16 +66,16 @@ def soonest_caps(copies: CopyArrays, network: NetworkLimits, caps: Caps) -> Caps
 
 
 class _Tries:
-    def __init__(self, copies: CopyArrays, network: NetworkLimits, caps: Caps) -> None:
+    def __init__(self, copies: CopyArrays, network: NetworkLimits, caps: PlanCaps) -> None:
         self._copies, self._network, self._caps = copies, network, caps
         self.bound = time_bound(copies, network)
-        self._found: dict[Caps, Simulated] = {}
+        self._found: dict[PlanCaps, Simulated] = {}
         self._is_small = len(copies.sizes) <= _MORE_TRIED_UP_TO
 
     def with_cap(self, cap: int) -> Simulated:
         return self._with(self._caps._replace(per_broker=cap))
 
-    def _with(self, caps: Caps) -> Simulated:
+    def _with(self, caps: PlanCaps) -> Simulated:
         if caps not in self._found:
             self._found[caps] = simulate(self._copies, self._network, caps)
         return self._found[caps]
@@ -86,7 +87,7 @@ class _Tries:
         """A large plan, or one without a cap, keeps it."""
         return [max(1, int(cap * one)) for one in times] if self._is_small and cap > 0 else [cap]
 
-    def _best(self, caps: Sequence[Caps]) -> Caps:
+    def _best(self, caps: Sequence[PlanCaps]) -> PlanCaps:
         least = self.bound.seconds
         for one in caps:
             if WORTH * self._with(one).seconds <= least:
@@ -108,7 +109,7 @@ class _Tries:
     def _gain_of(self, cap: int) -> Gain:
         return Gain("moves_per_broker", cap, self.with_cap(cap).seconds)
 
-    def _gain_in_all(self, caps: Caps) -> Iterator[Gain]:
+    def _gain_in_all(self, caps: PlanCaps) -> Iterator[Gain]:
         """There is one if the limit keeps brokers waiting that have room."""
         seconds, brokers = self._with(caps).seconds, len(self._copies.brokers)
         if caps.in_all <= 0 or 0 < caps.per_broker * brokers <= caps.in_all or WORTH * seconds <= self.bound.seconds:

@@ -2,7 +2,8 @@
 
 Moves start in order, each as soon as the caps let it. One that does not fit lets others pass, but no more than the
 window, as in `submit`. A broker's cap counts separately the moves that copy to it and those that it sends, as
-`core.reassignment.in_flight_caps` does with a move's own cap. A move ends with its last copy.
+`core.queue.in_flight_caps` does with a move's own cap. Here the room of brokers is a list by link, which becomes an
+array: with `TakenPlaces` a plan would be simulated in twice the time. A move ends with its last copy.
 
 A step lasts until a copy ends; with more than a few thousand moves, until some have ended. What these leave unused
 within the step goes to the others and to those that start then. So 300,000 moves take a few thousand steps, and the
@@ -14,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kafka_reassign_rpc.core.queue.in_flight_caps import PlanCaps
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyArrays, CopyTable
 from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, Ints, fair_rates
-from kafka_reassign_rpc.planner.scheduling.simulated_timeline import Timeline
 
 WINDOW = 10_000
 """A move starts only if fewer moves than this are between it and the first that waits."""
@@ -30,15 +31,45 @@ _ENDS_PER_MOVE = 1e-6
 """The share of the copies in flight that end in a step: this for each move, up to the most."""
 _UNLIMITED = 1 << 40
 _LEAST_RATE = 1e-9
+POINTS = 60
+"""Spans of a timeline."""
 
 
-class Caps(NamedTuple):
-    """The most moves in flight, -1: any number. `per_broker` limits those that copy to one broker, and as many that
-    copy from it.
+class Timeline:
+    """What brokers send and receive over virtual time, in spans of equal length. When they are used up, two become
+    one.
+
+    seconds           length of a span
+    sent, received    bytes by span and broker (in the order of `brokers`)
     """
 
-    per_broker: int = 10
-    in_all: int = -1
+    def __init__(self, brokers: tuple[int, ...]) -> None:
+        self.brokers = brokers
+        self.seconds = 0.0
+        self.sent: Floats = np.zeros((POINTS, len(brokers) + 1))
+        self.received: Floats = np.zeros((POINTS, len(brokers) + 1))
+
+    def add(self, now: float, seconds: float, senders: Ints, receivers: Ints, copied: Floats) -> None:
+        """`senders`, `receivers`: indexes into `brokers`; `copied`: bytes."""
+        if not seconds:
+            return
+        end = now + seconds
+        self.seconds = self.seconds or end / POINTS
+        while end > POINTS * self.seconds * (1 + 1e-9):
+            self._halve()
+        width = len(self.brokers) + 1
+        sent, received = np.bincount(senders, copied, width), np.bincount(receivers, copied, width)
+        first, last = int(now / self.seconds), min(POINTS - 1, int(end / self.seconds))
+        for span in range(min(first, last), last + 1):
+            inside = min(end, (span + 1) * self.seconds) - max(now, span * self.seconds)
+            self.sent[span] += sent * (inside / seconds)
+            self.received[span] += received * (inside / seconds)
+
+    def _halve(self) -> None:
+        self.seconds *= 2
+        for of in (self.sent, self.received):
+            of[: POINTS // 2] = of[::2] + of[1::2]
+            of[POINTS // 2 :] = 0
 
 
 class Simulated(NamedTuple):
@@ -49,7 +80,7 @@ class Simulated(NamedTuple):
     batches: tuple[float, ...] = ()
 
 
-def simulate(copies: CopyArrays, network: NetworkLimits, caps: Caps, window: int = WINDOW) -> Simulated:
+def simulate(copies: CopyArrays, network: NetworkLimits, caps: PlanCaps, window: int = WINDOW) -> Simulated:
     timeline = Timeline(copies.brokers)
     return Simulated(_Run(copies, network, caps, window, timeline).to_the_end(0.0), timeline)
 
@@ -60,7 +91,7 @@ def simulate_batches(table: CopyTable, network: NetworkLimits) -> Simulated:
     timeline = Timeline(copies.brokers)
     now, first, times = 0.0, 0, list[float]()
     for end in table.batches:
-        run = _Run(copies.part(first, end), network, Caps(-1), end - first, timeline, steps_for=len(copies.sizes))
+        run = _Run(copies.part(first, end), network, PlanCaps(-1), end - first, timeline, steps_for=len(copies.sizes))
         ended = run.to_the_end(now)
         times.append(ended - now)
         now, first = ended, end
@@ -74,7 +105,7 @@ class _Run:
         self,
         copies: CopyArrays,
         network: NetworkLimits,
-        caps: Caps,
+        caps: PlanCaps,
         window: int,
         timeline: Timeline,
         steps_for: int | None = None,

@@ -95,7 +95,7 @@ def _token_provider(entry: JaasEntry, properties: Properties) -> TokenProvider:
 
 
 def _context(tls: TlsConfig) -> ssl.SSLContext:
-    return tls.client_context()
+    return tls.load_client().context
 
 
 class _Provider:

@@ -15,7 +15,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Generator, Mapping
 from typing import Protocol
 
-from kafka_reassign_rpc.core.scram_credentials import (
+from kafka_reassign_rpc.core.configs.scram_credentials import (
     LEAST_ITERATIONS,
     client_key_of,
     server_key_of,

@@ -14,8 +14,8 @@ import tomllib
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from kafka_reassign_rpc.core.configs.scram_credentials import LEAST_ITERATIONS, credential_text, stored_key_of
 from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
-from kafka_reassign_rpc.core.scram_credentials import LEAST_ITERATIONS, credential_text, stored_key_of
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.sasl.checks_in_turns import ChecksInTurns, TooBusy
 from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError

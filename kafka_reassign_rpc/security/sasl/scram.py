@@ -10,8 +10,8 @@ from base64 import b64decode
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core import scram_credentials
-from kafka_reassign_rpc.core.scram_credentials import LEAST_ITERATIONS, fields_of
+from kafka_reassign_rpc.core.configs import scram_credentials
+from kafka_reassign_rpc.core.configs.scram_credentials import LEAST_ITERATIONS, fields_of
 from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError, SaslError
 from kafka_reassign_rpc.security.sasl.scram_messages import (
     BadScramMessage,

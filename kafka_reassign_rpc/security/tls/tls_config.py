@@ -89,31 +89,28 @@ class TlsConfig(msgspec.Struct, frozen=True):
         warn_of_end(own.chain[0], self.keystore.source)
         context.verify_mode = self.client_auth
         if self.client_auth == ssl.CERT_NONE:
-            return Loaded(context, own.chain, self._twin(own))
+            return Loaded(context, own.chain, self._servers_twin(own))
         self._trust(context, self._trusted())
         # A client's certificate is checked at each connection: an ended session is not taken up again.
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
-        return Loaded(context, own.chain, self._twin(own))
+        return Loaded(context, own.chain, self._servers_twin(own))
 
     def load_client(self) -> Loaded:
-        """Reads the files. Raises BadSetting."""
-        own = None if self.keystore is None else self.keystore.load()
-        context = self._client_context(own, self._trusted())
-        return Loaded(context, () if own is None else own.chain, self._twin(own))
+        """Reads the files; pass `server_hostname` with its context. Raises BadSetting."""
+        own, trusted = None if self.keystore is None else self.keystore.load(), self._trusted()
+        context = self._client_context(own, trusted)
+        return Loaded(context, () if own is None else own.chain, self._twin(own, trusted))
 
-    def client_context(self) -> ssl.SSLContext:
-        """Reads the files; pass `server_hostname`. Raises BadSetting."""
-        own = None if self.keystore is None else self.keystore.load()
-        return self._client_context(own, self._trusted())
-
-    def _twin(self, own: KeyAndChain | None) -> Twin:
+    def _servers_twin(self, own: KeyAndChain) -> Twin:
         """A truststore that nobody needs may be broken."""
         try:
-            trusted = self._trusted()
-            context = self._client_context(own, trusted)
+            return self._twin(own, self._trusted())
         except BadSetting as error:
             return Twin(None, (), problem=str(error))
+
+    def _twin(self, own: KeyAndChain | None, trusted: tuple[bytes, ...] | None) -> Twin:
+        context = self._client_context(own, trusted)
         context.verify_flags |= NO_CHECK_TIME
         return Twin(context, trusted, self.checks_host, own is not None)
 

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourcePattern,
     ResourceType,
 )
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
+from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths

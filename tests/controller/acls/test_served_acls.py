@@ -17,7 +17,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourcePattern,
     ResourceType,
 )
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
+from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import (
     CreateAclsRequest,

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
-from kafka_reassign_rpc.core import healing_settings
+from kafka_reassign_rpc.core.settings import healing_settings
 from kafka_reassign_rpc.protocol.messages import (
     AllocateProducerIdsRequest,
     AlterPartitionRequest,

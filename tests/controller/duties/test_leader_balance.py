@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller.commands.leadership_commands import RebalanceLeaders
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance
-from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
+from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.support.tasks import end
 

@@ -7,9 +7,9 @@ import pytest
 from kafka_reassign_rpc.controller.commands.queue_commands import HoldMoves
 from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
 from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.core.queue.holding import HoldOutcome, Selection
 from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, client
-from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome, Selection
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import (

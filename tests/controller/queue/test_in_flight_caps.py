@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest_asyncio
 
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
-from kafka_reassign_rpc.core.reassignment_settings import (
+from kafka_reassign_rpc.core.settings.reassignment_settings import (
     MAX_BYTES_IN_FLIGHT,
     MAX_PER_BROKER,
     MAX_PER_CLUSTER,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
-from kafka_reassign_rpc.core.znode_routes import queue_admission
+from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.jute import size_of
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.core import restrictions
-from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
+from kafka_reassign_rpc.core.settings.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.settings_znode import ServerConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

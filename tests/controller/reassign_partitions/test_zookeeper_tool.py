@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.controller.duties import leader_balance
-from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps, ReassignmentSettings
+from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps, ReassignmentSettings
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore

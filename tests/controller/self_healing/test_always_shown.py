@@ -6,9 +6,9 @@ import pytest
 
 from kafka_reassign_rpc.controller.duties.self_healing import DIAGNOSE_MOVES_EVERY_S
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair, GoneBroker, LogDirFailure
-from kafka_reassign_rpc.core.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
-from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps
+from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, Name, Replicas, batch, elected_controller, register

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kafka_reassign_rpc.core.healing_settings import CHUNK, GRACE_MS, MAX_BROKERS, PAUSED, HealingSettings
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
+from kafka_reassign_rpc.core.settings.healing_settings import CHUNK, GRACE_MS, MAX_BROKERS, PAUSED, HealingSettings
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

@@ -9,8 +9,8 @@ from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.controller.commands.repair_commands import DiagnoseFailedBrokers, RepairMemory
 from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
 from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS, Diagnosis
-from kafka_reassign_rpc.core.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

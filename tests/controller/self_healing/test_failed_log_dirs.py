@@ -6,9 +6,9 @@ from kafka_reassign_rpc.controller.commands.leadership_commands import LogDirsAn
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair, LogDirFailure
-from kafka_reassign_rpc.core.healing_settings import GRACE_MS
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController
-from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps
+from kafka_reassign_rpc.core.settings.healing_settings import GRACE_MS
+from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE
 from kafka_reassign_rpc.core.state.requesters import Requester

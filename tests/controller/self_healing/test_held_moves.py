@@ -3,10 +3,10 @@
 import pytest
 
 from kafka_reassign_rpc.controller.commands.queue_commands import HoldMoves
-from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps
+from kafka_reassign_rpc.core.queue.holding import HoldOutcome, Selection
+from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.core.state.partition import HEAL
 from kafka_reassign_rpc.core.state.queue_entries import Held
-from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome, Selection
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import batch, elected_controller

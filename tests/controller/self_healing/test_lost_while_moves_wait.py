@@ -5,7 +5,7 @@ import pytest
 from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
-from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps
+from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.zookeeper import znode_paths

@@ -50,7 +50,7 @@ async def test_46_3_an_order_to_heal_names_the_partitions_that_the_queue_has_ref
     await put(zk)
     async with elected_controller(zk_connect) as controller:
         healing = HealingController(controller)
-        monkeypatch.setattr("kafka_reassign_rpc.core.znode_routes.queue_admission.MAX_MOVE_CHARACTERS", 0)
+        monkeypatch.setattr("kafka_reassign_rpc.core.queue.queue_admission.MAX_MOVE_CHARACTERS", 0)
         repair = await healing.healer.heal(3, ME, dry_run=False)
         assert (repair.moves, queued(controller), repair.bytes) == ([], {}, 0)
         assert set(repair.left_out) == {TopicPartition(*name) for name, replicas in WHERE.items() if 3 in replicas}

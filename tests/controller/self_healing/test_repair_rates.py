@@ -4,8 +4,8 @@ import pytest
 
 from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRates
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.healing_settings import HealingSettings
-from kafka_reassign_rpc.core.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.settings.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.state.partition import HEAL
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, elected_controller, waiting_moves

@@ -4,7 +4,7 @@ import pytest
 
 from kafka_reassign_rpc.core.healing.failed_brokers import RETRY_MS, RepairCounts
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
-from kafka_reassign_rpc.core.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.state.requesters import Requester, client
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

@@ -3,8 +3,8 @@
 import pytest
 
 from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
-from kafka_reassign_rpc.core.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
 from kafka_reassign_rpc.zookeeper import transactions
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import elected_controller, queue_json, records, register

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps, ReassignmentSettings
+from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps, ReassignmentSettings
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, ElectLeadersRequest
 from kafka_reassign_rpc.security.login.sasl_login import SaslLogin

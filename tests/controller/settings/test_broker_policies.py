@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.core.broker_settings import ALTER_CONFIG_POLICY, CREATE_TOPIC_POLICY
 from kafka_reassign_rpc.core.events.catalogue import BROKER_SETTINGS_DIFFER
+from kafka_reassign_rpc.core.settings.broker_settings import ALTER_CONFIG_POLICY, CREATE_TOPIC_POLICY
 from kafka_reassign_rpc.protocol.messages import (
     AlterConfigsRequest,
     CreatePartitionsRequest,

@@ -6,8 +6,8 @@ import logging
 import pytest
 
 from kafka_reassign_rpc.controller.duties import broker_survey
-from kafka_reassign_rpc.core.broker_settings import AUTHORIZER
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, NotController, TopicAuthorizationFailed
+from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     ApiVersionsRequest,

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.controller.duties import broker_survey
-from kafka_reassign_rpc.core.broker_settings import ALTER_CONFIG_POLICY, CREATE_TOPIC_POLICY
 from kafka_reassign_rpc.core.kafka_errors import NotController, PolicyViolation, RequestTimedOut
+from kafka_reassign_rpc.core.settings.broker_settings import ALTER_CONFIG_POLICY, CREATE_TOPIC_POLICY
 from kafka_reassign_rpc.protocol.messages import (
     AlterReassignmentThrottlesRequest,
     CreateTopicsRequest,

@@ -7,9 +7,9 @@ from typing import Any
 
 from kafka_reassign_rpc.controller.commands.cluster_commands import BrokerSettingsLearnt
 from kafka_reassign_rpc.controller.duties.learnt_settings import LearntSettings
-from kafka_reassign_rpc.core.broker_settings import MIGRATION, BrokerSettings
 from kafka_reassign_rpc.core.events.catalogue import BROKER_SETTINGS_DIFFER
 from kafka_reassign_rpc.core.kafka_errors import UnknownServerError
+from kafka_reassign_rpc.core.settings.broker_settings import MIGRATION, BrokerSettings
 from kafka_reassign_rpc.core.state.partition import NO_LEADER
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, DescribeConfigsRequest
 from kafka_reassign_rpc.support.tasks import end

@@ -11,7 +11,7 @@ import pytest_asyncio
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
-from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
+from kafka_reassign_rpc.core.settings.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.protocol.messages import (
     DescribeConfigsRequest,
     DescribeSelfHealingRequest,

@@ -12,8 +12,8 @@ from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
-from kafka_reassign_rpc.core import healing_settings
-from kafka_reassign_rpc.core.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.settings import healing_settings
+from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
 from kafka_reassign_rpc.status_page.status_stream import MOST_VIEWERS
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -104,7 +104,7 @@ async def test_sv_11_moves_of_unknown_size_are_as_documented(zk_connect: str, tm
 
 
 async def configure(world: Cluster, **healing: str) -> None:
-    """Set every cap, and configs by their constants in core.healing_settings. Held moves stand still."""
+    """Set every cap, and configs by their constants in core.settings.healing_settings. Held moves stand still."""
     configs = {str(getattr(healing_settings, name)): value for name, value in healing.items()}
     await world.configure("brokers", "<default>", {RATE: "0", **EVERY_CAP, **configs})
 

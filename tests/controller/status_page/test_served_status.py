@@ -13,7 +13,7 @@ from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.served_status import page_address
 from kafka_reassign_rpc.controller.lifecycle.server_config import EventLogConfig, ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
-from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.reassignment_servers_znodes import decode_registered_server, encode_registered_server

@@ -17,10 +17,10 @@ from kafka_reassign_rpc.controller.store import (
     StoredConfigs,
     TopicTooLarge,
 )
-from kafka_reassign_rpc.core.broker_settings import BrokerSettings
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment
 from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, RoundView, TopicCreated
+from kafka_reassign_rpc.core.settings.broker_settings import BrokerSettings
+from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges, QueuePart

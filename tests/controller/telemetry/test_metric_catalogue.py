@@ -10,9 +10,9 @@ from kafka_reassign_rpc.controller.telemetry.metrics import Metrics
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.events.notifications import WebhookCounts
-from kafka_reassign_rpc.core.own_certificates import ListenerHandshake, OwnCertificates
 from kafka_reassign_rpc.core.status.broker_documents import Throttle
 from kafka_reassign_rpc.core.status.documents import FailedLogDirs, Healing, StartWindow
+from kafka_reassign_rpc.core.status.own_certificates import ListenerHandshake, OwnCertificates
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from tests.controller.telemetry.test_metrics import DOCUMENT
 

@@ -13,10 +13,10 @@ from kafka_reassign_rpc.controller.telemetry.cluster_figures import figures_of
 from kafka_reassign_rpc.controller.telemetry.gauge_values import ServerStatus
 from kafka_reassign_rpc.controller.telemetry.metrics import COUNTED_MOVES, Metrics
 from kafka_reassign_rpc.core.events.catalogue import EVENTS
-from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
-from kafka_reassign_rpc.core.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.state.cluster import Cluster as State
+from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.zookeeper import znode_paths

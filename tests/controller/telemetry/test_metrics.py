@@ -14,12 +14,12 @@ from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.controller.telemetry.gauge_values import ServerStatus
 from kafka_reassign_rpc.controller.telemetry.metrics import Metrics, readiness
-from kafka_reassign_rpc.core import healing_settings
-from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS
+from kafka_reassign_rpc.core.brokers.cordon import CORDONED_BROKERS
 from kafka_reassign_rpc.core.events.catalogue import EVENTS
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing.failed_brokers import RepairCounts
-from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.settings import healing_settings
+from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.status.documents import Controller as DocumentController
 from kafka_reassign_rpc.core.status.documents import Totals
 from kafka_reassign_rpc.core.status.summary import status_of
@@ -254,7 +254,7 @@ async def test_sv_7_a_scrape_shows_what_the_controller_does(world: Cluster) -> N
 
 
 async def configure_healing(world: Cluster, **values: str) -> None:
-    """Set settings by their constants in core.healing_settings."""
+    """Set settings by their constants in core.settings.healing_settings."""
     await world.settings({str(getattr(healing_settings, name)): value for name, value in values.items()})
 
 

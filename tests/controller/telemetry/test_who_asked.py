@@ -8,8 +8,8 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.healing_settings import PAUSED
-from kafka_reassign_rpc.core.reassignment_settings import ENABLED, MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.settings.healing_settings import PAUSED
+from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED, MAX_PER_CLUSTER
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

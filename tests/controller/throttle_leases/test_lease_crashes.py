@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import pytest
 
-from kafka_reassign_rpc.controller.zookeeper_store import memory_writes
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,
@@ -199,7 +198,7 @@ async def test_236_11_a_controller_that_dies_between_any_two_writes_leaves_no_le
 ) -> None:
     monkeypatch.setattr(transactions, "MAX_OPERATIONS", 1)
     if story.too_long:
-        monkeypatch.setattr(memory_writes, "MAX_MULTI_BYTES", 0)
+        monkeypatch.setattr(transactions, "MAX_MULTI_BYTES", 0)
     lives = 0
     while True:
         connect = f"{zk_connect}/{lives}"

@@ -10,15 +10,15 @@ import pytest
 from kafka_reassign_rpc.controller.commands.cluster_commands import BrokerSettingsLearnt
 from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRates
 from kafka_reassign_rpc.controller.telemetry.cluster_figures import figures_of
-from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.healing_settings import HealingSettings
-from kafka_reassign_rpc.core.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
+from kafka_reassign_rpc.core.queue import lease_rates
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
+from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
+from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.settings.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
-from kafka_reassign_rpc.core.znode_routes import lease_rates
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.access import Access
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
-from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,

@@ -15,9 +15,9 @@ from kafka_reassign_rpc.controller.commands.topic_commands import TopicDeletions
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
-from kafka_reassign_rpc.core.broker_settings import AT_FIRST, KAFKA_DEFAULTS
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.settings.broker_settings import AT_FIRST, KAFKA_DEFAULTS
+from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

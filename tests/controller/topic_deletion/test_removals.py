@@ -21,8 +21,8 @@ from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
 from kafka_reassign_rpc.controller.loading.load_topics import read_topics
 from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
-from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError, TopicAlreadyExists
+from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster as Known
 from kafka_reassign_rpc.core.state.partition import Partition

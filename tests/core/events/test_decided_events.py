@@ -5,7 +5,6 @@ from collections import deque
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.events.cluster_news import ClusterNews
 from kafka_reassign_rpc.core.events.decided_events import (
     LONGEST_ERROR,
@@ -16,7 +15,9 @@ from kafka_reassign_rpc.core.events.decided_events import (
     durable_notes,
     events_of,
 )
+from kafka_reassign_rpc.core.failover.controller_failover import fail_over
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError, NoReassignmentInProgress
+from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeletionStarted
 from kafka_reassign_rpc.core.state import requesters
@@ -28,7 +29,6 @@ from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges, replay
 from kafka_reassign_rpc.core.writers.topic_writes import put_partition
-from kafka_reassign_rpc.core.znode_routes import queue_admission
 from kafka_reassign_rpc.zookeeper.requester_json import decode_requester, encode_requester
 from tests.core.build import TOPIC, broker, cluster, moving, not_moving, view, write
 

@@ -5,15 +5,15 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.healing import approval
 from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
-from kafka_reassign_rpc.core.healing_settings import APPROVAL, HealingSettings, settings_of
 from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.settings.healing_settings import APPROVAL, HealingSettings, settings_of
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE
 from kafka_reassign_rpc.core.state.queue_entries import Held, QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester, client
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.core.build import TOPIC, cluster, not_moving
-from tests.core.znode_routes.queue_rounds import ROOT, admitted, durable, through
+from tests.core.queue.queue_rounds import ROOT, admitted, durable, through
 from tests.tables import for_each
 
 NOW = 1_790_000_000_000

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core import healing_settings
 from kafka_reassign_rpc.core.healing import repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import (
     PREPARE_MS,
@@ -16,8 +15,9 @@ from kafka_reassign_rpc.core.healing.failed_brokers import (
     diagnose,
     rack_problems,
 )
-from kafka_reassign_rpc.core.healing_settings import GRACE_MS, HealingSettings, settings_of
-from kafka_reassign_rpc.core.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.settings import healing_settings
+from kafka_reassign_rpc.core.settings.healing_settings import GRACE_MS, HealingSettings, settings_of
+from kafka_reassign_rpc.core.settings.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, MoveRecord, Partition

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST, Copy, CostSum, RepairCost, rates_of
-from kafka_reassign_rpc.core.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.settings.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 from tests.tables import for_each

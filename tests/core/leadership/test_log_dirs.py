@@ -9,7 +9,7 @@ from kafka_reassign_rpc.core.leadership.broker_changes import adapt, controlled_
 from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition
 from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
-from kafka_reassign_rpc.core.reassignment.in_flight_caps import NOTHING, makes_room, weight
+from kafka_reassign_rpc.core.queue.in_flight_caps import NOTHING, makes_room, weight
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

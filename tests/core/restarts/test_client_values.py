@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import pytest
 
+from kafka_reassign_rpc.core.configs.scram_credentials import Upsertion, altered
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.core.quotas.client_quotas import (
     CLIENT_ID,
@@ -18,7 +19,6 @@ from kafka_reassign_rpc.core.quotas.client_quotas import (
 from kafka_reassign_rpc.core.restarts import table
 from kafka_reassign_rpc.core.restarts.client_values import CLIENTS, IPS, USERS, name_trouble, value_troubles
 from kafka_reassign_rpc.core.restarts.table import Ending
-from kafka_reassign_rpc.core.scram_credentials import Upsertion, altered
 
 
 @pytest.mark.parametrize(

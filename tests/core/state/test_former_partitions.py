@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.controller_failover import fail_over
+from kafka_reassign_rpc.core.failover.controller_failover import fail_over
 from kafka_reassign_rpc.core.round.changed_by_others import UNKNOWN_CHANGES
 from kafka_reassign_rpc.core.state import former_partitions
 from kafka_reassign_rpc.core.state.former_partitions import FormerPartitions

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.departure import MOST_NAMED
+from kafka_reassign_rpc.core.brokers.departure import MOST_NAMED
 from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT

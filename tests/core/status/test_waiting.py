@@ -6,13 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
-from kafka_reassign_rpc.core.reassignment.in_flight_caps import REPAIRS, sending
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, InFlightCaps
+from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, InFlightCaps
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP
+from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP, REPAIRS, Place, receiving, sending
 from kafka_reassign_rpc.core.status.waiting import WaitingReasons
 from tests.core.build import write
 from tests.status_page.views import at_rest, cluster_of, move, run, term_of
@@ -37,7 +36,7 @@ def why(cluster: Cluster, caps: InFlightCaps = DEFAULT_SETTINGS.caps, **changes:
     return WaitingReasons(term, [NAME]).waits_for(NAME, partition, place.move)
 
 
-def in_line(cluster: Cluster, place: int, cap: int = NO_CAP) -> Cluster:
+def in_line(cluster: Cluster, place: Place, cap: int = NO_CAP) -> Cluster:
     """The last admission has put the move into this line."""
     waiting = cluster.queue.place(*NAME)
     assert waiting is not None
@@ -70,24 +69,24 @@ def test_fg_5_a_repair_waits_for_self_healing(healing: HealingStatus, text: str)
 
 def test_fg_5_a_move_waits_for_a_dead_broker_that_it_adds_or_that_sends() -> None:
     assert why(queued((1, 9))) == "broker 9, which is dead"
-    assert why(in_line(queued(), 9)) == "broker 9, which is dead"
+    assert why(in_line(queued(), sending(9))) == "broker 9, which is dead"
 
 
 @pytest.mark.parametrize(
     ("place", "cap", "text"),
     [
-        (2, NO_CAP, "room on broker 2: at most 3 moves in flight there"),
-        (2, 1, "room on broker 2: at most 1 move in flight there"),
+        (receiving(2), NO_CAP, "room on broker 2: at most 3 moves in flight there"),
+        (receiving(2), 1, "room on broker 2: at most 1 move in flight there"),
         (sending(1), 2, "room on broker 1: at most 2 moves in flight there"),
         (REPAIRS, NO_CAP, "other repairs: at most 500 moves of repairs in flight"),
     ],
 )
-def test_fg_5_a_move_waits_for_room_under_the_cap_of_its_line(place: int, cap: int, text: str) -> None:
+def test_fg_5_a_move_waits_for_room_under_the_cap_of_its_line(place: Place, cap: int, text: str) -> None:
     assert why(in_line(queued(), place, cap), InFlightCaps(per_broker=3, repairs=500)) == text
 
 
 def test_fg_5_a_move_waits_for_a_broker_without_a_cap_until_it_tells_sizes() -> None:
-    assert why(in_line(queued(), 2)) == "broker 2 to tell sizes"
+    assert why(in_line(queued(), sending(2))) == "broker 2 to tell sizes"
 
 
 def test_fg_5_a_move_waits_for_the_other_move_of_its_partition() -> None:

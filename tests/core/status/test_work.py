@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
-from kafka_reassign_rpc.core.healing_settings import PAUSED
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
-from kafka_reassign_rpc.core.reassignment_settings import ENABLED
+from kafka_reassign_rpc.core.settings.healing_settings import PAUSED
+from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove

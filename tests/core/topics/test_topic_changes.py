@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.controller_failover import fail_over
+from kafka_reassign_rpc.core.failover.controller_failover import fail_over
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidPartitions,
     InvalidReplicaAssignment,

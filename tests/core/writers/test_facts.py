@@ -4,8 +4,8 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.round.read_partition import LoadedState
+from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll

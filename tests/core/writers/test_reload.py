@@ -2,13 +2,14 @@
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
-from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
+from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
+from kafka_reassign_rpc.core.settings.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.waiting_lines import receiving
 from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 from tests.core.build import TOPIC, broker, cluster, moving, not_moving
@@ -32,7 +33,7 @@ def known() -> Cluster:
         broker_settings=replace(KAFKA_DEFAULTS, min_insync_replicas=2),
         started_with=ReassignmentSettings(hold_after_absence_ms=5),
         cancelled=77,
-        reported={4},
+        reported={receiving(4)},
         migrating=frozenset({4}),
         kraft=KRaftFacts(frozenset({5})),
     )

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
-from kafka_reassign_rpc.core.healing_settings import CHUNK, INTERVAL, PAUSED, THROTTLE, HealingSettings
-from kafka_reassign_rpc.core.reassignment_settings import (
+from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
+from kafka_reassign_rpc.core.settings.healing_settings import CHUNK, INTERVAL, PAUSED, THROTTLE, HealingSettings
+from kafka_reassign_rpc.core.settings.reassignment_settings import (
     ENABLED,
     HOLD_AFTER_ABSENCE,
     MAX_PER_BROKER,
@@ -19,7 +20,6 @@ from kafka_reassign_rpc.core.reassignment_settings import (
     InFlightCaps,
     ReassignmentSettings,
 )
-from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.soft_state import SoftState

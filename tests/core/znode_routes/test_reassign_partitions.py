@@ -3,14 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core import reassignment_settings, restrictions
+from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidReplicationFactor,
     NoReassignmentInProgress,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeletionStarted
+from kafka_reassign_rpc.core.settings import reassignment_settings
+from kafka_reassign_rpc.core.settings.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.state.partition import BATCH, NO_LEADER, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

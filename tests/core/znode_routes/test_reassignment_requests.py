@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import RequestEnded, RoundView
+from kafka_reassign_rpc.core.settings.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.state.partition import BATCH, HEAL, QUEUE, REQUEST, RPC, Partition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

@@ -62,7 +62,7 @@ class Ends(NamedTuple):
     ) -> Seen:
         return shake_hands(
             TlsConfig.of({**self.server, **server}).load_server().context,
-            TlsConfig.of({**self.client, **client}).client_context(),
+            TlsConfig.of({**self.client, **client}).load_client().context,
             host,
         )
 
@@ -144,7 +144,7 @@ def test_sv_5_keytools_authorities_without_key_usage_are_trusted() -> None:
     trust = {"ssl.truststore.location": str(RECORDED / "trust.jks")}
     seen = shake_hands(
         TlsConfig.of({**store, **trust, "ssl.client.auth": "required"}).load_server().context,
-        TlsConfig.of({**store, **trust, "ssl.endpoint.identification.algorithm": ""}).client_context(),
+        TlsConfig.of({**store, **trust, "ssl.endpoint.identification.algorithm": ""}).load_client().context,
     )
     assert seen.client_certificate == seen.server_certificate
 
@@ -291,7 +291,7 @@ async def test_sv_5_changed_files_give_a_new_context_and_broken_ones_keep_the_ol
 ) -> None:
     config = TlsConfig.of(ends.server)
     reloaded = ReloadedContext("listener SSL", config.load_server, config.files)
-    client = TlsConfig.of(ends.client).client_context()
+    client = TlsConfig.of(ends.client).load_client().context
     first = shake_hands(reloaded.context, client).server_certificate
     assert not await reloaded.check()
     path = tmp_path / "server.pem"

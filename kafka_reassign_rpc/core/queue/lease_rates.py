@@ -1,0 +1,82 @@
+"""Another rate for throttle leases of moves in flight and waiting, which keep all else. The configs follow the leases
+(`core.throttling.leased_configs`).
+"""
+
+from collections.abc import Collection, Generator, Iterator, Mapping
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.queue import queue_admission
+from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, PartitionChange, RoundView
+from kafka_reassign_rpc.core.state.partition import HEAL
+from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+
+Wanted = Mapping[str, Collection[int] | None] | None
+"""Topics with the partitions that are meant, None: all of them; None alone: all topics."""
+
+
+class ThrottledMoves(NamedTuple):
+    """How many have the rate now, in flight and waiting; how many of repairs were passed over."""
+
+    moving: int
+    waiting: int
+    repairs: int
+
+
+def change_rates(view: RoundView, wanted: Wanted, rate: int) -> Generator[None, None, ThrottledMoves]:
+    """Gives the moves of these partitions a lease with this rate in bytes/s; 0 ends their lease. One that lifts
+    stricter rates goes on to do so.
+
+    Repairs are passed over: their rate follows `self.healing.throttle`. Entries of `/admin/reassign_partitions` and
+    request znodes that wait have no lease before they start. Yields after each move.
+    """
+    moving = waiting = repairs = 0
+    for name in _named(view.cluster.moving, wanted):
+        partition = view.get(*name)
+        if partition is not None and partition.move is not None and partition.is_moving:
+            if partition.move.route == HEAL:
+                repairs += 1
+            else:
+                moving += 1
+                change_moving(view, name, rate)
+        yield
+    for name in _named(view.cluster.queue.topics, wanted):
+        move = queue_admission.find(view, name)
+        if move is not None:
+            if move.route == HEAL:
+                repairs += 1
+            else:
+                waiting += 1
+                change_waiting(view, name, rate)
+        yield
+    return ThrottledMoves(moving, waiting, repairs)
+
+
+def _named(known: Mapping[str, Collection[int]], wanted: Wanted) -> Iterator[TopicPartition]:
+    for topic in [topic for topic in known if wanted is None or topic in wanted]:
+        asked = None if wanted is None else wanted[topic]
+        for index in list(known[topic]) if asked is None else sorted(set(known[topic]).intersection(asked)):
+            yield TopicPartition(topic, index)
+
+
+def change_moving(view: RoundView, name: TopicPartition, rate: int) -> bool:
+    """Returns whether it had another rate."""
+    partition = view.get(*name)
+    lease = rate if rate > 0 else NO_RATE
+    if partition is None or partition.move is None or partition.move.throttle == lease:
+        return False
+    move = replace(partition.move, throttle=lease, lifts=partition.move.lifts and rate > 0)
+    changed = replace(partition, move=move)
+    view.add(PartitionChange(*name, changed, AssignmentWrite.LATER))
+    return True
+
+
+def change_waiting(view: RoundView, name: TopicPartition, rate: int) -> bool:
+    """Returns whether it had another rate."""
+    move = queue_admission.find(view, name)
+    if move is None or max(move.throttle, 0) == max(rate, 0):
+        return False
+    queue_admission.change_rate(view, name, replace(move, throttle=max(rate, 0), lifts=move.lifts and rate > 0))
+    return True

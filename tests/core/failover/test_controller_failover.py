@@ -1,0 +1,181 @@
+"""A new controller completes the half-written work of the former one, its own kind or stock."""
+
+import pytest
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.failover.controller_failover import fail_over, reassigned_by_others
+from kafka_reassign_rpc.core.leadership.broker_changes import adapt
+from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, LoadedState, partition_of
+from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, Partition
+from kafka_reassign_rpc.core.topics.missing_replicas import replace_missing
+from tests.core.build import TOPIC, made, moving, not_moving, sets, view
+
+
+def failed_over(here: RoundView, own_id: int = -1) -> Partition:
+    return made(fail_over(here, TOPIC, 0, own_id=own_id))
+
+
+def read(assigned: LoadedAssignment, state: LoadedState, move: MoveRecord | None = None) -> RoundView:
+    return view(partition_of(assigned, state, move))
+
+
+def test_sv_3_a_healthy_partition_does_not_change() -> None:
+    assert fail_over(view(not_moving(1, 2)), TOPIC, 0) == []
+    assert fail_over(view(replace(not_moving(1, 2), pending_deletion=(3,))), TOPIC, 0) == []
+    assert fail_over(view(), TOPIC, 0) == []
+
+
+def test_sv_4_a_partition_without_a_state_gets_its_first_one_unless_a_deletion_mark_of_its_topic_waits() -> None:
+    here = view(Partition((1, 9)), not_moving(1, 9), live=(1, 2))
+    assert failed_over(here, own_id=9) == Partition((1, 2), leader=1, isr=(1, 2))
+
+    here.cluster.waiting_marks = frozenset({TOPIC})
+    for decisions in (
+        fail_over(here, TOPIC, 0, own_id=9),
+        adapt(here, TOPIC, 0),
+        adapt(here, TOPIC, 0, down=(1,)),
+        replace_missing(here, TOPIC, 0, own_id=9),
+    ):
+        assert decisions == []
+    assert here.get(TOPIC, 1) is not None
+
+    here.cluster.waiting_marks = frozenset({"another topic"})
+    assert failed_over(here, own_id=9).isr == (1, 2)
+
+
+def test_455_9_a_move_of_a_stock_controller_continues_with_a_record() -> None:
+    before = moving((1, 2, 3), (3, 4, 2), recorded=False)
+    assert failed_over(view(before)) == replace(before, leader_epoch=7, move=MoveRecord((3, 4, 2), (3, 2, 1)))
+
+
+def test_455_9_a_move_continues_with_a_higher_leader_epoch() -> None:
+    before = moving((1, 2, 3), (3, 4, 2))
+    assert failed_over(view(before)) == replace(before, leader_epoch=7)
+
+
+def test_455_9_a_complete_move_is_completed_again() -> None:
+    value = failed_over(view(moving((1, 2), (2, 3), isr=(2, 3), leader=2)))
+    assert (value.replicas, value.pending_deletion, value.leader_epoch, value.move) == ((2, 3), (1,), 7, None)
+
+
+def test_sv_3_a_record_of_a_target_that_was_never_written_is_corrected() -> None:
+    here = read(
+        LoadedAssignment((1, 4, 2), (4,), (2,)), LoadedState(1, 6, (1, 2), 1, 12), MoveRecord((1, 5), (1, 2), 400, 9)
+    )
+    assert failed_over(here).move == MoveRecord((1, 4), (1, 2), 400, 9)
+
+
+def test_sv_3_a_record_of_a_move_that_another_controller_ended_is_corrected() -> None:
+    here = read(LoadedAssignment((5, 4), (5,), (4,)), LoadedState(4, 6, (4,), 1, 12), MoveRecord((4,), (1,), 400, 9))
+    assert failed_over(here).move == MoveRecord((5,), (4,), 400, 9)
+
+
+def test_236_8_an_orphan_record_is_removed() -> None:
+    here = read(LoadedAssignment((1, 2)), LoadedState(1, 6, (1, 2), 1, 12), MoveRecord((1, 3), (1, 2), 400, 9))
+    value = failed_over(here)
+    assert (value.move, value.leader_epoch, value.replicas) == (None, 7, (1, 2))
+
+
+def test_455_6_a_half_written_cancel_is_completed() -> None:
+    # The topic znode has the original replicas again, with 4 pending deletion; the state is old. 3 is out of sync.
+    state = LoadedState(4, 6, (1, 2, 4), 1, 12)
+    value = failed_over(read(LoadedAssignment((1, 2, 3, 4), (), (4,)), state, MoveRecord((1, 2, 4), (1, 2, 3), 400, 9)))
+    assert sets(value) == ((1, 2, 3), (), ())
+    assert (value.pending_deletion, value.isr, value.leader, value.leader_epoch, value.move) == (
+        (4,),
+        (1, 2),
+        1,
+        7,
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("record", "assigned", "isr"),
+    [
+        # Our [1] -> [2], which a stock controller completed. It grew the partition to [2, 1].
+        (MoveRecord((2,), (1,)), LoadedAssignment((1, 3, 2), (3,), (2,)), (2,)),
+        (MoveRecord((2,), (1,)), LoadedAssignment((1, 3, 2), (3,), (2,)), (2, 1)),
+        (MoveRecord((2,), (1,)), LoadedAssignment((1, 2), (), (2,)), (2,)),  # as a cancel of ours would look
+        # Our [1, 2] -> [1, 3], which a stock controller completed. It grew the partition to [1, 3, 2].
+        (MoveRecord((1, 3), (1, 2)), LoadedAssignment((1, 2, 4, 3), (4,), (3,)), (3, 1)),
+        (MoveRecord((1, 3), (1, 2)), LoadedAssignment((1, 2, 4, 3), (4,), (3,)), (3,)),
+    ],
+)
+def test_sv_10_a_record_that_a_stock_controller_left_behind_takes_no_replica_out_of_a_later_move_of_its_own(
+    record: MoveRecord, assigned: LoadedAssignment, isr: tuple[int, ...]
+) -> None:
+    move = replace(record, id=50, started=1)
+    value = failed_over(read(assigned, LoadedState(isr[0], 9, isr, 4, 20), move))
+    assert sets(value) == assigned
+    assert (value.pending_deletion, value.isr, value.leader, value.leader_epoch) == ((), isr, isr[0], 10)
+    assert value.move is not None
+    assert value.move.target == value.target
+
+
+def test_sv_10_in_sync_replicas_that_a_half_written_cancel_removes_stay_where_nobody_else_is_in_sync() -> None:
+    # [1, 2] -> [3] was cancelled while 3, the only replica in sync, was dead. It is back.
+    assigned, state = LoadedAssignment((1, 2, 3), (), (3,)), LoadedState(NO_LEADER, 6, (3,), 1, 12)
+    here = read(assigned, state, MoveRecord((3,), (1, 2), 400, 9))
+    value = failed_over(here)
+    assert (sets(value), value.leader, value.isr) == (((1, 2, 3), (), (3,)), 3, (3,))
+    assert value.origin == (1, 2), "a cancel gives the original replicas"
+    # Where the topic allows unclean elections the cancel is completed.
+    here.cluster.topic_configs[TOPIC] = {"unclean.leader.election.enable": "true"}
+    value = failed_over(here)
+    assert (value.replicas, value.leader, value.isr, value.pending_deletion) == ((1, 2), 1, (1,), (3,))
+
+
+def test_455_6_after_a_stock_controllers_unclean_cancel_only_an_unclean_election_helps() -> None:
+    assigned, state = LoadedAssignment((2,)), LoadedState(NO_LEADER, 6, (4,), 1, 12)
+    assert fail_over(read(assigned, state), TOPIC, 0) == []
+    allowed = read(assigned, state)
+    allowed.cluster.topic_configs[TOPIC] = {"unclean.leader.election.enable": "true"}
+    value = failed_over(allowed)
+    assert (value.leader, value.isr, value.leader_recovery_state) == (2, (2,), 1)
+    allowed = read(assigned, state)
+    allowed.cluster.topic_configs[TOPIC] = {"unclean.leader.election.enable": "true"}
+    allowed.cluster.brokers.pop(2)
+    assert failed_over(allowed).isr == (2,), "2 will lead when it comes back"
+    begun = read(assigned, LoadedState(4, 6, (4,), 1, 12))
+    begun.cluster.brokers.pop(2)
+    value = failed_over(begun)
+    assert (sets(value), value.leader, value.isr) == (((2, 4), (2,), (4,)), 4, (4,)), "4 was not told to stop yet"
+
+
+def test_sv_4_a_leader_that_died_during_the_failover_is_replaced() -> None:
+    value = failed_over(view(not_moving(1, 2), live=(2,)))
+    assert (value.leader, value.isr, value.leader_epoch) == (2, (2,), 6)
+
+
+def test_sv_4_the_servers_own_id_as_a_replica_is_replaced_and_the_znode_written() -> None:
+    (change,) = fail_over(view(Partition((1000, 1)), live=(1, 2)), TOPIC, 0, own_id=1000)
+    assert (change.value.replicas, change.value.leader) == ((2, 1), 2)  # type: ignore[union-attr]
+    assert change.assignment is AssignmentWrite.NOW  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("known", "read", "reassigned"),
+    [
+        (not_moving(1, 2, 3), not_moving(1, 2), True),
+        (not_moving(1, 2), not_moving(1, 2, 3, isr=(1, 2)), True),
+        (not_moving(1, 2), not_moving(2, 1), False),  # brokers do not look at the order
+        (not_moving(1, 2), not_moving(1, 3, epoch=6), False),  # a controller has raised the epoch itself
+        (None, not_moving(1, 2), False),
+    ],
+)
+def test_455_9_replicas_that_others_have_changed_need_a_higher_leader_epoch_if_its_state_has_none(
+    known: Partition | None, read: Partition, reassigned: bool
+) -> None:
+    assert reassigned_by_others(known, read) is reassigned
+
+
+def test_455_9_a_partition_with_replicas_of_others_gets_exactly_one_higher_leader_epoch() -> None:
+    def again(partition: Partition) -> Partition:
+        return made(fail_over(view(partition), TOPIC, 0, is_as_known=True, is_reassigned=True))
+
+    assert again(not_moving(1, 2)) == replace(not_moving(1, 2), leader_epoch=6)
+    assert again(not_moving(1, 2, isr=(1, 3))) == replace(not_moving(1, 2, isr=(1,)), leader_epoch=6)
+    assert again(moving((1, 2), (1, 3), recorded=False)).leader_epoch == 7
+    assert again(Partition((1, 2))).leader_epoch == 0, "brokers know nothing of it yet"
