@@ -156,7 +156,7 @@ def encode_partition(index: int, partition: Partition, waiting: WaitingMove | No
     replicas, adding, removing = partition.replicas, partition.adding, partition.removing
     move = partition.move
     if waiting is not None:
-        adding, removing = without(waiting.target, replicas), without(replicas, waiting.target)
+        adding, removing = without(waiting.terms.target, replicas), without(replicas, waiting.terms.target)
         tags = _tags(_WAITING, waiting)
     elif move is None:
         tags = b"\x00"
@@ -176,10 +176,10 @@ def encode_partition(index: int, partition: Partition, waiting: WaitingMove | No
 def _tags(first: bytes, of: MoveRecord | WaitingMove) -> bytes:
     """Route and reason only if they are not the default."""
     tags = [first] if first else []
-    if of.route != RPC:
-        tags.append(_ROUTE + sized(compact_string(of.route)))
-    if of.reason:
-        tags.append(_REASON + sized(compact_string(of.reason)))
+    if of.terms.route != RPC:
+        tags.append(_ROUTE + sized(compact_string(of.terms.route)))
+    if of.terms.reason:
+        tags.append(_REASON + sized(compact_string(of.terms.reason)))
     held = why_not_started(of) if isinstance(of, WaitingMove) else None
     if held is not None:
         tags.append(_HELD + sized(compact_string(held)))

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import BATCH
+from kafka_reassign_rpc.core.state.partition import BATCH, MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.state.requesters import BY_BATCH, BY_CANCEL
@@ -102,7 +102,7 @@ def _outcome(
     before = work.view.get(*name)
     if before is not None and before.target != entry.target:
         move = queue_admission.find(work.view, name)
-        ignored = None if move is None else waiting_route_conflict(move.route, move.target)
+        ignored = None if move is None else waiting_route_conflict(move.terms.route, move.terms.target)
         if ignored is not None:
             return reassign_partitions.BatchEntryOutcome(None, report=ignored)
         if held is None and work.in_flight.is_full:
@@ -114,7 +114,7 @@ def _outcome(
     if not outcome.changes or before is None:
         return outcome
     if held is not None:
-        error = holding.join_held(work.view, name, entry.target, BATCH, held, entry.original)
+        error = holding.join_held(work.view, name, MoveTerms(entry.target, BATCH, expected=entry.original), held)
         return reassign_partitions.BatchEntryOutcome(None, report=None if error is None else str(error))
     if not work.starts(name, before, outcome.changes[-1].value):
         return reassign_partitions.BatchEntryOutcome(entry, waits=True)
@@ -151,7 +151,7 @@ def _roll_back_legacy_requests(work: Round, entries: Mapping[TopicPartition, Bat
         yield
     for name in _waiting(work):
         move = queue_admission.find(work.view, name)
-        if move is not None and move.route == BATCH:
+        if move is not None and move.terms.route == BATCH:
             queue_admission.withdraw(work.view, name)
         yield
 

@@ -32,6 +32,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import BY_REQUEST, Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut, UnknownServerError
 from kafka_reassign_rpc.core.round.round_view import RequestEnded
+from kafka_reassign_rpc.core.state.partition import MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -117,10 +118,10 @@ class StartRequests(Command[RequestsOutcome]):
             before = work.view.get(*name)
             outcome = decide_target(work.view, name, target, route)
             if outcome.changes and self._held is not None:
-                error = holding.join_held(work.view, name, target, route, self._held)
+                error = holding.join_held(work.view, name, MoveTerms(target, route), self._held)
                 outcome = RequestOutcome(report=None if error is None else str(error))
             elif outcome.changes and before is not None and work.has_to_wait(name, before, outcome.changes[-1].value):
-                error = queue_admission.append(work.view, name, WaitingMove(target, route))
+                error = queue_admission.append(work.view, name, WaitingMove(MoveTerms(target, route)))
                 outcome = RequestOutcome(report=None if error is None else str(error))
             elif outcome.changes or outcome.report is None:
                 queue_admission.withdraw(work.view, name)

@@ -166,7 +166,7 @@ def _is_queued(cluster: Cluster, event: Event, *, held: bool | None = None) -> b
     if event.topic is None or event.partition is None:
         return False
     place = cluster.queue.place(event.topic, event.partition)
-    if place is None or (place.move.route, place.move.target) != (event.route, event.target):
+    if place is None or (place.move.terms.route, place.move.terms.target) != (event.route, event.target):
         return False
     return held is None or held == (place.move.held is not None)
 
@@ -174,12 +174,12 @@ def _is_queued(cluster: Cluster, event: Event, *, held: bool | None = None) -> b
 def _events_of_decision(decision: AssignmentDecision, durable: Mapping[TopicPartition, MoveRecord]) -> Iterator[Event]:
     topic, partition, before, after, by, size = decision
     move = after.move or before.move
-    route, reason = (None, None) if move is None else (move.route, move.reason or None)
+    route, reason = (None, None) if move is None else (move.terms.route, move.terms.reason or None)
     if move is not None and move.id < 0:
         move = durable.get(TopicPartition(topic, partition))
     id_, started = (None, None) if move is None else (move.id, move.started)
     back, target = before.original, after.target
-    asked = None if before.move is None else before.move.by
+    asked = None if before.move is None else before.move.terms.by
     for name in _event_names(before, after, back):
         event = Event(
             name,
@@ -195,7 +195,7 @@ def _events_of_decision(decision: AssignmentDecision, durable: Mapping[TopicPart
             copied=len(before.adding) * size if size is not None and name == catalogue.MOVE_COMPLETED else None,
         )
         if name == catalogue.MOVE_COMPLETED and before.is_moving and before.target == target:
-            known = None if before.move is None else requester_of(before.move.route, asked)
+            known = None if before.move is None else requester_of(before.move.terms.route, asked)
             yield event if known is None else event.asked_by(known)
         else:
             yield event.asked_by(by, asked)

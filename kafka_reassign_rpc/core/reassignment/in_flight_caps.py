@@ -66,7 +66,7 @@ def weight(cluster: Cluster, name: TopicPartition, value: Partition) -> Weight:
     brokers, sender = value.adding, -1
     if value.leader >= 0 and value.leader not in brokers:
         brokers, sender = (*brokers, value.leader), value.leader
-    if value.move is not None and value.move.route == HEAL:
+    if value.move is not None and value.move.terms.route == HEAL:
         brokers = (*brokers, REPAIRS)
     return Weight(brokers, cluster.soft.sizes.get(name, 0) * len(value.adding), sender)
 
@@ -89,7 +89,7 @@ def partitions_to_measure(cluster: Cluster) -> list[TopicPartition]:
 
 
 def _copies_more(before: Partition, after: Partition) -> bool:
-    is_repair = after.move is not None and after.move.route == HEAL
+    is_repair = after.move is not None and after.move.terms.route == HEAL
     return not is_repair and not set(after.adding) <= set(before.adding)
 
 

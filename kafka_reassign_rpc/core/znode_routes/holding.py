@@ -17,7 +17,7 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import Held, QueuePlace, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.znode_routes import queue_admission
@@ -62,7 +62,7 @@ def hold_all(view: RoundView, held: Held) -> Iterator[None]:
         name = TopicPartition(*stored)
         place = view.cluster.queue.place(*name)
         if place is not None and not view.queue.gone(name, place.path):
-            hold(view, name, place, held, expected=place.move.expected or place.move.origin)
+            hold(view, name, place, held, expected=place.move.terms.expected or place.move.origin)
 
 
 def hold(
@@ -76,29 +76,33 @@ def hold(
         return False
     if expected is None and partition is not None:
         expected = origin_of(partition)
-    view.queue.changed.setdefault(place.path, {})[name] = replace(move, held=held, expected=expected)
-    view.report(Event(catalogue.MOVE_HELD, *name, route=move.route, reason=held.reason or None, target=move.target))
+    terms = replace(move.terms, expected=expected)
+    view.queue.changed.setdefault(place.path, {})[name] = replace(move, terms=terms, held=held)
+    _report_held(view, name, terms, held)
     return True
 
 
 def join_held(
     view: RoundView,
     name: TopicPartition,
-    target: tuple[int, ...],
-    route: str,
+    terms: MoveTerms,
     held: Held,
-    expected: tuple[int, ...] | None = None,
 ) -> KafkaError | None:
-    """Queues a target that has not waited in the queue, as held. Returns why it cannot be queued. `expected`: as in
-    `hold`.
+    """Queues a target that has not waited in the queue, as held. Returns why it cannot be queued. `terms.expected` as
+    in `hold`.
     """
     partition = view.get(*name)
-    if expected is None and partition is not None:
-        expected = origin_of(partition)
-    error = queue_admission.append(view, name, WaitingMove(target, route, held=held, expected=expected))
+    if terms.expected is None and partition is not None:
+        terms = replace(terms, expected=origin_of(partition))
+    error = queue_admission.append(view, name, WaitingMove(terms, held))
     if error is None and name in view.queue.appended:
-        view.report(Event(catalogue.MOVE_HELD, *name, route=route, reason=held.reason or None, target=target))
+        _report_held(view, name, terms, held)
     return error
+
+
+def _report_held(view: RoundView, name: TopicPartition, terms: MoveTerms, held: Held) -> None:
+    reason = held.reason or None
+    view.report(Event(catalogue.MOVE_HELD, *name, route=terms.route, reason=reason, target=terms.target))
 
 
 def release(view: RoundView, name: TopicPartition, place: QueuePlace) -> bool:
@@ -107,7 +111,13 @@ def release(view: RoundView, name: TopicPartition, place: QueuePlace) -> bool:
     if move.held is None:
         return False
     view.queue.changed.setdefault(place.path, {})[name] = replace(move, held=None)
-    released = Event(catalogue.MOVE_RELEASED, *name, route=move.route, reason=move.reason or None, target=move.target)
+    released = Event(
+        catalogue.MOVE_RELEASED,
+        *name,
+        route=move.terms.route,
+        reason=move.terms.reason or None,
+        target=move.terms.target,
+    )
     view.report(released)
     return True
 

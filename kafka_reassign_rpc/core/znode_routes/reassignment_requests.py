@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
-from kafka_reassign_rpc.core.state.partition import BATCH, REQUEST
+from kafka_reassign_rpc.core.state.partition import BATCH, REQUEST, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.unknown_partitions import not_found
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
@@ -52,7 +52,7 @@ def decide_target(view: RoundView, name: TopicPartition, target: tuple[int, ...]
         return RequestOutcome(report=ignored)
     if (partition.target if partition.is_moving else partition.replicas) == target:
         return RequestOutcome()
-    started = start(view, name, partition, target, route, legacy=route == BATCH)
+    started = start(view, name, partition, MoveTerms(target, route), legacy=route == BATCH)
     if started.error is not None:
         return RequestOutcome(report=str(started.error))
     if route == BATCH:
