@@ -24,7 +24,6 @@ from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
 from kafka_reassign_rpc.core.server_settings import divided
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
-from kafka_reassign_rpc.core.state.partition import BATCH, MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import StoredName, WaitingMove
 from kafka_reassign_rpc.leaving.facts import Facts
 from kafka_reassign_rpc.support import atomic_files
@@ -140,10 +139,10 @@ def _waiting(facts: Facts) -> Iterable[tuple[StoredName, WaitingMove]]:
         for name, entry in cluster.batch.entries.items():
             partition = cluster.get(*name)
             if partition is None or not partition.is_moving or partition.target != entry.target:
-                yield (name.topic, name.partition), WaitingMove(MoveTerms(entry.target, BATCH), origin=entry.original)
-    for request in facts.requests.values():
-        for name, target in request.targets.items():
-            yield (name.topic, name.partition), WaitingMove(MoveTerms(target, request.route))
+                yield (name.topic, name.partition), WaitingMove(entry.terms, origin=entry.original)
+    for asked in facts.requests.values():
+        for name, terms in asked.items():
+            yield (name.topic, name.partition), WaitingMove(terms)
 
 
 def _queue(moves: Mapping[StoredName, WaitingMove]) -> dict[str, Any]:

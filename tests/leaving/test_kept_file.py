@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.state.partition import ROUTES, MoveRecord, MoveTerms
+from kafka_reassign_rpc.core.state.partition import BATCH, REQUEST, ROUTES, MoveRecord, MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import Held, QueuePart, StoredName, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.state.requesters import client, znode
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest
 from kafka_reassign_rpc.leaving.kept_file import Kept, KeptFile, WrongFile, load, save, waiting, with_facts
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.reassignment_json import (
@@ -119,8 +118,8 @@ def test_mg_2_the_file_has_all_else_that_goes_with_our_znodes() -> None:
     found.cluster.topics["t"].partitions[0] = moving([1, 2], [2, 3])
     found.cluster.moving["t"] = {0}
     found.facts["requests"] = {
-        "/z": ReassignmentRequest({TopicPartition("u", 0): (1,)}, legacy=True),
-        "/a": ReassignmentRequest({TopicPartition("u", 1): (2,), TopicPartition("u", 0): (3,)}),
+        "/z": {TopicPartition("u", 0): MoveTerms((1,), BATCH)},
+        "/a": {TopicPartition("u", 1): MoveTerms((2,), REQUEST), TopicPartition("u", 0): MoveTerms((3,), REQUEST)},
     }
     found.cluster.failed = {7: 1234}
     found.cluster.topics["t"].missing = {1: 2}

@@ -6,12 +6,14 @@ that the znode has left: original replicas make it longer, so some entries wait 
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import BATCH, MoveTerms
+from kafka_reassign_rpc.core.state.partition import BATCH
 from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.state.requesters import BY_BATCH, BY_CANCEL
@@ -114,7 +116,7 @@ def _outcome(
     if not outcome.changes or before is None:
         return outcome
     if held is not None:
-        error = holding.join_held(work.view, name, MoveTerms(entry.target, BATCH, expected=entry.original), held)
+        error = holding.join_held(work.view, name, replace(entry.terms, expected=entry.original), held)
         return reassign_partitions.BatchEntryOutcome(None, report=None if error is None else str(error))
     if not work.starts(name, before, outcome.changes[-1].value):
         return reassign_partitions.BatchEntryOutcome(entry, waits=True)

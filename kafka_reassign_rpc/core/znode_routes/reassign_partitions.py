@@ -27,7 +27,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInPro
 from kafka_reassign_rpc.core.reassignment.alter import cancel
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeleted, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import BATCH, MoveTerms
+from kafka_reassign_rpc.core.state.partition import BATCH
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.unknown_partitions import not_found
@@ -69,7 +69,7 @@ def decide_entry(
         return BatchEntryOutcome(entry, waits=True)
     if waits and view.cluster.requests:
         return BatchEntryOutcome(entry)
-    started = start(view, name, partition, MoveTerms(entry.target, BATCH))
+    started = start(view, name, partition, entry.terms)
     if started.error is not None:
         return BatchEntryOutcome(None, report=str(started.error))
     return BatchEntryOutcome(BatchEntry(entry.target, partition.original), started.changes, started.report)
