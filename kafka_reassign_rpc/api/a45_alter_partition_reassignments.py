@@ -11,6 +11,8 @@ The results of ten thousand partitions are packed in a few ms, without message o
 import struct
 from collections.abc import Iterable, Mapping
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.api.api_definition import (
     ALL_PARTITIONS,
     Acl,
@@ -91,21 +93,22 @@ def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: Request
 
 def _wanted(request: AlterPartitionReassignmentsRequest, reason: str) -> Steps[dict[str, Targets]]:
     """The last target of a partition counts."""
-    route = QUEUE if request.queue else RPC
-    throttle = None if request.throttle == AS_IT_IS else request.throttle
-    lifts = request.lift_stricter
-    cap = None if request.moves_per_broker == NO_CAP else request.moves_per_broker
+    of_all = MoveTerms(
+        target=(),
+        route=QUEUE if request.queue else RPC,
+        reason=reason,
+        throttle=None if request.throttle == AS_IT_IS else request.throttle,
+        lifts=request.lift_stricter,
+        moves_per_broker=None if request.moves_per_broker == NO_CAP else request.moves_per_broker,
+    )
     wanted: dict[str, Targets] = {}
     for topic in request.topics:
         targets = wanted.setdefault(topic.name, {})
         for partition in topic.partitions:
-            index, target, expected = partition.partition_index, partition.replicas, _ids(partition.expected_replicas)
-            targets[index] = (
-                index,
-                CancelMove(expected)
-                if target is None
-                else MoveTerms(replicas(target), route, reason, throttle, lifts, cap, expected),
-            )
+            index, expected = partition.partition_index, _ids(partition.expected_replicas)
+            target = _ids(partition.replicas)
+            asked = CancelMove(expected) if target is None else replace(of_all, target=target, expected=expected)
+            targets[index] = (index, asked)
             yield
         yield
     return wanted
