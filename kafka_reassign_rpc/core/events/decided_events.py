@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.requesters import Requester, requester_of
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.bounded_text import shortened, word
@@ -68,6 +68,10 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         """`former` had asked for the move that `requester` ends or changes."""
         before = None if former is None or former.is_same(requester) else former.who
         return replace(self, **requester._asdict(), requested_by=before)
+
+
+def of_waiting_move(event: str, name: TopicPartition, terms: MoveTerms) -> Event:
+    return Event(event, *name, route=terms.route, reason=terms.reason or None, target=terms.target)
 
 
 class AssignmentDecision(NamedTuple):

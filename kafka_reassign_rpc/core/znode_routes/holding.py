@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.events.decided_events import of_waiting_move
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
 from kafka_reassign_rpc.core.round.round_view import RoundView
@@ -82,12 +82,7 @@ def hold(
     return True
 
 
-def join_held(
-    view: RoundView,
-    name: TopicPartition,
-    terms: MoveTerms,
-    held: Held,
-) -> KafkaError | None:
+def join_held(view: RoundView, name: TopicPartition, terms: MoveTerms, held: Held) -> KafkaError | None:
     """Queues a target that has not waited in the queue, as held. Returns why it cannot be queued. `terms.expected` as
     in `hold`.
     """
@@ -101,8 +96,7 @@ def join_held(
 
 
 def _report_held(view: RoundView, name: TopicPartition, terms: MoveTerms, held: Held) -> None:
-    reason = held.reason or None
-    view.report(Event(catalogue.MOVE_HELD, *name, route=terms.route, reason=reason, target=terms.target))
+    view.report(of_waiting_move(catalogue.MOVE_HELD, name, replace(terms, reason=held.reason)))
 
 
 def release(view: RoundView, name: TopicPartition, place: QueuePlace) -> bool:
@@ -111,14 +105,7 @@ def release(view: RoundView, name: TopicPartition, place: QueuePlace) -> bool:
     if move.held is None:
         return False
     view.queue.changed.setdefault(place.path, {})[name] = replace(move, held=None)
-    released = Event(
-        catalogue.MOVE_RELEASED,
-        *name,
-        route=move.terms.route,
-        reason=move.terms.reason or None,
-        target=move.terms.target,
-    )
-    view.report(released)
+    view.report(of_waiting_move(catalogue.MOVE_RELEASED, name, move.terms))
     return True
 
 

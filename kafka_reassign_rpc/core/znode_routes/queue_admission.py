@@ -34,7 +34,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.events.decided_events import Event, of_waiting_move
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress, PolicyViolation
 from kafka_reassign_rpc.core.reassignment.alter import cancel
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import CLUSTER, REPAIRS, MovesInFlight, broker_of
@@ -176,9 +176,7 @@ def append(view: RoundView, name: TopicPartition, move: WaitingMove) -> KafkaErr
             terms = replace(terms, by=view.by)
         origin = None if partition is None else origin_of(partition)
         view.queue.appended[name] = replace(move, terms=terms, origin=origin)
-        view.report(
-            Event(catalogue.MOVE_WAITING, *name, route=terms.route, reason=terms.reason or None, target=terms.target)
-        )
+        view.report(of_waiting_move(catalogue.MOVE_WAITING, name, terms))
     return None
 
 
@@ -191,9 +189,8 @@ def withdraw(view: RoundView, name: TopicPartition) -> bool:
     place = view.cluster.queue.place(*name)
     if place is not None and not view.queue.gone(name, place.path):
         view.queue.withdrawn.setdefault(place.path, {})[name] = None
-    terms = move.terms
-    gone = Event(catalogue.MOVE_WITHDRAWN, *name, route=terms.route, reason=terms.reason or None, target=terms.target)
-    view.report(gone.asked_by(view.by, terms.by))
+    gone = of_waiting_move(catalogue.MOVE_WITHDRAWN, name, move.terms)
+    view.report(gone.asked_by(view.by, move.terms.by))
     return True
 
 
