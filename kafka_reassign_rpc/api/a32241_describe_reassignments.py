@@ -275,7 +275,7 @@ def encode_description(
         _COPYING_REPLICA.pack(broker, throttles.follower(index, broker), 1, 2, 8, copied[broker])
         if broker in copied
         else _REPLICA.pack(broker, throttles.follower(index, broker), 0)
-        for broker in move.target
+        for broker in move.terms.target
     ]
     tags = [b"\x00", sized(compact_string(topic)), _PARTITION_TAG.pack(1, 4, index)]
     count = 2
@@ -291,20 +291,20 @@ def encode_description(
     if figures.rate >= 0:
         tags.append(_INT64_TAG.pack(5, 8, figures.rate))
         count += 1
-    if move.route != RPC:
-        tags += (b"\x06", sized(compact_string(move.route)))
+    if move.terms.route != RPC:
+        tags += (b"\x06", sized(compact_string(move.terms.route)))
         count += 1
-    if move.reason:
-        tags += (b"\x07", sized(compact_string(move.reason)))
+    if move.terms.reason:
+        tags += (b"\x07", sized(compact_string(move.terms.reason)))
         count += 1
     if waiting is not None:
-        tags += (b"\x08", sized(compact_ids(waiting.target)))
+        tags += (b"\x08", sized(compact_ids(waiting.terms.target)))
         count += 1
-        if waiting.route != RPC:
-            tags += (b"\x09", sized(compact_string(waiting.route)))
+        if waiting.terms.route != RPC:
+            tags += (b"\x09", sized(compact_string(waiting.terms.route)))
             count += 1
-        if waiting.reason:
-            tags += (b"\x0a", sized(compact_string(waiting.reason)))
+        if waiting.terms.reason:
+            tags += (b"\x0a", sized(compact_string(waiting.terms.reason)))
             count += 1
     joining = figures.waits_to_join(partition.isr)
     if joining:

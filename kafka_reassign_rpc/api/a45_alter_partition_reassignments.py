@@ -8,7 +8,9 @@ The results of ten thousand partitions are packed in a few ms, without message o
 """
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.api_definition import (
     ALL_PARTITIONS,
@@ -23,10 +25,16 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.broker_policies import check_lease
 from kafka_reassign_rpc.api.large_requests import NUMBERS, answer_with, in_pieces, replicas
-from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult, Node, TargetItem, required_controller
+from kafka_reassign_rpc.api.ports import (
+    AlterReassignments,
+    AskedItem,
+    CancelMove,
+    ItemResult,
+    Node,
+    required_controller,
+)
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
-from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
-from kafka_reassign_rpc.core.state.partition import QUEUE, RPC
+from kafka_reassign_rpc.core.state.partition import QUEUE, RPC, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import ask
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, uvarint
 from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse
@@ -34,11 +42,10 @@ from kafka_reassign_rpc.protocol.sliced_messages import InParts
 from kafka_reassign_rpc.support.slices import emptied
 from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
-_AskedTopic = AlterPartitionReassignmentsRequest.ReassignableTopic
 _Topic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
 
 REASON_LENGTH = 1000
-NO_CAP = -1
+AS_IT_IS = NO_CAP = -1
 
 _NO_THROTTLE = bytes(4)
 _NO_ERROR = b"\0\0\1"
@@ -48,7 +55,7 @@ _TAKEN = struct.Struct(">ihBB")
 """The result of an accepted partition: its index, no error, no message, no tags."""
 _REFUSED = struct.Struct(">ih")
 
-Targets = dict[int, TargetItem]
+Targets = dict[int, AskedItem]
 
 
 def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: RequestContext) -> Work[Encoded]:
@@ -65,7 +72,7 @@ def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: Request
     if request.moves_per_broker != NO_CAP and (request.moves_per_broker < 1 or not request.queue):
         raise InvalidRequest("MovesPerBroker is 1 or more, and only for the queue")
     yield from waited(check_lease(node, request.throttle))
-    wanted = yield from _wanted(request.topics)
+    wanted = yield from _wanted(request, reason)
     controller = required_controller(node)  # since it may have waited
     allow = request.allow_replication_factor_change if ctx.api_version >= 1 else True
     results = yield from waited(
@@ -73,12 +80,7 @@ def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: Request
             AlterReassignments(
                 topics=(yield from _as_asked(wanted)),
                 allow_replication_factor_change=allow,
-                reason=reason,
-                throttle=request.throttle,
-                lifts=request.lift_stricter,
                 queue=request.queue,
-                route=QUEUE if request.queue else RPC,
-                moves_per_broker=request.moves_per_broker,
             ),
             ctx,
         )
@@ -89,18 +91,29 @@ def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: Request
     return Encoded(pieces)
 
 
-def _wanted(topics: Sequence[_AskedTopic]) -> Steps[dict[str, Targets]]:
+def _wanted(request: AlterPartitionReassignmentsRequest, reason: str) -> Steps[dict[str, Targets]]:
+    of_all = MoveTerms(
+        target=(),
+        route=QUEUE if request.queue else RPC,
+        reason=reason,
+        throttle=None if request.throttle == AS_IT_IS else request.throttle,
+        lifts=request.lift_stricter,
+        moves_per_broker=None if request.moves_per_broker == NO_CAP else request.moves_per_broker,
+    )
     wanted: dict[str, Targets] = {}
-    for topic in topics:
+    for topic in request.topics:
+        wanted.setdefault(topic.name, {})
         for partition in topic.partitions:
-            index = partition.partition_index
-            ask(wanted, topic.name, index, (index, _ids(partition.replicas), _ids(partition.expected_replicas)))
+            index, expected = partition.partition_index, _ids(partition.expected_replicas)
+            target = _ids(partition.replicas)
+            asked = CancelMove(expected) if target is None else replace(of_all, target=target, expected=expected)
+            ask(wanted, topic.name, index, (index, asked))
             yield
         yield
     return wanted
 
 
-def _as_asked(wanted: Mapping[str, Targets]) -> Steps[list[tuple[str, list[TargetItem]]]]:
+def _as_asked(wanted: Mapping[str, Targets]) -> Steps[list[tuple[str, list[AskedItem]]]]:
     topics = []
     for name, targets in wanted.items():
         topics.append((name, list(targets.values())))

@@ -29,7 +29,7 @@ from kafka_reassign_rpc.api.ports import ControllerPort, Node, required_controll
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment.waiting_moves import why_not_started
 from kafka_reassign_rpc.core.reassignment_algebra import without
-from kafka_reassign_rpc.core.state.partition import RPC, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import RPC, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse
@@ -156,12 +156,12 @@ def encode_partition(index: int, partition: Partition, waiting: WaitingMove | No
     replicas, adding, removing = partition.replicas, partition.adding, partition.removing
     move = partition.move
     if waiting is not None:
-        adding, removing = without(waiting.target, replicas), without(replicas, waiting.target)
-        tags = _tags(_WAITING, waiting)
+        adding, removing = without(waiting.terms.target, replicas), without(replicas, waiting.terms.target)
+        tags = _tags(_WAITING, waiting.terms, why_not_started(waiting))
     elif move is None:
         tags = b"\x00"
     else:
-        tags = _tags(b"" if move.id < 0 else _TAG_REASSIGNMENT_ID + _LONG.pack(move.id), move)
+        tags = _tags(b"" if move.id < 0 else _TAG_REASSIGNMENT_ID + _LONG.pack(move.id), move.terms)
     count, joining, leaving = len(replicas), len(adding), len(removing)
     if count < 0x7F and joining < 0x7F and leaving < 0x7F:
         return (
@@ -173,14 +173,13 @@ def encode_partition(index: int, partition: Partition, waiting: WaitingMove | No
     return struct.pack(">i", index) + compact_ids(replicas) + compact_ids(adding) + compact_ids(removing) + tags
 
 
-def _tags(first: bytes, of: MoveRecord | WaitingMove) -> bytes:
+def _tags(first: bytes, terms: MoveTerms, held: str | None = None) -> bytes:
     """Route and reason only if they are not the default."""
     tags = [first] if first else []
-    if of.route != RPC:
-        tags.append(_ROUTE + sized(compact_string(of.route)))
-    if of.reason:
-        tags.append(_REASON + sized(compact_string(of.reason)))
-    held = why_not_started(of) if isinstance(of, WaitingMove) else None
+    if terms.route != RPC:
+        tags.append(_ROUTE + sized(compact_string(terms.route)))
+    if terms.reason:
+        tags.append(_REASON + sized(compact_string(terms.reason)))
     if held is not None:
         tags.append(_HELD + sized(compact_string(held)))
     return b"".join([uvarint(len(tags)), *tags])

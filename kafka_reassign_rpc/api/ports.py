@@ -21,10 +21,9 @@ from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.queue.holding import HoldOutcome, Selection
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
-from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
-from kafka_reassign_rpc.core.state.partition import RPC, Partition
+from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -46,25 +45,23 @@ class NodeEndpoint(NamedTuple):
 
 # ---------------------------------------------------------------------------------------------------- reassignments
 
-TargetItem = tuple[int, tuple[int, ...] | None, tuple[int, ...] | None]
-"""(partition, target replicas or None to cancel, expected current replicas or None)."""
+
+class CancelMove(msgspec.Struct, frozen=True, gc=False):
+    """`expected`: the only replicas from which the client wants it; None: any."""
+
+    expected: tuple[int, ...] | None = None
+
+
+AskedItem = tuple[int, MoveTerms | CancelMove]
+"""A partition, and what is to become of it."""
 
 
 class AlterReassignments(msgspec.Struct, frozen=True):
-    """Each partition occurs once."""
+    """Each partition occurs once. `queue`: the moves join the queue; else they start at once."""
 
-    topics: Sequence[tuple[str, Sequence[TargetItem]]]
+    topics: Sequence[tuple[str, Sequence[AskedItem]]]
     allow_replication_factor_change: bool = True
-    reason: str = ""
-    throttle: int = AS_IT_IS
-    """Bytes/s of the throttle lease of each of these moves; 0: no lease."""
-    lifts: bool = False
-    """True: the lease takes the place of a stricter rate that stands."""
     queue: bool = False
-    """True: the moves join the queue. False: they start at once."""
-    route: str = RPC
-    moves_per_broker: int = -1
-    """In the queue: the cap of these moves on moves in flight of each of their brokers; -1: none of their own."""
 
 
 ItemResult = tuple[str, int, KafkaError | None]

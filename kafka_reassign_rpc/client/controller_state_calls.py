@@ -1,8 +1,8 @@
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, raise_for
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
-from kafka_reassign_rpc.client.result_values import known
 from kafka_reassign_rpc.core.status.controller_state import BrokerState, ControllerState
+from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest
 
 NO_STATE = "The controller does not tell its version, leases and shutdowns: that needs a kafka-reassign-rpc server."

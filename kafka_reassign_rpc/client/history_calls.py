@@ -1,8 +1,8 @@
 from kafka_reassign_rpc.client.client_errors import raise_for
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
-from kafka_reassign_rpc.client.result_values import known
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures, Point
+from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, DescribeReassignmentsResponse
 
 NO_HISTORY = "The controller keeps no figures of the past: that needs a kafka-reassign-rpc server."

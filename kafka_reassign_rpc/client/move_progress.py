@@ -13,14 +13,13 @@ from kafka_reassign_rpc.client.result_values import (
     PartitionReassignment,
     Reassignment,
     ReassignmentDescription,
-    known,
 )
 from kafka_reassign_rpc.client.stock_cluster import answers_of, of_moves
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.move_sums import MoveBytes, Sums
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.status.documents import Status, share
+from kafka_reassign_rpc.core.status.documents import Status, known, share
 from kafka_reassign_rpc.core.status.moves import to_join
 from kafka_reassign_rpc.support.slices import run_through
 

@@ -5,9 +5,10 @@ from typing import TypeVar
 
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, raise_for
 from kafka_reassign_rpc.client.request_routing import Needs, RequestRouter, in_thread_if_many
-from kafka_reassign_rpc.client.result_values import PartitionReassignment, Reassignment, ReassignmentDescription, known
+from kafka_reassign_rpc.client.result_values import PartitionReassignment, Reassignment, ReassignmentDescription
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     AlterReassignmentThrottlesRequest,

@@ -11,10 +11,6 @@ MOVING, WAITING = "moving", "waiting"
 """A listed move is in flight, or in the queue."""
 
 
-def known(value: int) -> int | None:
-    return None if value < 0 else value
-
-
 class Reassignment:
     """The identity of one move of one partition (KIP-240).
 

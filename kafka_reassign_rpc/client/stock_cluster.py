@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError, KafkaStorageError
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import LEADER_UNKNOWN, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import LEADER_UNKNOWN, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic
@@ -39,7 +39,9 @@ def cluster_of(
 ) -> Cluster:
     made = Cluster(brokers=brokers_of(nodes))
     waiting: dict[tuple[str, int], WaitingMove] = {
-        name: WaitingMove(move.target, move.route, move.reason) for name, move in listed.items() if move.is_waiting
+        name: WaitingMove(MoveTerms(move.target, move.route, move.reason))
+        for name, move in listed.items()
+        if move.is_waiting
     }
     if waiting:  # an earlier version of our server
         run_through(made.queue.put(QueuePart("", "", waiting)))

@@ -246,9 +246,10 @@ class ThrottleConfigs:
     def _prepare_queued_moves(self) -> None:
         ahead = Leases()
         for (topic, index), move in self._cluster.queue.first(AHEAD):
-            partition = self._cluster.get(topic, index) if move.throttle > 0 else None
-            if partition is not None and (adding := without(move.target, partition.replicas)):
-                ahead.put(topic, index, Lease(move.throttle, partition.replicas, adding))
+            terms = move.terms
+            partition = self._cluster.get(topic, index) if terms.throttle else None
+            if partition is not None and terms.throttle and (adding := without(terms.target, partition.replicas)):
+                ahead.put(topic, index, Lease(terms.throttle, partition.replicas, adding))
         for topic in ahead.topics.keys() | self._ahead.topics.keys():
             if ahead.topics.get(topic, NOTHING).leases != self._ahead.topics.get(topic, NOTHING).leases:
                 self._waiting[Entity(TOPICS, topic)] = None

@@ -51,7 +51,7 @@ def reassign(partition: Partition, target: Replicas, retained: Replicas = ()) ->
     return Reassigned(replicas, without(target, origin), removing, removed_at_once, retained)
 
 
-def cancel(partition: Partition) -> Reassigned:
+def cancelled(partition: Partition) -> Reassigned:
     back = partition.original
     return Reassigned(back, adding=(), removing=(), removed_at_once=without(partition.replicas, back))
 

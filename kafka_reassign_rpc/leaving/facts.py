@@ -7,8 +7,9 @@ from kafka_reassign_rpc.controller.store import Entity, StoredConfigs
 from kafka_reassign_rpc.controller.zookeeper_store.leased_config_znodes import stored_configs
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT, TOPICS
+from kafka_reassign_rpc.core.state.partition import MoveTerms
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
-from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest
 from kafka_reassign_rpc.preflight import own_znodes, read_state
 from kafka_reassign_rpc.preflight.own_znodes import OwnZnodes
 from kafka_reassign_rpc.preflight.read_state import FoundState
@@ -38,7 +39,7 @@ class Facts(NamedTuple):
     epoch: int | None
     servers: Mapping[int, tuple[Endpoint, ...]]
     leased: list[StoredConfigs]
-    requests: Mapping[str, ReassignmentRequest]
+    requests: Mapping[str, Mapping[TopicPartition, MoveTerms]]
     configs: Mapping[str, Znode]
     lacking: Mapping[str, Znode]
     unreadable: list[str]
@@ -54,12 +55,12 @@ async def read(zk: ZooKeeper) -> Facts:
     unreadable = [f"{path}: it cannot be understood" for path in broken]
     servers = await _servers(zk, own)
     leased = await _leased(zk, own, unreadable)
-    requests: dict[str, ReassignmentRequest] = {}
+    requests: dict[str, Mapping[TopicPartition, MoveTerms]] = {}
     asked = sorted(own.below(znode_paths.REASSIGNMENT_REQUESTS), key=lambda one: one.created)
     waiting = [one.path for one in asked if one.path.count("/") > 2]
     for path, (data, _) in (await _standing(zk, waiting)).items():
         try:
-            requests[path] = decode_request(data, path).request
+            requests[path] = decode_request(data, path).moves
         except BadZnode as error:
             unreadable.append(str(error))
     ids = {*map(str, servers), *state.taken_ids} - set(state.registered)

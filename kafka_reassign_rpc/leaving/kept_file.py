@@ -24,7 +24,6 @@ from kafka_reassign_rpc.core.configs.server_settings import divided
 from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
-from kafka_reassign_rpc.core.state.partition import BATCH
 from kafka_reassign_rpc.core.state.queue_entries import StoredName, WaitingMove
 from kafka_reassign_rpc.leaving.facts import Facts
 from kafka_reassign_rpc.support import atomic_files
@@ -140,10 +139,10 @@ def _waiting(facts: Facts) -> Iterable[tuple[StoredName, WaitingMove]]:
         for name, entry in cluster.batch.entries.items():
             partition = cluster.get(*name)
             if partition is None or not partition.is_moving or partition.target != entry.target:
-                yield (name.topic, name.partition), WaitingMove(entry.target, BATCH, origin=entry.original)
-    for request in facts.requests.values():
-        for name, target in request.targets.items():
-            yield (name.topic, name.partition), WaitingMove(target, request.route)
+                yield (name.topic, name.partition), WaitingMove(entry.terms, origin=entry.original)
+    for asked in facts.requests.values():
+        for name, terms in asked.items():
+            yield (name.topic, name.partition), WaitingMove(terms)
 
 
 def _queue(moves: Mapping[StoredName, WaitingMove]) -> dict[str, Any]:
@@ -158,11 +157,11 @@ def _entry(cluster: Cluster, name: StoredName, move: WaitingMove) -> dict[str, A
     """With the replicas from which it was meant, for `--expect-current`."""
     partition = cluster.get(*name)
     now = () if partition is None else origin_of(partition)
-    expected = move.expected or move.origin or now
+    expected = move.terms.expected or move.origin or now
     return {
         "topic": name[0],
         "partition": name[1],
-        "replicas": list(move.target),
+        "replicas": list(move.terms.target),
         **({"expected_replicas": list(expected)} if expected else {}),
     }
 

@@ -136,7 +136,7 @@ def _replicas(facts: Facts) -> Iterator[Step]:
 
 def _left(facts: Facts) -> Iterator[Step]:
     kept = {parent for path in facts.own.others for parent in _parents(path)}
-    queued = len(facts.state.cluster.queue) + sum(len(one.targets) for one in facts.requests.values())
+    queued = len(facts.state.cluster.queue) + sum(map(len, facts.requests.values()))
     waits = [one for one in facts.own.below(*_WAITS) if one.path not in kept]
     if waits and (queued or facts.requests):
         yield _deletion(

@@ -130,7 +130,7 @@ def _parts(cluster: Cluster, now: ControllerNow, cluster_id: str | None) -> Stat
 def _route(cluster: Cluster, topic: str, index: int) -> str:
     """A move without a record is one of a stock controller."""
     partition = cluster.get(topic, index)
-    return RPC if partition is None or partition.move is None else partition.move.route
+    return RPC if partition is None or partition.move is None else partition.move.terms.route
 
 
 def _owner(now: ControllerNow, cluster: Cluster) -> ControllerStatus | None:

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.client.result_values import PartitionReassignment
 from kafka_reassign_rpc.client.stock_cluster import Listed
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.state.partition import MoveRecord
+from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 TWICE, LOOKS = 2, 10
@@ -110,7 +110,7 @@ class MoveBook:
         self._last_id = max(at, self._last_id + 1)
         id_ = self._last_id if move.id < 0 else move.id
         started = at if self._looks else -1
-        return MoveRecord(move.target, original, id_, started, move.route, move.reason)
+        return MoveRecord(MoveTerms(move.target, move.route, move.reason), original, id_, started)
 
     def _unlisted(self, name: TopicPartition, told: Told) -> Iterator[Event]:
         one = self._moves[name]
@@ -137,7 +137,7 @@ def _answer(name: TopicPartition, one: _Move, told: Told) -> str:
     standing = told[name]
     if standing is None or (one.topic_id and standing.topic_id and standing.topic_id != one.topic_id):
         return DELETED
-    if set(standing.replicas) == set(one.record.target):
+    if set(standing.replicas) == set(one.record.terms.target):
         return catalogue.MOVE_COMPLETED
     return catalogue.MOVE_CANCELLED if set(standing.replicas) == set(one.record.original) else OTHERS
 
@@ -152,27 +152,27 @@ def _replaced(
         return
     is_other = 0 <= move.id != record.id
     sources = move.sources
-    if not is_other and move.target == record.target:
+    if not is_other and move.target == record.terms.target:
         return
-    if sources == set(record.target) or (is_other and sources == set(record.original)):
-        ended = catalogue.MOVE_COMPLETED if sources == set(record.target) else catalogue.MOVE_CANCELLED
+    if sources == set(record.terms.target) or (is_other and sources == set(record.original)):
+        ended = catalogue.MOVE_COMPLETED if sources == set(record.terms.target) else catalogue.MOVE_CANCELLED
         yield _event(ended, name, record)
     elif is_other:
         yield replace(_event(catalogue.MOVE_GONE, name, record), reason=OTHERS)
     else:
-        known.record = replace(record, target=move.target, route=move.route, reason=move.reason)
+        known.record = replace(record, terms=MoveTerms(move.target, move.route, move.reason))
         yield _event(catalogue.MOVE_RETARGETED, name, known.record)
 
 
 def _event(event: str, name: TopicPartition, record: MoveRecord) -> Event:
-    at_end = record.original if event == catalogue.MOVE_CANCELLED else record.target
+    at_end = record.original if event == catalogue.MOVE_CANCELLED else record.terms.target
     return Event(
         event,
         *name,
         id=record.id,
-        route=record.route,
-        reason=record.reason or None,
-        target=record.target,
+        route=record.terms.route,
+        reason=record.terms.reason or None,
+        target=record.terms.target,
         original=record.original,
         replicas=at_end if event in (catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED) else None,
         started=None if record.started < 0 else record.started,

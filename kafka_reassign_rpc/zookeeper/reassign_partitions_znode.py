@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.partition import BATCH, HEAL, QUEUE, REQUEST, RPC
+from kafka_reassign_rpc.core.state.partition import BATCH, HEAL, QUEUE, REQUEST, RPC, MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import Held, StoredName, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
 from kafka_reassign_rpc.core.state.requesters import Requester
@@ -196,7 +196,7 @@ def decode_queue(data: bytes, path: str) -> QueueEntries:
         if entries.pop(name, None) is not None:
             problems.add(f"{shortened(found.topic)}-{found.partition} stands there twice: the later entry counts")
         route = found.route if found.route in _ROUTES else QUEUE
-        cap = found.moves_per_broker if found.moves_per_broker > 0 else -1
+        cap = found.moves_per_broker if found.moves_per_broker > 0 else None
         by = None
         if found.client is not None:
             by = clients.get(found.client) if isinstance(found.client, int) else None
@@ -204,12 +204,10 @@ def decode_queue(data: bytes, path: str) -> QueueEntries:
                 problems.add(f"{shortened(found.topic)}-{found.partition}: there is no client {shown(found.client)}")
         held = None if found.held is None else _held(found.held, name, problems)
         expected = found.expected_replicas
-        throttle = max(found.throttle, -1)
+        throttle = found.throttle if found.throttle >= 0 else None
         unapproved = None if found.unapproved_since is None else _time(found.unapproved_since)
-        entries[name] = WaitingMove(
-            *(found.replicas, route, found.reason, throttle, cap, by, held, expected, found.lifts, unapproved),
-            origin=found.original_replicas,
-        )
+        terms = MoveTerms(found.replicas, route, found.reason, throttle, found.lifts, cap, expected, by)
+        entries[name] = WaitingMove(terms, held, unapproved, found.original_replicas)
     return QueueEntries(entries, problems.texts())
 
 
@@ -251,20 +249,19 @@ class QueuePartContent:
         self.size = 0
 
     def add(self, name: StoredName, move: WaitingMove) -> None:
-        by = None if move.by is None else self._place(move.by)
-        cap = move.moves_per_broker
+        terms = move.terms
         written = _WrittenMove(
             name[0],
             name[1],
-            move.target,
-            move.route,
-            move.reason,
-            move.throttle,
-            cap,
-            by,
+            terms.target,
+            terms.route,
+            terms.reason,
+            -1 if terms.throttle is None else terms.throttle,
+            -1 if terms.moves_per_broker is None else terms.moves_per_broker,
+            None if terms.by is None else self._place(terms.by),
             move.held,
-            move.expected,
-            move.lifts,
+            terms.expected,
+            terms.lifts,
             move.unapproved,
             move.origin,
         )

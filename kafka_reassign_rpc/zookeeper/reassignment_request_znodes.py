@@ -10,8 +10,8 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
+from kafka_reassign_rpc.core.state.partition import BATCH, REQUEST, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.entry_problems import EntryProblems
@@ -33,7 +33,11 @@ _Broker = Annotated[int, msgspec.Meta(ge=-(2**31), le=MAX_INT32)]
 
 
 class ReadRequest(NamedTuple):
-    request: ReassignmentRequest
+    """Moves of a request with `"legacy":true` count as moves of `/admin/reassign_partitions`, so that a cancel of that
+    cancels them.
+    """
+
+    moves: dict[TopicPartition, MoveTerms]
     problems: list[str]
 
 
@@ -53,15 +57,16 @@ def decode_request(data: bytes, path: str) -> ReadRequest:
         typed = parse(_typed, data)
     except Undecodable:
         return _one_by_one(data, path)
-    targets = {
-        TopicPartition(topic, index): replicas
+    route = _route(legacy=typed.legacy)
+    moves = {
+        TopicPartition(topic, index): MoveTerms(replicas, route)
         for topic, partitions in typed.assignments.items()
         for index, replicas in partitions.items()
     }
-    if data.count(b"[") != len(targets):  # a name occurs twice: the decoder keeps only the last one
+    if data.count(b"[") != len(moves):  # a name occurs twice: the decoder keeps only the last one
         return _one_by_one(data, path)
     _check(typed.version, path)
-    return ReadRequest(ReassignmentRequest(targets, typed.legacy), [])
+    return ReadRequest(moves, [])
 
 
 def encode_request(targets: Mapping[TopicPartition, tuple[int, ...]], *, legacy: bool = False) -> bytes:
@@ -86,13 +91,18 @@ def _one_by_one(data: bytes, path: str) -> ReadRequest:
     if not isinstance(fields.get("assignments"), JsonObject):
         raise BadZnode(path, f"assignments is no object of topics: {shown(data)}")
     problems = EntryProblems(path)
-    targets: dict[TopicPartition, tuple[int, ...]] = {}
+    route = _route(legacy=legacy)
+    moves: dict[TopicPartition, MoveTerms] = {}
     for name, replicas in _targets(found.fields, problems):
-        if name in targets:
-            del targets[name]
+        if name in moves:
+            del moves[name]
             problems.add(f"{shortened(name[0])}-{name[1]} stands there twice: the later target counts")
-        targets[name] = replicas
-    return ReadRequest(ReassignmentRequest(targets, legacy), problems.texts())
+        moves[name] = MoveTerms(replicas, route)
+    return ReadRequest(moves, problems.texts())
+
+
+def _route(*, legacy: bool) -> str:
+    return BATCH if legacy else REQUEST
 
 
 def _targets(

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.partition import RPC, MoveRecord
+from kafka_reassign_rpc.core.state.partition import RPC, MoveRecord, MoveTerms
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.zookeeper.operations import Stat
@@ -50,33 +50,30 @@ def decode_move_record(data: bytes, path: str, stat: Stat | None = None) -> Move
         if len(set(replicas)) != len(replicas):
             raise BadZnode(path, f"not a replica set: {shown(replicas)}")
     id_, started = (-1, -1) if stat is None else (stat.czxid, stat.ctime)
-    return MoveRecord(
+    terms = MoveTerms(
         record.target,
-        record.original_replicas,
-        id_,
-        started,
         record.route,
         record.reason,
-        record.throttle,
-        record.kept,
-        record.legacy,
-        None if record.by is NOBODY else decode_requester(bytes(record.by)),
+        record.throttle if record.throttle >= 0 else None,
         record.lifts,
+        by=None if record.by is NOBODY else decode_requester(bytes(record.by)),
     )
+    return MoveRecord(terms, record.original_replicas, id_, started, record.kept, record.legacy)
 
 
 def encode_move_record(move: MoveRecord) -> bytes:
+    terms = move.terms
     return _json.encode(
         _MoveRecord(
             VERSION,
-            move.target,
+            terms.target,
             move.original,
-            move.route,
-            move.reason,
-            move.throttle,
+            terms.route,
+            terms.reason,
+            NO_RATE if terms.throttle is None else terms.throttle,
             move.retained,
             move.legacy,
-            NOBODY if move.by is None else encode_requester(move.by),
-            move.lifts,
+            NOBODY if terms.by is None else encode_requester(terms.by),
+            terms.lifts,
         )
     )

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.api.config_ports import ConfigChange, DefaultsChange
 from kafka_reassign_rpc.api.ports import (
     AlterPartition,
     AlterReassignments,
+    CancelMove,
     CreatedTopic,
     ItemResult,
     LogDir,
@@ -48,7 +49,7 @@ from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
-from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic import Topic
@@ -74,7 +75,7 @@ def moving(index: int = 0) -> Partition:
         removing=(3,),
         leader=1,
         isr=(1, 2, 3),
-        move=MoveRecord(target=(1, 2, 4), original=(1, 2, 3), id=1000 + index, started=1),
+        move=MoveRecord(MoveTerms((1, 2, 4)), (1, 2, 3), 1000 + index, 1),
     )
 
 
@@ -181,13 +182,13 @@ class ModelController:
 
     async def alter_reassignments(self, request: AlterReassignments, ctx: RequestContext) -> Sequence[ItemResult]:
         await self._enter("alter", request)
-        return [(t, i, self._judge(t, i, target)) for t, items in request.topics for i, target, _ in items]
+        return [(t, i, self._judge(t, i, asked)) for t, items in request.topics for i, asked in items]
 
-    def _judge(self, name: str, index: int, target: tuple[int, ...] | None) -> KafkaError | None:
+    def _judge(self, name: str, index: int, asked: MoveTerms | CancelMove) -> KafkaError | None:
         found = self._node.known.get(name)
         if found is None or index not in found.partitions:
             return UnknownTopicOrPartition("The partition does not exist.")
-        if target is None and not found.partitions[index].is_moving:
+        if isinstance(asked, CancelMove) and not found.partitions[index].is_moving:
             return NoReassignmentInProgress()
         return None
 

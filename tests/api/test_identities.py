@@ -18,7 +18,7 @@ from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures, Point
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.status.controller_state import BrokerState, ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
@@ -199,7 +199,7 @@ def described(draw: st.DrawFn) -> tuple[Partition, MoveProgress, WaitingMove | N
     target = tuple(draw(BROKERS))
     adding = tuple(draw(st.sets(st.sampled_from(target))))
     route, reason = draw(st.sampled_from([RPC, QUEUE, HEAL])), draw(st.text(max_size=200))
-    move = MoveRecord(target, (0,), draw(INT64), draw(INT64), route, reason)
+    move = MoveRecord(MoveTerms(target, route, reason), (0,), draw(INT64), draw(INT64))
     figures = MoveProgress(
         draw(OR_UNKNOWN),
         {broker: draw(INT64) for broker in adding},
@@ -210,7 +210,7 @@ def described(draw: st.DrawFn) -> tuple[Partition, MoveProgress, WaitingMove | N
     waiting = None
     if draw(st.booleans()):
         routes = st.sampled_from([RPC, QUEUE, HEAL])
-        waiting = WaitingMove(tuple(draw(BROKERS)), draw(routes), draw(st.text(max_size=200)))
+        waiting = WaitingMove(MoveTerms(tuple(draw(BROKERS)), draw(routes), draw(st.text(max_size=200))))
     return Partition(target, adding=adding, leader=draw(st.sampled_from(target)), move=move), figures, waiting
 
 
@@ -233,7 +233,7 @@ def test_240_6_a_description_has_the_bytes_that_the_codec_writes(
             kind.NewlyAssignedReplica(
                 version=0, broker_id=broker, follower_throttle=NONE, copied_bytes=figures.copied.get(broker, -1)
             )
-            for broker in move.target
+            for broker in move.terms.target
         ],
         topic=name,
         partition_id=index,
@@ -241,11 +241,11 @@ def test_240_6_a_description_has_the_bytes_that_the_codec_writes(
         remaining_ms=figures.remaining_ms,
         stall_reason=figures.stalled,
         rate=figures.rate,
-        route=move.route,
-        reason=move.reason,
-        waiting_target=None if waiting is None else list(waiting.target),
-        waiting_route=RPC if waiting is None else waiting.route,
-        waiting_reason="" if waiting is None else waiting.reason,
+        route=move.terms.route,
+        reason=move.terms.reason,
+        waiting_target=None if waiting is None else list(waiting.terms.target),
+        waiting_route=RPC if waiting is None else waiting.terms.route,
+        waiting_reason="" if waiting is None else waiting.terms.reason,
     )
     body = DescribeReassignmentsResponse(
         version=0, throttle_time_ms=0, error_code=0, error_message=None, descriptions=[description]
@@ -279,19 +279,19 @@ async def test_236_13_a_move_that_waits_is_told_with_the_one_in_flight_of_its_pa
         return {one.partition_id: one.waiting_target for one in (await ask(here, request, 0)).descriptions}
 
     assert await waiting() == {0: None, 1: None}
-    here.controller.waiting["a"] = {1: WaitingMove((5, 6), QUEUE, "why")}
+    here.controller.waiting["a"] = {1: WaitingMove(MoveTerms((5, 6), QUEUE, "why"))}
     assert await waiting() == {0: None, 1: [5, 6]}
     assert await waiting(description("a", (1, 1001))) == {1: [5, 6]}
     [_, second] = (await ask(here, everything, 0)).descriptions
     assert (second.reason, second.waiting_route, second.waiting_reason) == ("", QUEUE, "why")
-    here.controller.waiting["a"] = {1: WaitingMove((7,), RPC)}
+    here.controller.waiting["a"] = {1: WaitingMove(MoveTerms((7,)))}
     assert await waiting() == {0: None, 1: [7]}
     del here.controller.waiting["a"]
     assert await waiting() == {0: None, 1: None}
 
 
 async def test_240_6_a_move_without_an_identity_yet_is_not_described_among_all() -> None:
-    unrecorded = replace(moving(0), move=MoveRecord((1, 2, 4), (1, 2, 3)))
+    unrecorded = replace(moving(0), move=MoveRecord(MoveTerms((1, 2, 4)), (1, 2, 3)))
     answer = await ask(ModelNode(topic("a", {0: unrecorded, 1: moving(1)})), every_move(), 0)
     assert [one.partition_id for one in answer.descriptions] == [1]
 

@@ -12,10 +12,10 @@ from kafka_reassign_rpc.api.a45_alter_partition_reassignments import API
 from kafka_reassign_rpc.api.a46_list_partition_reassignments import ListFragments, encode_partition
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.large_requests import MOST_REPLICAS, NUMBERS
-from kafka_reassign_rpc.api.ports import AlterReassignments
+from kafka_reassign_rpc.api.ports import AlterReassignments, CancelMove
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor
-from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.messages import (
@@ -55,6 +55,11 @@ def results(answer: Any) -> dict[tuple[str, int], tuple[int, str | None]]:
     return found
 
 
+def asked_terms(node: ModelNode) -> list[MoveTerms]:
+    assert node.controller is not None
+    return [asked for _, request in node.controller.calls for _, items in request.topics for _, asked in items]
+
+
 @pytest.mark.parametrize("version", [0, 1])
 async def test_455_1_every_partition_is_answered_exactly_once_with_its_own_error(version: int) -> None:
     node = ModelNode(topic("t", 2))
@@ -74,7 +79,10 @@ async def test_455_1_every_partition_is_answered_exactly_once_with_its_own_error
     }
     [(_, asked)] = node.controller.calls
     assert asked == AlterReassignments(
-        topics=[("t", [(0, (3,), None), (9, (1,), None), (1, None, None)]), ("nope", [(-1, (1,), None)])],
+        topics=[
+            ("t", [(0, MoveTerms((3,))), (9, MoveTerms((1,))), (1, CancelMove())]),
+            ("nope", [(-1, MoveTerms((1,)))]),
+        ],
         allow_replication_factor_change=True,
     )
 
@@ -149,7 +157,7 @@ async def test_860_5_the_expected_replicas_reach_the_controller() -> None:
     node = ModelNode(topic("t"))
     request = alter(0, ("t", [{"partition_index": 0, "replicas": [1], "expected_replicas": [3, 2]}]))
     await ask(node, request, 0)
-    assert node.controller.calls[0][1].topics == [("t", [(0, (1,), (3, 2))])]
+    assert node.controller.calls[0][1].topics == [("t", [(0, MoveTerms((1,), expected=(3, 2)))])]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +168,7 @@ async def test_236_7_a_reason_reaches_the_controller(reason: str | None, known: 
     request = alter(0, ("t", [{"partition_index": 0, "replicas": [1]}]))
     request.reason = reason
     await ask(node, request, 0)
-    assert node.controller.calls[0][1].reason == known
+    assert asked_terms(node) == [MoveTerms((1,), reason=known)]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +181,8 @@ async def test_236_13_a_cap_of_moves_in_the_queue_reaches_the_controller(cap: in
     answer = await ask(node, request, 0)
     [result] = answer.responses[0].partitions
     assert result.error_code == code
-    assert [call[1].moves_per_broker for call in node.controller.calls] == ([] if code else [cap])
+    known = MoveTerms((1,), QUEUE, moves_per_broker=None if cap < 0 else cap)
+    assert asked_terms(node) == ([] if code else [known])
 
 
 async def test_236_7_a_reason_that_is_too_long_is_refused() -> None:
@@ -271,7 +280,7 @@ async def test_f04_only_what_was_asked_for_and_moves_is_listed() -> None:
 
 
 async def test_240_4_the_id_of_a_move_is_a_tagged_field_once_it_is_durable() -> None:
-    undurable = Partition(replicas=(1, 2), adding=(2,), leader=1, isr=(1,), move=MoveRecord(target=(2,), original=(1,)))
+    undurable = Partition(replicas=(1, 2), adding=(2,), leader=1, isr=(1,), move=MoveRecord(MoveTerms((2,)), (1,)))
     node = ModelNode(topic("t", {0: undurable, 1: moving(1)}))
     answer = await ask(node, ListPartitionReassignmentsRequest(version=0, topics=None), 0)
     assert [p.reassignment_id for p in answer.topics[0].partitions] == [-1, 1001]
@@ -283,7 +292,7 @@ def test_455_1_hand_written_fragments_equal_what_the_codec_writes(size: int) -> 
         replicas=tuple(range(size)),
         adding=tuple(range(size // 2)),
         removing=(2**31 - 1,),
-        move=MoveRecord((1,), (2,), id=2**40),
+        move=MoveRecord(MoveTerms((1,)), (2,), 2**40),
     )
     one = ListPartitionReassignmentsResponse.OngoingTopicReassignment
     body = ListPartitionReassignmentsResponse(
@@ -341,9 +350,9 @@ def test_240_4_the_tags_of_a_move_have_the_bytes_that_the_codec_writes(
         error_message="",
         topics=[one(version=0, name="t", partitions=[shown])],
     )
-    move = MoveRecord((2,), (1,), id_, route=route, reason=reason)
+    move = MoveRecord(MoveTerms((2,), route, reason), (1,), id_)
     moves = Partition((2, 1), adding=(2,), removing=(1,), move=move)
-    listed = (7, Partition((1,)), WaitingMove((2,), route, reason)) if waits else (7, moves, None)
+    listed = (7, Partition((1,)), WaitingMove(MoveTerms((2,), route, reason))) if waits else (7, moves, None)
     assert finished(ListFragments().encode("t", [listed])) in encode_body(body, version=0)
 
 
@@ -364,7 +373,9 @@ def test_455_1_fragments_follow_the_values_and_forget_what_has_gone() -> None:
 
 async def test_236_13_a_waiting_move_is_listed_with_current_adding_and_removing_replicas() -> None:
     node = ModelNode(topic("t", {0: moving(0), 1: Partition((1, 2)), 2: Partition((1, 2))}))
-    node.controller.waiting = {"t": {1: WaitingMove((2, 3), QUEUE), 2: WaitingMove((2, 1), QUEUE)}}
+    node.controller.waiting = {
+        "t": {1: WaitingMove(MoveTerms((2, 3), QUEUE)), 2: WaitingMove(MoveTerms((2, 1), QUEUE))}
+    }
     answer = await ask(node, ListPartitionReassignmentsRequest(version=0, topics=None), 0)
     listed = {one.partition_index: one for one in answer.topics[0].partitions}
     assert [listed[i].state for i in range(3)] == ["moving", "waiting", "waiting"]

@@ -134,14 +134,14 @@ async def _unthrottle(site: Site, done: set[int]) -> None:
     """
     moves = throttled(await _records_of_moves(site.zk), done)
     if moves:
-        targets = {name: move.target for name, move in moves.items()}
+        targets = {name: move.terms.target for name, move in moves.items()}
         codes = await alter(await site.controller_address(), targets, throttle=0)
         done |= {moves[name].id for name, code in codes.items() if not code}
 
 
 def throttled(moves: Mapping[Name, MoveRecord], done: Container[int]) -> dict[Name, MoveRecord]:
     """The moves that have a throttle, but for those with these ids."""
-    return {name: move for name, move in moves.items() if move.throttle > 0 and move.id not in done}
+    return {name: move for name, move in moves.items() if move.terms.throttle and move.id not in done}
 
 
 async def _records_of_moves(zk: ZooKeeper) -> dict[Name, MoveRecord]:

@@ -4,12 +4,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
+from kafka_reassign_rpc.core.reassignment.alter import Decision, alter, cancel
 from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.soft_state import SoftState
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import Fact
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 
@@ -41,6 +43,11 @@ def write(cluster: Cluster, **fields: Any) -> None:
     for field, value in fields.items():
         setattr(cluster.soft if field in SoftState.__struct_fields__ else cluster, field, value)
     cluster.derive_settings()
+
+
+def decided(here: RoundView, name: TopicPartition, target: tuple[int, ...] | None, **terms: Any) -> Decision:
+    """A client's request for this target, or with None for a cancel."""
+    return cancel(here, name, **terms) if target is None else alter(here, name, MoveTerms(target, **terms))
 
 
 def view(
@@ -84,7 +91,7 @@ def moving(
         leader_epoch=6,
         partition_epoch=12,
         controller_epoch=1,
-        move=MoveRecord(after, before, id=400, started=1_700_000_000_000) if recorded else None,
+        move=MoveRecord(MoveTerms(after), before, 400, 1_700_000_000_000) if recorded else None,
     )
 
 

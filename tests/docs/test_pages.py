@@ -88,6 +88,7 @@ MADE = {
     "DescribeServerTime",
     "GoalKind.LEADERS",
     "broker.rack_changed",
+    "change_number",
     "OPERATOR_NOTE",
     "decode_operator_note",
     "fetch_delay_ms",

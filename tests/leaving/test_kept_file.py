@@ -1,6 +1,7 @@
 """The file of `leave --export`: what waited comes back from it as it was."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -8,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.state.partition import ROUTES, MoveRecord
+from kafka_reassign_rpc.core.state.partition import BATCH, REQUEST, ROUTES, MoveRecord, MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import Held, QueuePart, StoredName, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.state.requesters import client, znode
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest
 from kafka_reassign_rpc.leaving.kept_file import Kept, KeptFile, WrongFile, load, save, waiting, with_facts
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.reassignment_json import (
@@ -29,17 +29,23 @@ TIMES = st.integers(0, 2**41)
 REPLICAS = st.lists(st.integers(0, 99), min_size=1, max_size=4, unique=True).map(tuple)
 ORIGINS = st.none() | REPLICAS
 CLIENTS = st.builds(client, st.text(max_size=9), st.none() | st.text(max_size=9), st.text(max_size=9))
+TERMS: dict[str, st.SearchStrategy[Any]] = {
+    "target": REPLICAS,
+    "route": st.sampled_from(ROUTES),
+    "reason": st.text(max_size=9),
+    "throttle": st.none() | st.integers(0, 2**62),
+    "lifts": st.booleans(),
+    "moves_per_broker": st.sampled_from([None, 1, 2**31 - 1]),
+    "expected": ORIGINS,
+    "by": st.none() | CLIENTS,
+}
+ONLY_OF_WAITING_MOVES = {"moves_per_broker", "expected"}
+"""A move in flight has started."""
+RECORDED = {name: drawn for name, drawn in TERMS.items() if name not in ONLY_OF_WAITING_MOVES}
 MOVES = st.builds(
     WaitingMove,
-    target=REPLICAS,
-    route=st.sampled_from(ROUTES),
-    reason=st.text(max_size=9),
-    throttle=st.integers(-1, 2**62),
-    moves_per_broker=st.sampled_from([-1, 1, 2**31 - 1]),
-    by=st.none() | CLIENTS,
+    st.builds(MoveTerms, **TERMS),
     held=st.none() | st.builds(Held, TIMES, st.text(max_size=9), st.text(max_size=9)),
-    expected=ORIGINS,
-    lifts=st.booleans(),
     unapproved=st.none() | TIMES,
     origin=ORIGINS,
 )
@@ -52,6 +58,10 @@ def with_queue(moves: dict[StoredName, WaitingMove]) -> Found:
     for _ in found.cluster.queue.put(QueuePart("/q", "/q", moves, 0, 1, 1, 9)):
         pass
     return found
+
+
+def test_mg_2_each_term_of_a_move_is_tried() -> None:
+    assert TERMS.keys() == {*MoveTerms.__struct_fields__}
 
 
 @given(QUEUES, QUEUES)
@@ -70,17 +80,24 @@ def test_mg_2_each_move_of_the_queue_comes_back_from_the_file_as_it_was_in_its_p
         assert list(waiting(kept).items()) == list(wanted.items())
         assert decode_queue(msgspec.json.encode(kept.queue), "/q") == (wanted, []), "a server reads it from its znode"
         started = parse_reassignment(file.read_text())
-        assert started.entries == [(n, one.target) for n, one in wanted.items() if one.may_start], "none that is held"
+        assert started.entries == [(n, one.terms.target) for n, one in wanted.items() if one.may_start], (
+            "none that is held"
+        )
         assert all(
-            started.expected[TopicPartition(*name)] == (one.expected or one.origin)
+            started.expected[TopicPartition(*name)] == (one.terms.expected or one.origin)
             for name, one in wanted.items()
-            if one.may_start and (one.expected or one.origin)
+            if one.may_start and (one.terms.expected or one.origin)
         )
 
 
-@given(st.builds(MoveRecord, REPLICAS, REPLICAS, st.just(-1), st.just(-1), st.sampled_from(ROUTES), st.text(max_size=9),
-                 st.integers(-1, 2**62), st.just(()), st.booleans(), st.none() | CLIENTS | st.just(znode("/x")),
-                 st.booleans()))  # fmt: skip
+@given(
+    st.builds(
+        MoveRecord,
+        st.builds(MoveTerms, **{**RECORDED, "by": TERMS["by"] | st.just(znode("/x"))}),
+        REPLICAS,
+        legacy=st.booleans(),
+    )
+)
 def test_mg_2_the_record_of_a_move_in_flight_comes_back_from_the_file_as_it_was(move: MoveRecord) -> None:
     found = Found()
     partition = replace(moving([1, 2], [2, 3]), move=replace(move, original=(1, 2)))
@@ -105,15 +122,15 @@ def test_mg_2_the_file_has_all_else_that_goes_with_our_znodes() -> None:
     found.cluster.topics["t"].partitions[0] = moving([1, 2], [2, 3])
     found.cluster.moving["t"] = {0}
     found.facts["requests"] = {
-        "/z": ReassignmentRequest({TopicPartition("u", 0): (1,)}, legacy=True),
-        "/a": ReassignmentRequest({TopicPartition("u", 1): (2,), TopicPartition("u", 0): (3,)}),
+        "/z": {TopicPartition("u", 0): MoveTerms((1,), BATCH)},
+        "/a": {TopicPartition("u", 1): MoveTerms((2,), REQUEST), TopicPartition("u", 0): MoveTerms((3,), REQUEST)},
     }
     found.cluster.failed = {7: 1234}
     found.cluster.topics["t"].missing = {1: 2}
     configs = b'{"version":1,"config":{"ssl.keystore.password":"x","log.cleaner.threads":"2"}}'
     found.facts["configs"] = {"/config/brokers/1000": (configs, STAT), "/config/brokers/1001": (b"{", STAT)}
     kept = with_facts(Kept("c"), found.result())
-    assert [(*name, move.target, move.route, move.origin) for name, move in waiting(kept).items()] == [
+    assert [(*name, move.terms.target, move.terms.route, move.origin) for name, move in waiting(kept).items()] == [
         ("t", 0, (1, 3), "batch", (1, 2)),
         ("t", 1, (1, 2), "batch", (2, 3)),
         ("u", 0, (3,), "request", None),
@@ -130,7 +147,9 @@ def test_mg_2_a_file_of_which_an_entry_cannot_be_understood_is_refused(tmp_path:
     with pytest.raises(WrongFile, match="what it keeps of the queue cannot be understood: entry 0"):
         load(file, "c")
     file.write_text('{"cluster":"c","partitions":[{"topic":"t","partition":0,"replicas":[1],"reason":"r"}]}')
-    assert waiting(load(file, "c").kept) == {("t", 0): WaitingMove((1,), "queue", "r")}, "of a former version"
+    assert waiting(load(file, "c").kept) == {("t", 0): WaitingMove(MoveTerms((1,), "queue", "r"))}, (
+        "of a former version"
+    )
 
 
 @pytest.mark.parametrize("why", ['"held":{"since":5}', '"held":{}', '"unapproved_since":5'])

@@ -9,10 +9,10 @@ from kafka_reassign_rpc.controller.controller_election import ControllerOwner
 from kafka_reassign_rpc.controller.store import Entity, StoredConfigs
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import REQUEST, MoveTerms
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, RateMemory
-from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest
 from kafka_reassign_rpc.leaving.facts import Facts
 from kafka_reassign_rpc.leaving.kept_file import Kept, with_facts
 from kafka_reassign_rpc.leaving.steps import Act, steps
@@ -91,7 +91,7 @@ def leased(found: Found) -> None:
 
 def requested(found: Found) -> None:
     path = "/admin/reassignment_requests/request_0000000001"
-    found.facts["requests"] = {path: ReassignmentRequest({NAME: (1, 2)}, False)}
+    found.facts["requests"] = {path: {NAME: MoveTerms((1, 2), REQUEST)}}
     found.facts["own"] = OwnZnodes([OwnZnode(path, 50, 0, 0)], [])
 
 

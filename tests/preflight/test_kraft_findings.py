@@ -13,7 +13,7 @@ from kafka_reassign_rpc.controller_channel.judge_defaults import Refusal
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.core.restarts.client_values import is_credential
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -446,7 +446,7 @@ def test_mg_1_throttles_that_stand_are_named_with_their_values_which_somebody_ma
 def test_mg_1_what_waits_in_the_queue_is_kept_by_leave_and_not_cancelled_with_what_moves() -> None:
     def both(state: State) -> None:
         in_flight(state)
-        for _ in state[0].queue.put(QueuePart("/q", "/q", {("t", 1): WaitingMove((1, 2), "rpc")}, 0, 1, 1, 9)):
+        for _ in state[0].queue.put(QueuePart("/q", "/q", {("t", 1): WaitingMove(MoveTerms((1, 2)))}, 0, 1, 1, 9)):
             pass
 
     printed = {one.subject: one.commands for one in found(both) if one.level is Level.UNSAFE}

@@ -11,7 +11,6 @@ from kafka_reassign_rpc.core.failover.controller_failover import fail_over
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition
-from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.read_partition import LoadedState
 from kafka_reassign_rpc.core.round.round_view import Change, RoundView
 from kafka_reassign_rpc.core.state.broker import Broker
@@ -21,7 +20,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import replay
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered
 from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
-from tests.core.build import broker, learn
+from tests.core.build import broker, decided, learn
 from tests.core.frozen import picture
 from tests.properties.image import Crashed, Image
 
@@ -74,7 +73,7 @@ class ControllerMachine(RuleBasedStateMachine):
 
     def alter(self, name: TopicPartition, target: tuple[int, ...] | None, crash: int | None) -> KafkaError | None:
         view, before = self.view(), self.partition(name)
-        error, changes = alter(view, *name, target, allow_replication_factor_change=True)
+        error, changes = decided(view, name, target)
         assert error is None or not changes
         self.add(view, changes)
         if self.commit(view, crash) and error is None and target is not None:

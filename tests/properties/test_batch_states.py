@@ -18,7 +18,6 @@ from kafka_reassign_rpc.controller.commands.command import Round
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -29,7 +28,7 @@ from kafka_reassign_rpc.core.writers.facts import AdminZnodesFound
 from kafka_reassign_rpc.core.writers.replay import Durable
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
-from tests.core.build import learn
+from tests.core.build import decided, learn
 from tests.effort import examples
 from tests.properties.controller_machine import NAMES, SAFE
 from tests.properties.image import Image
@@ -187,7 +186,7 @@ class BatchController(Controller):
         disabled = restrictions.reassignments_disabled(view.cluster)
         if target is not None and disabled is not None:
             return disabled
-        error, changes = alter(view, *name, target, allow_replication_factor_change=True)
+        error, changes = decided(view, name, target)
         self.add(view, changes)
         return reassign_partitions.withdraw_for_client(view, name, error)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.api.ports import AlterPartition, AlterReassignments
+from kafka_reassign_rpc.api.ports import AlterPartition, AlterReassignments, CancelMove
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.commands.leadership_commands import AlterPartitionCommand, ElectLeadersCommand
 from kafka_reassign_rpc.core.kafka_errors import FencedLeaderEpoch, KafkaError
@@ -24,7 +24,7 @@ from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
 from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment
-from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import ShutdownAsked
 from tests.core.build import learn
@@ -66,7 +66,7 @@ class Controller(ControllerMachine):
     def give_many_targets(self, wanted: list[tuple[TopicPartition, tuple[int, ...]]], crash: int | None) -> None:
         view = self.view()
         for name, target in wanted:
-            _, changes = alter(view, *name, target, allow_replication_factor_change=True)
+            _, changes = alter(view, name, MoveTerms(target))
             self.add(view, changes)
         self.commit(view, crash)
 
@@ -219,7 +219,12 @@ class Controller(ControllerMachine):
         self, asked: dict[TopicPartition, tuple[int, ...] | None], lost: list[int]
     ) -> None:
         before = {name: self.partition(name) for name in asked}
-        request = AlterReassignments([(topic, [(index, target, None)]) for (topic, index), target in asked.items()])
+        request = AlterReassignments(
+            [
+                (topic, [(index, CancelMove() if target is None else MoveTerms(target))])
+                for (topic, index), target in asked.items()
+            ]
+        )
         answers = self.submit(lambda: AlterReassignmentsCommand(request), lost)
         assert {TopicPartition(*answer[:2]) for answer in answers} == asked.keys()
         for topic, index, error in answers:
@@ -326,7 +331,7 @@ class Controller(ControllerMachine):
             assert not set(value.pending_deletion) & set(value.replicas)
             assert (value.move is not None) == value.is_moving
             if value.move is not None:
-                assert value.move.target == value.target
+                assert value.move.terms.target == value.target
                 assert set(value.move.original) == set(value.origin)
                 assert value.move.id > 0
             assert (name[1] in self.cluster.moving.get(name[0], ())) == value.is_moving

@@ -8,6 +8,7 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.core.brokers.cordon import CORDONED_BROKERS
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
+from kafka_reassign_rpc.core.state.partition import MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from tests.status_page.browser import IN_BROWSER, Tab
 from tests.status_page.served import served
@@ -29,7 +30,7 @@ async def page() -> AsyncIterator[str]:
     }
     cluster = cluster_of(topics, live=(1, 2, 3, 4, 5))
     cluster.settings = {CORDONED_BROKERS: "5"}
-    entries = {("waits", one): WaitingMove((3, 2), "queue", "PLAN-8") for one in range(5)}
+    entries = {("waits", one): WaitingMove(MoveTerms((3, 2), "queue", "PLAN-8")) for one in range(5)}
     run(cluster.queue.put(QueuePart("/q", "/q", entries)))
     tracker = ProgressTracker(STEP_S)
     for turn in range(4):

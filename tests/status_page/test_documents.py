@@ -10,6 +10,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, He
 from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
 from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, FigureHistory
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
+from kafka_reassign_rpc.core.state.partition import MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status import brokers, documents, moves
@@ -124,7 +125,10 @@ def test_sv_11_moves_are_filtered_sorted_and_paged_and_sums_are_those_of_all_pag
             "waits": {0: at_rest(1, 2), 1: at_rest(1, 2)},
         }
     )
-    entries = {("waits", 0): WaitingMove((2, 3), "queue", "why"), ("orders", 0): WaitingMove((4,), "queue")}
+    entries = {
+        ("waits", 0): WaitingMove(MoveTerms((2, 3), "queue", "why")),
+        ("orders", 0): WaitingMove(MoveTerms((4,), "queue")),
+    }
     run(cluster.queue.put(QueuePart("/q", "/q", entries)))
     tracker = ProgressTracker(60.0)
     sizes = {1: {"orders": {0: 100, 1: 900}, "audit": {0: 500}}, 2: {"orders": {0: 90}}, 3: {"orders": {1: 10}}}
@@ -162,7 +166,7 @@ def test_sv_11_moves_are_filtered_sorted_and_paged_and_sums_are_those_of_all_pag
 
 def test_sv_11_a_queued_move_of_a_partition_that_moves_is_counted_as_the_status_counts_it() -> None:
     cluster = cluster_of({"t": {0: move((1,), (2,)), 1: at_rest(1)}})
-    run(cluster.queue.put(QueuePart("/q", "/q", {("t", one): WaitingMove((4,), "queue") for one in (0, 1)})))
+    run(cluster.queue.put(QueuePart("/q", "/q", {("t", one): WaitingMove(MoveTerms((4,), "queue")) for one in (0, 1)})))
     term = term_of(cluster)
     totals = shown(term).totals
     assert totals is not None
@@ -182,7 +186,7 @@ def test_sv_11_a_move_that_is_over_by_now_is_left_out_of_its_page() -> None:
 
 def test_sv_11_a_move_that_ended_while_another_waits_for_its_partition_has_one_row() -> None:
     cluster = cluster_of({"t": {0: move((1,), (2,))}})
-    run(cluster.queue.put(QueuePart("/q", "/q", {("t", 0): WaitingMove((4,), "queue")})))
+    run(cluster.queue.put(QueuePart("/q", "/q", {("t", 0): WaitingMove(MoveTerms((4,), "queue"))})))
     term = term_of(cluster)
     selection = finished(moves.select_moves(term, MoveFilter()))
     cluster.topics["t"].partitions[0] = at_rest(2)
@@ -192,7 +196,7 @@ def test_sv_11_a_move_that_ended_while_another_waits_for_its_partition_has_one_r
 
 def test_sv_11_a_move_that_copies_nothing_has_0_bytes_without_any_answer() -> None:
     cluster = cluster_of({"t": {0: move((1, 2), (1,)), 1: at_rest(1, 2)}})
-    run(cluster.queue.put(QueuePart("/q", "/q", {("t", 1): WaitingMove((2, 1), "queue")})))
+    run(cluster.queue.put(QueuePart("/q", "/q", {("t", 1): WaitingMove(MoveTerms((2, 1), "queue"))})))
     found = listed(term_of(cluster), MoveFilter())
     assert [(one.bytes_total, one.bytes_copied) for one in found.moves] == [(0, 0), (0, 0)]
     assert (found.sums.bytes_total, found.sums.moves_without_size) == (0, 0)
@@ -214,7 +218,7 @@ def test_sv_11_after_an_idle_hour_rates_do_not_count_it() -> None:
 
 def test_sv_11_history_has_all_that_is_left_to_copy_waiting_moves_included() -> None:
     cluster = cluster_of({"t": {0: move((1,), (2,)), 1: at_rest(1)}})
-    run(cluster.queue.put(QueuePart("/q", "/q", {("t", 1): WaitingMove((2,), "queue")})))
+    run(cluster.queue.put(QueuePart("/q", "/q", {("t", 1): WaitingMove(MoveTerms((2,), "queue"))})))
     cluster.soft.sizes[TopicPartition("t", 1)] = 500
     tracker, history = ProgressTracker(60.0), FigureHistory()
     sample(tracker, cluster, 0.0, {1: {"t": {0: 100, 1: 500}}, 2: {"t": {0: 40}}})

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.status.partition_health import UnhealthyPartitions
 from kafka_reassign_rpc.core.status.views import ServerView, TermView
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic
@@ -20,7 +20,7 @@ def move(
     """A partition in flight, its original replicas in sync."""
     adding = tuple(one for one in target if one not in origin)
     removing = tuple(one for one in origin if one not in target)
-    record = MoveRecord(target, origin, 77, started, reason=reason)
+    record = MoveRecord(MoveTerms(target, reason=reason), origin, 77, started)
     return Partition((*target, *removing), adding, removing, leader=leader, isr=origin, move=record)
 
 

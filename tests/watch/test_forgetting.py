@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
-from kafka_reassign_rpc.core.state.partition import MoveRecord
+from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.support.host_port import Address
@@ -47,7 +47,7 @@ def test_kr_1_progress_of_moves_forgets_brokers_and_topics_that_have_left() -> N
     held: list[int] = []
     for one in range(GENERATIONS):
         leader, target, topic = 10 * one, 10 * one + 1, f"t-{one}"
-        record = MoveRecord((target,), (leader,), id=one)
+        record = MoveRecord(MoveTerms((target,)), (leader,), one)
         value = replace(moving((leader,), (target,)), move=record)
         there = cluster(value, live=(leader, target), topic=topic)
         list(tracker.ended([Event(catalogue.MOVE_STARTED, topic, 0, id=one)], there))

@@ -45,7 +45,7 @@ def looks() -> Looks:
 def test_kr_1_a_move_has_one_id_and_its_first_seen_time_from_look_to_look(looks: Looks) -> None:
     assert looks(FIRST, UNION) == ["move.started"]
     (record,) = looks.book.records.values()
-    assert (record.id, record.started, record.target, record.original) == (3_000, 3_000, (1, 3), (1, 2))
+    assert (record.id, record.started, record.terms.target, record.original) == (3_000, 3_000, (1, 3), (1, 2))
     assert looks(FIRST, UNION) == []
     assert list(looks.book.records.values()) == [record]
 
@@ -123,7 +123,7 @@ def test_kr_1_another_target_of_the_same_move_is_a_retarget(looks: Looks) -> Non
     looks(FIRST, UNION)
     before = looks.book.records[T0].id
     assert looks(PartitionReassignment((1, 4, 2, 3), (4,), (2, 3)), UNION) == ["move.retargeted"]
-    assert (looks.book.records[T0].id, looks.book.records[T0].target) == (before, (1, 4))
+    assert (looks.book.records[T0].id, looks.book.records[T0].terms.target) == (before, (1, 4))
 
 
 def test_kr_1_a_move_that_follows_between_two_looks_is_another_one(looks: Looks) -> None:

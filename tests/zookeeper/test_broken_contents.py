@@ -257,7 +257,7 @@ def test_236_5_an_entry_that_is_broken_at_any_place_is_reported_and_the_others_c
             continue
         tried += 1
         found = ZNODES[name].decode(data, "/a/1")
-        entries = found.request.targets if name == "decode_request" else found.entries
+        entries = found.moves if name == "decode_request" else found.entries
         assert ("good", 0) in entries, data[:200]
         assert entries.keys() - {("good", 0)} or found.problems or is_harmlessly_empty(one)
     assert tried > len(BREAKERS)

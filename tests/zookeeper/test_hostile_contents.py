@@ -189,6 +189,6 @@ def test_236_5_of_many_wrong_entries_the_first_are_told_and_the_good_ones_count(
 def test_236_8_of_many_wrong_targets_the_first_are_told_and_the_good_ones_count() -> None:
     wrong = ",".join(f'"x{number}":[1]' for number in range(800))
     found = decode_request(f'{{"assignments":{{"t":{{{wrong},"0":[1]}}}}}}'.encode(), "/a")
-    assert list(found.request.targets) == [("t", 0)]
+    assert list(found.moves) == [("t", 0)]
     assert len(found.problems) == REPORTED + 1
     assert found.problems[-1] == "700 more problems of its entries"

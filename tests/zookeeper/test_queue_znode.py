@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC
+from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC, MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import EMPTY, QueueEntries, QueuePartContent, decode_queue
@@ -28,10 +28,10 @@ def decoded(clients: object, *moves: dict[str, Any]) -> QueueEntries:
 
 def test_sv_5_the_clients_of_a_part_stand_there_once_and_are_read_again() -> None:
     moves = {
-        ("t", 0): WaitingMove((1, 2), RPC, "why", 9, 3, ALICE),
-        ("t", 1): WaitingMove((2, 3), QUEUE, by=BOB),
-        ("u", 0): WaitingMove((3, 1), RPC, by=ALICE),
-        ("u", 1): WaitingMove((3, 1), HEAL),
+        ("t", 0): WaitingMove(MoveTerms((1, 2), RPC, "why", 9, moves_per_broker=3, by=ALICE)),
+        ("t", 1): WaitingMove(MoveTerms((2, 3), QUEUE, by=BOB)),
+        ("u", 0): WaitingMove(MoveTerms((3, 1), RPC, by=ALICE)),
+        ("u", 1): WaitingMove(MoveTerms((3, 1), HEAL)),
     }
     data = encoded(moves)
     assert decode_queue(data, PATH) == QueueEntries(moves, [])
@@ -49,7 +49,7 @@ def test_sv_5_the_clients_of_a_part_stand_there_once_and_are_read_again() -> Non
 
 def test_236_5_a_part_without_clients_is_written_as_before() -> None:
     assert encoded({}) == EMPTY
-    assert json.loads(encoded({("t", 0): WaitingMove((1, 2), QUEUE)})) == {
+    assert json.loads(encoded({("t", 0): WaitingMove(MoveTerms((1, 2), QUEUE))})) == {
         "version": 1,
         "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2]}],
     }
@@ -58,7 +58,7 @@ def test_236_5_a_part_without_clients_is_written_as_before() -> None:
 def test_236_5_the_size_of_a_part_is_known_while_moves_are_added() -> None:
     content = QueuePartContent()
     for index in range(100):
-        content.add(("t", index), WaitingMove((1, 2), RPC, by=ALICE if index % 2 else BOB))
+        content.add(("t", index), WaitingMove(MoveTerms((1, 2), RPC, by=ALICE if index % 2 else BOB)))
     assert content.size <= len(content.encode()) <= content.size + 200
 
 
@@ -83,7 +83,7 @@ def test_236_5_the_size_of_a_part_is_known_while_moves_are_added() -> None:
 )
 def test_sv_6_a_malformed_client_is_reported_and_the_move_keeps_all_else(clients: object, place: object) -> None:
     found = decoded(clients, {**MOVE, "client": place}, {**MOVE, "partition": 1})
-    move = WaitingMove((1, 2), RPC, "why", 9)
+    move = WaitingMove(MoveTerms((1, 2), RPC, "why", 9))
     assert found.entries == {("t", 0): move, ("t", 1): move}
     assert found.problems
     assert all(len(problem) < 500 for problem in found.problems)
@@ -91,7 +91,7 @@ def test_sv_6_a_malformed_client_is_reported_and_the_move_keeps_all_else(clients
 
 def test_sv_6_beside_a_malformed_entry_the_clients_are_read() -> None:
     found = decoded([{"principal": "User:a", "address": "::1"}], {**MOVE, "client": 0}, {"topic": 5})
-    assert found.entries == {("t", 0): WaitingMove((1, 2), RPC, "why", 9, by=client("User:a", None, "::1"))}
+    assert found.entries == {("t", 0): WaitingMove(MoveTerms((1, 2), RPC, "why", 9, by=client("User:a", None, "::1")))}
     assert len(found.problems) == 1
 
 

@@ -2,14 +2,15 @@
 
 import contextlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_reassign_rpc.core.state.partition import BATCH, REQUEST, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import decode_request, encode_request
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from tests.tables import for_each
@@ -17,16 +18,21 @@ from tests.tables import for_each
 PATH = "/admin/reassignment_requests/request_0000000007"
 
 
+def moves(targets: Mapping[TopicPartition, tuple[int, ...]], *, legacy: bool = False) -> dict[Any, MoveTerms]:
+    return {name: MoveTerms(target, BATCH if legacy else REQUEST) for name, target in targets.items()}
+
+
 def test_236_8_the_proposals_example_is_read() -> None:
     data = b'{"version":1,"assignments":{"my-topic":{"0":[1,2,3]},"your-topic":{"3":[4,5,6]}},"legacy":false}'
     assert decode_request(data, PATH) == (
-        ReassignmentRequest({TopicPartition("my-topic", 0): (1, 2, 3), TopicPartition("your-topic", 3): (4, 5, 6)}),
+        moves({TopicPartition("my-topic", 0): (1, 2, 3), TopicPartition("your-topic", 3): (4, 5, 6)}),
         [],
     )
     assert (
         encode_request({TopicPartition("my-topic", 0): (1, 2, 3), TopicPartition("your-topic", 3): (4, 5, 6)}) == data
     )
-    assert decode_request(data.replace(b"false", b"true"), PATH).request.legacy
+    legacy = decode_request(data.replace(b"false", b"true"), PATH).moves.values()
+    assert {terms.route for terms in legacy} == {BATCH}
 
 
 @given(
@@ -38,7 +44,7 @@ def test_236_8_the_proposals_example_is_read() -> None:
     st.booleans(),
 )
 def test_236_8_a_request_reads_back_as_it_was_written(targets: dict[Any, Any], legacy: bool) -> None:
-    assert decode_request(encode_request(targets, legacy=legacy), PATH) == (ReassignmentRequest(targets, legacy), [])
+    assert decode_request(encode_request(targets, legacy=legacy), PATH) == (moves(targets, legacy=legacy), [])
 
 
 @for_each(
@@ -66,7 +72,7 @@ def test_236_8_an_error_in_one_target_is_reported_for_that_target_alone(
     assignments: str, targets: dict[Any, Any], problem: str
 ) -> None:
     read = decode_request(f'{{"version":1,"assignments":{assignments}}}'.encode(), PATH)
-    assert read.request.targets == targets
+    assert read.moves == moves(targets)
     assert len(read.problems) == 1
     assert problem in read.problems[0]
     assert len(read.problems[0]) < 500
@@ -75,15 +81,13 @@ def test_236_8_an_error_in_one_target_is_reported_for_that_target_alone(
 def test_236_8_nothing_is_lost_of_a_topic_that_stands_there_twice() -> None:
     data = b'{"version":1,"assignments":{"t":{"0":[1],"1":[5]},"t":{"1":[2]}},"legacy":true}'
     read = decode_request(data, PATH)
-    assert read.request == ReassignmentRequest(
-        {TopicPartition("t", 0): (1,), TopicPartition("t", 1): (2,)}, legacy=True
-    )
+    assert read.moves == moves({TopicPartition("t", 0): (1,), TopicPartition("t", 1): (2,)}, legacy=True)
     assert read.problems == ["t-1 stands there twice: the later target counts"]
 
 
 def test_236_8_unknown_fields_are_no_problem() -> None:
     data = b'{"assignments":{"[t]":{"0":[1]}},"comment":[[1]],"version":1}'
-    assert decode_request(data, PATH) == (ReassignmentRequest({TopicPartition("[t]", 0): (1,)}), [])
+    assert decode_request(data, PATH) == (moves({TopicPartition("[t]", 0): (1,)}), [])
 
 
 @for_each(
@@ -118,7 +122,7 @@ def test_236_8_any_json_is_a_request_or_a_bad_znode(assignments: Any, legacy: An
             read = decode_request(data.encode(), PATH)
         except BadZnode:
             continue
-        assert all(replica >= -(2**31) for replicas in read.request.targets.values() for replica in replicas)
+        assert all(replica >= -(2**31) for terms in read.moves.values() for replica in terms.target)
 
 
 @given(st.binary(max_size=60))

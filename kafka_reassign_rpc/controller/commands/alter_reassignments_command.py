@@ -1,19 +1,31 @@
 """Starts, retargets, queues or cancels moves (KIP-455, KIP-236)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.api.ports import AlterReassignments, CancelMove, ItemResult
 from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events.decided_events import Refusals, reassigned
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress
 from kafka_reassign_rpc.core.queue import queue_admission
-from kafka_reassign_rpc.core.reassignment.alter import alter
-from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.reassignment.alter import alter, cancel
+from kafka_reassign_rpc.core.round.round_view import PartitionChange
+from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
+
+
+class _Rules(NamedTuple):
+    """Why no move may start, why none with a lease, and whether the replication factor may change."""
+
+    disabled: KafkaError | None
+    no_lease: KafkaError | None
+    may_change_factor: bool
 
 
 class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
@@ -35,21 +47,21 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
 
     def decide(self, work: Round) -> Iterator[None]:
         yield from work.count_moves_in_flight()
-        disabled = None if self._request.queue else restrictions.reassignments_disabled(work.view.cluster)
-        if self._request.throttle > 0:
-            disabled = disabled or restrictions.lease_refused(work.view.cluster)
-        may_change = work.view.cluster.soft.in_force.replication_factor_change_allowed
+        cluster = work.view.cluster
+        rules = _Rules(
+            None if self._request.queue else restrictions.reassignments_disabled(cluster),
+            restrictions.lease_refused(cluster),
+            cluster.soft.in_force.replication_factor_change_allowed,
+        )
         results: list[ItemResult] = []
         refusals = Refusals()
         for topic, items in self._request.topics:
             too_large = work.refused.get(topic)
-            for index, target, expected in items:
-                error = too_large or self._decide_one(
-                    work, TopicPartition(topic, index), target, expected, disabled=disabled, may_change=may_change
-                )
+            for index, asked in items:
+                error = too_large or self._decide_one(work, rules, TopicPartition(topic, index), asked)
                 results.append((topic, index, error))
                 if error is not None:
-                    refusals.add(topic, index, target, error)
+                    refusals.add(topic, index, asked.target if isinstance(asked, MoveTerms) else None, error)
                 yield
             yield
         for event in refusals.events():
@@ -57,46 +69,42 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         self.answer(results)
 
     def _decide_one(
-        self,
-        work: Round,
-        name: TopicPartition,
-        target: tuple[int, ...] | None,
-        expected: tuple[int, ...] | None,
-        *,
-        disabled: KafkaError | None,
-        may_change: bool,
+        self, work: Round, rules: _Rules, name: TopicPartition, asked: MoveTerms | CancelMove
     ) -> KafkaError | None:
         wanted = self._wanted.get(name)
         if wanted is not None:
             current = work.view.get(*name)
             if current is not None and not reassigned(current, wanted):
                 return self._withdraw_others(work, name, None)
-        if target is not None and disabled is not None:
-            return disabled
+        if isinstance(asked, MoveTerms):
+            return self._start(work, rules, name, asked)
+        error, changes = cancel(work.view, name, expected=asked.expected)
+        self._add(work, name, changes)
+        return self._withdraw_others(work, name, error)
+
+    def _start(self, work: Round, rules: _Rules, name: TopicPartition, terms: MoveTerms) -> KafkaError | None:
+        if rules.disabled is not None or (rules.no_lease is not None and terms.throttle):
+            return rules.disabled or rules.no_lease
         error, changes = alter(
             work.view,
-            *name,
-            target,
-            allow_replication_factor_change=may_change and self._request.allow_replication_factor_change,
-            expected=expected,
-            route=self._request.route,
-            reason=self._request.reason,
-            throttle=self._request.throttle,
-            lifts=self._request.lifts,
+            name,
+            terms,
+            allow_replication_factor_change=rules.may_change_factor and self._request.allow_replication_factor_change,
             adding_must_live=not self._request.queue,
         )
         for change in changes:
-            if target is not None and self._has_to_wait(work, name, target, change.value):
-                asked = self._request
-                move = WaitingMove(
-                    target, asked.route, asked.reason, asked.throttle, asked.moves_per_broker, lifts=asked.lifts
-                )
+            if self._has_to_wait(work, name, terms.target, change.value):
+                move = WaitingMove(replace(terms, expected=None))
                 return reassign_partitions.withdraw_for_client(
                     work.view, name, queue_admission.append(work.view, name, move)
                 )
+        self._add(work, name, changes)
+        return self._withdraw_others(work, name, restrictions.with_reason(error, forbidden=not rules.may_change_factor))
+
+    def _add(self, work: Round, name: TopicPartition, changes: Iterable[PartitionChange]) -> None:
+        for change in changes:
             work.view.add(change)
             self._wanted[name] = change.value
-        return self._withdraw_others(work, name, restrictions.with_reason(error, forbidden=not may_change))
 
     def _has_to_wait(self, work: Round, name: TopicPartition, target: tuple[int, ...], after: Partition) -> bool:
         if work.in_flight.unlimited and not self._request.queue:

@@ -48,7 +48,7 @@ class ApproveRepairs(Command[Approval]):
         for name, place in waiting.items() if held_back is None else ():
             move = view.queue.now(name, place)
             holding.approve(view, name, place)
-            of = frozenset(repair_targets.repaired_brokers(move.reason, move.target))
+            of = frozenset(repair_targets.repaired_brokers(move.terms.reason, move.terms.target))
             self._approved[name] = move.held is not None, of
             yield
         held, of_brokers = 0, Counter[int]()

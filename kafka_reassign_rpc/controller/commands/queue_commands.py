@@ -46,7 +46,7 @@ class HoldMoves(Command[HoldOutcome]):
             if place is None or view.queue.gone(name, place.path):
                 continue
             move = place.move
-            if not self._selection.takes(name, view.get(*name), move.target, move.reason):
+            if not self._selection.takes(name, view.get(*name), move.terms.target, move.terms.reason):
                 continue
             selected += 1
             held = self._held
@@ -59,7 +59,7 @@ class HoldMoves(Command[HoldOutcome]):
                 partition = view.get(topic, index)
                 record = None if partition is None else partition.move
                 if partition is not None and partition.is_moving:
-                    reason = "" if record is None else record.reason
+                    reason = "" if record is None else record.terms.reason
                     in_flight += self._selection.takes(TopicPartition(topic, index), partition, (), reason)
         changed = len(self._changed)
         self.answer(HoldOutcome(changed, max(0, selected - changed), in_flight))
@@ -117,4 +117,4 @@ class QueueZnodesRead(Command[None]):
     def _throttles(self) -> Iterator[bool]:
         for root in self._roots:
             if root.part is not None:
-                yield from (move.throttle > 0 for move in root.part.entries.values())
+                yield from (bool(move.terms.throttle) for move in root.part.entries.values())

@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.commands.lost_replicas import count_lost
 from kafka_reassign_rpc.controller.commands.repair_commands import RepairMemory
@@ -21,7 +19,7 @@ from kafka_reassign_rpc.core.reassignment_algebra import min_insync_replicas
 from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import HEAL, Partition
+from kafka_reassign_rpc.core.state.partition import HEAL, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -144,7 +142,7 @@ class QueueRepairs(Command[QueuedRepair]):
             partition = work.view.get(*name)
             if partition is not None and _lost(cluster, partition, move, gone):
                 queued = queue_admission.find(work.view, name)
-                joined = queued is not None and (queued.route, queued.target) == (HEAL, move.target)
+                joined = queued is not None and (queued.terms.route, queued.terms.target) == (HEAL, move.target)
                 wanted = repair_targets.wanted_replicas(cluster, partition, queued)
                 if joined or (wanted == move.original and self._is_as_planned(work, name, move.target, queued)):
                     if move.topic != topic:
@@ -158,7 +156,7 @@ class QueueRepairs(Command[QueuedRepair]):
         """Whether somebody still wants what the repair has adopted, and nobody wants anything else by now."""
         partition = work.view.get(*name)
         if partition is not None and repair_targets.serves_as_repair(queued, work.view.cluster, partition):
-            return queued.target == target
+            return queued.terms.target == target
         return name not in self._prepared.adopted
 
     def _queue(self, work: Round, move: PlannedMove, gone: frozenset[int], settings: HealingSettings) -> None:
@@ -167,7 +165,7 @@ class QueueRepairs(Command[QueuedRepair]):
         assert partition is not None
         error: KafkaError | None = None
         if partition.is_moving:  # or nothing is refused that keeps the replication factor and brings in live brokers
-            error, _ = alter(work.view, *name, move.target, allow_replication_factor_change=True)
+            error, _ = alter(work.view, name, MoveTerms(move.target))
         cluster = work.view.cluster
         lost = _lost(cluster, partition, move, gone)
         absent = [broker for broker in lost if broker not in cluster.brokers]
@@ -175,10 +173,11 @@ class QueueRepairs(Command[QueuedRepair]):
         adopted = before if repair_targets.serves_as_repair(before, cluster, partition) else None
         unapproved = approval.needed_since(settings, self.by, adopted, self._now_ms)
         if error is None:
-            waiting = WaitingMove(move.target, HEAL, reason, self._rate, unapproved=unapproved)
+            rate, held, expected = self._rate if self._rate > 0 else None, None, None
             if before is not None:
-                waiting = replace(waiting, held=before.held, expected=before.expected)
-            error = queue_admission.append(work.view, name, waiting)
+                held, expected = before.held, before.terms.expected
+            terms = MoveTerms(move.target, HEAL, reason, rate, expected=expected)
+            error = queue_admission.append(work.view, name, WaitingMove(terms, held, unapproved))
         if error is not None:
             refused = LeftOut(*name, move.original, f"{error.name}: {error}")
             self._refused.append(refused)
@@ -194,7 +193,7 @@ class QueueRepairs(Command[QueuedRepair]):
             self._held.update(lost)
         for broker in lost:
             self._moves[broker] += 1
-            self._rest[broker] -= before is None or before.route != HEAL
+            self._rest[broker] -= before is None or before.terms.route != HEAL
 
     def _leave(self, work: Round, name: TopicPartition, replicas: Iterable[int], reason: str) -> None:
         cluster, partition = work.view.cluster, work.view.get(*name) or Partition(())

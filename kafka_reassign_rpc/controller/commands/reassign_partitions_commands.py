@@ -6,6 +6,8 @@ that the znode has left: original replicas make it longer, so some entries wait 
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
@@ -103,7 +105,7 @@ def _outcome(
     before = work.view.get(*name)
     if before is not None and before.target != entry.target:
         move = queue_admission.find(work.view, name)
-        ignored = None if move is None else waiting_route_conflict(move.route, move.target)
+        ignored = None if move is None else waiting_route_conflict(move.terms.route, move.terms.target)
         if ignored is not None:
             return reassign_partitions.BatchEntryOutcome(None, report=ignored)
         if held is None and work.in_flight.is_full:
@@ -115,7 +117,7 @@ def _outcome(
     if not outcome.changes or before is None:
         return outcome
     if held is not None:
-        error = holding.join_held(work.view, name, entry.target, BATCH, held, entry.original)
+        error = holding.join_held(work.view, name, replace(entry.terms, expected=entry.original), held)
         return reassign_partitions.BatchEntryOutcome(None, report=None if error is None else str(error))
     if not work.starts(name, before, outcome.changes[-1].value):
         return reassign_partitions.BatchEntryOutcome(entry, waits=True)
@@ -152,7 +154,7 @@ def _roll_back_legacy_requests(work: Round, entries: Mapping[TopicPartition, Bat
         yield
     for name in _waiting(work):
         move = queue_admission.find(work.view, name)
-        if move is not None and move.route == BATCH:
+        if move is not None and move.terms.route == BATCH:
             queue_admission.withdraw(work.view, name)
         yield
 

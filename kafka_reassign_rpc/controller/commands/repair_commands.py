@@ -18,7 +18,7 @@ from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs, de
 from kafka_reassign_rpc.core.healing.self_healing_status import LEFT_TO_MOVES, BrokerRepair, GoneBroker
 from kafka_reassign_rpc.core.healing.unrepaired_partitions import UnrepairedPartition, impossible_texts
 from kafka_reassign_rpc.core.queue import lease_rates, queue_admission
-from kafka_reassign_rpc.core.reassignment.alter import alter
+from kafka_reassign_rpc.core.reassignment import alter
 from kafka_reassign_rpc.core.round.round_view import PartitionChange
 from kafka_reassign_rpc.core.settings import healing_settings
 from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
@@ -263,26 +263,26 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
             if broker not in work.view.failures() and broker not in work.view.cluster.brokers
         }
 
-    def _rate(self, present: int) -> int:
-        return self._throttle.now_of(present, self._fastest, self._memory.throttle)
+    def _rate(self, present: int | None) -> int:
+        return self._throttle.now_of(present or 0, self._fastest, self._memory.throttle)
 
     def _review_waiting_repairs(self, work: Round) -> Iterator[None]:
         for name, move in _heals(work):
             partition = work.view.get(*name)
-            in_part = repair_targets.lost_in_part(move.reason)
-            left = repair_targets.still_needed(work.view.cluster, partition, move.target, in_part)
+            in_part = repair_targets.lost_in_part(move.terms.reason)
+            left = repair_targets.still_needed(work.view.cluster, partition, move.terms.target, in_part)
             if left is None:
                 queue_admission.withdraw(work.view, name)
-                self._dropped[move.reason] += 1
-            elif left == move.target or queue_admission.append(work.view, name, replace(move, target=left)) is None:
-                self._waiting[move.reason] += 1
-                repaired = repair_targets.repaired_brokers(move.reason, left)
+                self._dropped[move.terms.reason] += 1
+            elif left == move.terms.target or queue_admission.append(work.view, name, _only(move, left)) is None:
+                self._waiting[move.terms.reason] += 1
+                repaired = repair_targets.repaired_brokers(move.terms.reason, left)
                 self._waiting_for.update(repaired)
                 self._add_still_lost(work, partition, repaired, in_part)
                 if move.unapproved is not None:
                     self._unapproved += 1
                     self._unapproved_for.update(repaired)
-                rate = self._rate(move.throttle)
+                rate = self._rate(move.terms.throttle)
                 if lease_rates.change_waiting(work.view, name, rate):
                     self._rated_waiting[rate] += 1
             yield
@@ -295,20 +295,20 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
             for index in list(indexes):
                 yield
                 partition = work.view.get(topic, index)
-                if partition is None or partition.move is None or partition.move.route != HEAL:
+                if partition is None or partition.move is None or partition.move.terms.route != HEAL:
                     continue
                 changes: list[PartitionChange] = []
                 if cancel and repair_targets.is_repair_of_returned_brokers(work.view.cluster, partition):
-                    _, changes = alter(work.view, topic, index, None, allow_replication_factor_change=True)
+                    _, changes = alter.cancel(work.view, TopicPartition(topic, index))
                 for change in changes:
                     work.view.add(change)
                 if not changes:
-                    self._moving[partition.move.reason] += 1
-                    reason = partition.move.reason
-                    repaired = repair_targets.repaired_brokers(reason, partition.move.target)
+                    self._moving[partition.move.terms.reason] += 1
+                    reason = partition.move.terms.reason
+                    repaired = repair_targets.repaired_brokers(reason, partition.move.terms.target)
                     self._moving_from.update(repaired)
                     self._add_still_lost(work, partition, repaired, repair_targets.lost_in_part(reason))
-                    rate = self._rate(partition.move.throttle)
+                    rate = self._rate(partition.move.terms.throttle)
                     if lease_rates.change_moving(work.view, TopicPartition(topic, index), rate):
                         self._rated_moving[rate] += 1
 
@@ -366,10 +366,14 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         return f"log dir{plural(len(paths))} {first_of(paths, PATHS_NAMED)} failed" if paths else "a log dir has failed"
 
 
+def _only(move: WaitingMove, target: tuple[int, ...]) -> WaitingMove:
+    return replace(move, terms=replace(move.terms, target=target))
+
+
 def _heals(work: Round) -> Iterator[tuple[TopicPartition, WaitingMove]]:
     for topic, places in list(work.view.cluster.queue.topics.items()):
         for index, place in list(places.items()):
-            if place.move.route == HEAL:
+            if place.move.terms.route == HEAL:
                 name = TopicPartition(topic, index)
                 if queue_admission.find(work.view, name) == place.move:
                     yield name, place.move

@@ -35,9 +35,9 @@ def add_up(cluster: Cluster, sizes: Sizes, sums: defaultdict[int, CostSum]) -> I
             for broker in wanted:
                 if cluster.is_lost(broker, partition):
                     sums[broker].add(Copy(partition.leader, size))
-            if queued is not None and queued.route == HEAL:
-                copy = Copy(partition.leader, size, repair_targets.still_to_copy(partition, queued.target))
-                for broker in repair_targets.repaired_brokers(queued.reason, queued.target):
+            if queued is not None and queued.terms.route == HEAL:
+                copy = Copy(partition.leader, size, repair_targets.still_to_copy(partition, queued.terms.target))
+                for broker in repair_targets.repaired_brokers(queued.terms.reason, queued.terms.target):
                     sums[broker].add(copy)
 
 

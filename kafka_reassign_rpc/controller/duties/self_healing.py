@@ -352,7 +352,7 @@ def _topics(
             place = cluster.queue.place(topic.name, index)
             queued = None if place is None else place.move
             wanted = repair_targets.wanted_replicas(cluster, partition, queued)
-            target = queued.target if repair_targets.serves_as_repair(queued, cluster, partition) else wanted
+            target = queued.terms.target if repair_targets.serves_as_repair(queued, cluster, partition) else wanted
             size = sample.sizes.get(TopicPartition(topic.name, index), UNKNOWN)
             to_copy = repair_targets.still_to_copy(partition, target)
             if target != wanted and any(cluster.is_lost(one, partition) for one in repaired.intersection(wanted)):

@@ -49,7 +49,7 @@ from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, FigureHis
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -155,7 +155,7 @@ class ControllerService:
 
     async def alter_reassignments(self, request: AlterReassignments, ctx: RequestContext) -> Sequence[ItemResult]:
         term = self._active()
-        if any(target is not None for _, items in request.topics for _, target, _ in items):
+        if any(isinstance(asked, MoveTerms) for _, items in request.topics for _, asked in items):
             await term.up_to_date()  # reassignments may have been disabled
         return await self._submit(lambda: alter_reassignments_command.AlterReassignmentsCommand(request, ctx.requester))
 

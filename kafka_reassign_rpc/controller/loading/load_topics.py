@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.loading.children import children
 from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, LoadedState, partition_of
-from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
@@ -29,7 +29,7 @@ CHUNK = 2000
 
 UNREADABLE_STATE = "%s: the partition keeps its replicas and its leader until it can be read"
 
-UNREADABLE = MoveRecord(target=(), original=(NO_LEADER,))
+UNREADABLE = MoveRecord(MoveTerms(()), (NO_LEADER,))
 """It replaces a move record that cannot be decoded: it fits no assignment, so the record is rewritten."""
 
 

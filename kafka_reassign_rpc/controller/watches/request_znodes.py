@@ -16,7 +16,7 @@ and reads some of them at a time when it is their turn.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -33,12 +33,12 @@ from kafka_reassign_rpc.core.events.decided_events import BY_REQUEST, Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut, UnknownServerError
 from kafka_reassign_rpc.core.queue import holding, queue_admission
 from kafka_reassign_rpc.core.round.round_view import RequestEnded
+from kafka_reassign_rpc.core.state.partition import MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import RequestsFound
 from kafka_reassign_rpc.core.znode_routes.reassignment_requests import (
-    ReassignmentRequest,
     RequestOutcome,
     decide_target,
 )
@@ -69,7 +69,7 @@ class RequestZnode(NamedTuple):
 
     name: str
     ended: RequestEnded
-    request: ReassignmentRequest
+    moves: Mapping[TopicPartition, MoveTerms]
     problems: list[str]
 
 
@@ -103,24 +103,24 @@ class StartRequests(Command[RequestsOutcome]):
             work.view.by = Requester(BY_REQUEST + found.name)
             for problem in found.problems:
                 work.view.report(Event(catalogue.ENTRY_REFUSED, reason=problem))
-            for name, target in found.request.targets.items():
-                self._start(work, name, target, found.request.route)
+            for name, terms in found.moves.items():
+                self._start(work, name, terms)
                 yield
             work.view.requests[found.name] = found.ended
         self.answer(RequestsOutcome.STARTED)
 
-    def _start(self, work: Round, name: TopicPartition, target: tuple[int, ...], route: str) -> None:
+    def _start(self, work: Round, name: TopicPartition, terms: MoveTerms) -> None:
         refused = work.refused.get(name[0])
         if refused is not None:
             outcome = RequestOutcome(report=str(refused))
         else:
             before = work.view.get(*name)
-            outcome = decide_target(work.view, name, target, route)
+            outcome = decide_target(work.view, name, terms)
             if outcome.changes and self._held is not None:
-                error = holding.join_held(work.view, name, target, route, self._held)
+                error = holding.join_held(work.view, name, terms, self._held)
                 outcome = RequestOutcome(report=None if error is None else str(error))
             elif outcome.changes and before is not None and work.has_to_wait(name, before, outcome.changes[-1].value):
-                error = queue_admission.append(work.view, name, WaitingMove(target, route))
+                error = queue_admission.append(work.view, name, WaitingMove(terms))
                 outcome = RequestOutcome(report=None if error is None else str(error))
             elif outcome.changes or outcome.report is None:
                 queue_admission.withdraw(work.view, name)
@@ -128,7 +128,7 @@ class StartRequests(Command[RequestsOutcome]):
             work.view.add(change)
         if outcome.report is not None:
             what = catalogue.ENTRY_WAITING if outcome.changes else catalogue.ENTRY_REFUSED
-            work.view.report(Event(what, *name, route=route, reason=outcome.report, target=target))
+            work.view.report(Event(what, *name, route=terms.route, reason=outcome.report, target=terms.target))
 
 
 class RequestZnodes:
@@ -281,7 +281,7 @@ class RequestZnodes:
 async def _decoded(name: str, data: bytes, stat: Stat) -> RequestZnode:
     ended = RequestEnded(stat.version, has_children=stat.num_children > 0)
     try:
-        request, problems = await decoded(decode_request, data, znode_paths.reassignment_request(name))
+        moves, problems = await decoded(decode_request, data, znode_paths.reassignment_request(name))
     except BadZnode as error:
-        return RequestZnode(name, ended, ReassignmentRequest(), [f"nothing of it can be done: {error.reason}"])
-    return RequestZnode(name, ended, request, problems)
+        return RequestZnode(name, ended, {}, [f"nothing of it can be done: {error.reason}"])
+    return RequestZnode(name, ended, moves, problems)

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.requesters import Requester, requester_of
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.bounded_text import shortened, word
@@ -68,6 +68,10 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         """`former` had asked for the move that `requester` ends or changes."""
         before = None if former is None or former.is_same(requester) else former.who
         return replace(self, **requester._asdict(), requested_by=before)
+
+
+def of_waiting_move(event: str, name: TopicPartition, terms: MoveTerms) -> Event:
+    return Event(event, *name, route=terms.route, reason=terms.reason or None, target=terms.target)
 
 
 class AssignmentDecision(NamedTuple):
@@ -166,7 +170,7 @@ def _is_queued(cluster: Cluster, event: Event, *, held: bool | None = None) -> b
     if event.topic is None or event.partition is None:
         return False
     place = cluster.queue.place(event.topic, event.partition)
-    if place is None or (place.move.route, place.move.target) != (event.route, event.target):
+    if place is None or (place.move.terms.route, place.move.terms.target) != (event.route, event.target):
         return False
     return held is None or held == (place.move.held is not None)
 
@@ -174,12 +178,12 @@ def _is_queued(cluster: Cluster, event: Event, *, held: bool | None = None) -> b
 def _events_of_decision(decision: AssignmentDecision, durable: Mapping[TopicPartition, MoveRecord]) -> Iterator[Event]:
     topic, partition, before, after, by, size = decision
     move = after.move or before.move
-    route, reason = (None, None) if move is None else (move.route, move.reason or None)
+    route, reason = (None, None) if move is None else (move.terms.route, move.terms.reason or None)
     if move is not None and move.id < 0:
         move = durable.get(TopicPartition(topic, partition))
     id_, started = (None, None) if move is None else (move.id, move.started)
     back, target = before.original, after.target
-    asked = None if before.move is None else before.move.by
+    asked = None if before.move is None else before.move.terms.by
     for name in _event_names(before, after, back):
         event = Event(
             name,
@@ -195,7 +199,7 @@ def _events_of_decision(decision: AssignmentDecision, durable: Mapping[TopicPart
             copied=len(before.adding) * size if size is not None and name == catalogue.MOVE_COMPLETED else None,
         )
         if name == catalogue.MOVE_COMPLETED and before.is_moving and before.target == target:
-            known = None if before.move is None else requester_of(before.move.route, asked)
+            known = None if before.move is None else requester_of(before.move.terms.route, asked)
             yield event if known is None else event.asked_by(known)
         else:
             yield event.asked_by(by, asked)

@@ -41,7 +41,7 @@ from kafka_reassign_rpc.core.round.round_view import (
     assignment_write,
 )
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.topics.cordon_corrections import corrected
 from kafka_reassign_rpc.core.topics.missing_replicas import place_missing
 
@@ -176,8 +176,9 @@ def _with_all_in_sync(partition: Partition) -> Partition:
 def _resumed(value: Partition, loaded: Partition) -> Partition:
     move = value.move
     if move is None:
-        move = MoveRecord(target=value.target, original=value.origin)
+        move = MoveRecord(MoveTerms(value.target), value.origin)
     else:
         original = move.original if set(move.original) == set(value.origin) else value.origin
-        move = replace(move, target=value.target, original=original, retained=value.retained)
+        terms = replace(move.terms, target=value.target)
+        move = replace(move, terms=terms, original=original, retained=value.retained)
     return replace(value, move=move, leader_epoch=max(value.leader_epoch, loaded.leader_epoch + 1))

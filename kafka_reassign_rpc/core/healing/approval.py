@@ -27,4 +27,4 @@ def awaits(move: WaitingMove, brokers: Collection[int] | None) -> bool:
     """Whether a move needs approval and repairs one of `brokers`, None: any."""
     if move.unapproved is None:
         return False
-    return brokers is None or not repaired_brokers(move.reason, move.target).isdisjoint(brokers)
+    return brokers is None or not repaired_brokers(move.terms.reason, move.terms.target).isdisjoint(brokers)

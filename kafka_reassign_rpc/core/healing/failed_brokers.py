@@ -115,7 +115,7 @@ class LostReplicas:
         others = [one for one in partition.replicas if one not in wanted and self._cluster.is_lost(one, partition)]
         if queued is not None and queued.unapproved is not None:
             self.unapproved.update(others)
-        is_repair = queued is not None and queued.route == HEAL
+        is_repair = queued is not None and queued.terms.route == HEAL
         for replica in others:
             if replica in self._live:
                 self.replicas.setdefault(replica, 0)
@@ -127,7 +127,7 @@ class LostReplicas:
             self.awaited.update(self._absent(queued, partition))
 
     def _absent(self, queued: WaitingMove, partition: Partition) -> Iterator[int]:
-        return (one for one in queued.target if one not in self._live and one not in partition.replicas)
+        return (one for one in queued.terms.target if one not in self._live and one not in partition.replicas)
 
 
 class FailureWatch(msgspec.Struct, frozen=True):

@@ -53,8 +53,8 @@ def wanted_replicas(cluster: Cluster, partition: Partition, queued: WaitingMove 
     does a move in flight that would bring in an absent broker, which never held the replica and so lost nothing
     (KIP-46).
     """
-    if queued is not None and queued.route == HEAL:
-        return queued.target
+    if queued is not None and queued.terms.route == HEAL:
+        return queued.terms.target
     return partition.original if _waits_for_a_broker(cluster, partition) else partition.target
 
 
@@ -62,8 +62,8 @@ def serves_as_repair(queued: WaitingMove | None, cluster: Cluster, partition: Pa
     """Whether a waiting move is as good as a repair: all of its brokers are there."""
     return (
         queued is not None
-        and queued.route != HEAL
-        and not any(cluster.is_lost(broker, partition) for broker in queued.target)
+        and queued.terms.route != HEAL
+        and not any(cluster.is_lost(broker, partition) for broker in queued.terms.target)
     )
 
 
@@ -71,8 +71,8 @@ def leaving(cluster: Cluster, partition: Partition, queued: WaitingMove | None, 
     """The lost replicas that a move in flight takes away, and that count until then. Those of a repair do not: the
     failure ends when the repair is queued (KIP-46).
     """
-    is_repair = partition.move is not None and partition.move.route == HEAL
-    if is_repair or (queued is not None and queued.route == HEAL):
+    is_repair = partition.move is not None and partition.move.terms.route == HEAL
+    if is_repair or (queued is not None and queued.terms.route == HEAL):
         return []
     return [replica for replica in partition.original if replica not in wanted and cluster.is_lost(replica, partition)]
 
@@ -81,7 +81,7 @@ def _waits_for_a_broker(cluster: Cluster, partition: Partition) -> bool:
     """Whether the move in flight adds a replica on an absent broker or a failed log dir. A repair is planned again
     instead.
     """
-    is_repair = partition.move is not None and partition.move.route == HEAL
+    is_repair = partition.move is not None and partition.move.terms.route == HEAL
     return not is_repair and any(cluster.is_lost(replica, partition) for replica in partition.adding)
 
 
@@ -121,8 +121,8 @@ def is_repair_of_returned_brokers(cluster: Cluster, partition: Partition) -> boo
     return (
         partition.is_moving
         and move is not None
-        and move.route == HEAL
-        and all(is_back(cluster, partition, replica, lost_in_part(move.reason)) for replica in move.original)
+        and move.terms.route == HEAL
+        and all(is_back(cluster, partition, replica, lost_in_part(move.terms.reason)) for replica in move.original)
     )
 
 

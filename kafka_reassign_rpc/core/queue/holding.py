@@ -13,12 +13,12 @@ import msgspec
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.events.decided_events import of_waiting_move
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import Held, QueuePlace, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
@@ -62,7 +62,7 @@ def hold_all(view: RoundView, held: Held) -> Iterator[None]:
         name = TopicPartition(*stored)
         place = view.cluster.queue.place(*name)
         if place is not None and not view.queue.gone(name, place.path):
-            hold(view, name, place, held, expected=place.move.expected or place.move.origin)
+            hold(view, name, place, held, expected=place.move.terms.expected or place.move.origin)
 
 
 def hold(
@@ -76,29 +76,27 @@ def hold(
         return False
     if expected is None and partition is not None:
         expected = origin_of(partition)
-    view.queue.changed.setdefault(place.path, {})[name] = replace(move, held=held, expected=expected)
-    view.report(Event(catalogue.MOVE_HELD, *name, route=move.route, reason=held.reason or None, target=move.target))
+    terms = replace(move.terms, expected=expected)
+    view.queue.changed.setdefault(place.path, {})[name] = replace(move, terms=terms, held=held)
+    _report_held(view, name, terms, held)
     return True
 
 
-def join_held(
-    view: RoundView,
-    name: TopicPartition,
-    target: tuple[int, ...],
-    route: str,
-    held: Held,
-    expected: tuple[int, ...] | None = None,
-) -> KafkaError | None:
-    """Queues a target that has not waited in the queue, as held. Returns why it cannot be queued. `expected`: as in
-    `hold`.
+def join_held(view: RoundView, name: TopicPartition, terms: MoveTerms, held: Held) -> KafkaError | None:
+    """Queues a target that has not waited in the queue, as held. Returns why it cannot be queued. `terms.expected` as
+    in `hold`.
     """
     partition = view.get(*name)
-    if expected is None and partition is not None:
-        expected = origin_of(partition)
-    error = queue_admission.append(view, name, WaitingMove(target, route, held=held, expected=expected))
+    if terms.expected is None and partition is not None:
+        terms = replace(terms, expected=origin_of(partition))
+    error = queue_admission.append(view, name, WaitingMove(terms, held))
     if error is None and name in view.queue.appended:
-        view.report(Event(catalogue.MOVE_HELD, *name, route=route, reason=held.reason or None, target=target))
+        _report_held(view, name, terms, held)
     return error
+
+
+def _report_held(view: RoundView, name: TopicPartition, terms: MoveTerms, held: Held) -> None:
+    view.report(of_waiting_move(catalogue.MOVE_HELD, name, replace(terms, reason=held.reason)))
 
 
 def release(view: RoundView, name: TopicPartition, place: QueuePlace) -> bool:
@@ -107,8 +105,7 @@ def release(view: RoundView, name: TopicPartition, place: QueuePlace) -> bool:
     if move.held is None:
         return False
     view.queue.changed.setdefault(place.path, {})[name] = replace(move, held=None)
-    released = Event(catalogue.MOVE_RELEASED, *name, route=move.route, reason=move.reason or None, target=move.target)
-    view.report(released)
+    view.report(of_waiting_move(catalogue.MOVE_RELEASED, name, move.terms))
     return True
 
 

@@ -107,7 +107,7 @@ def weight(cluster: Cluster, name: TopicPartition, value: Partition) -> Weight:
 
 
 def _is_repair(value: Partition) -> bool:
-    return value.move is not None and value.move.route == HEAL
+    return value.move is not None and value.move.terms.route == HEAL
 
 
 def makes_room(before: Partition, after: Partition) -> bool:

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.partition import HEAL
-from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 Wanted = Mapping[str, Collection[int] | None] | None
@@ -36,7 +35,7 @@ def change_rates(view: RoundView, wanted: Wanted, rate: int) -> Generator[None, 
     for name in _named(view.cluster.moving, wanted):
         partition = view.get(*name)
         if partition is not None and partition.move is not None and partition.is_moving:
-            if partition.move.route == HEAL:
+            if partition.move.terms.route == HEAL:
                 repairs += 1
             else:
                 moving += 1
@@ -45,7 +44,7 @@ def change_rates(view: RoundView, wanted: Wanted, rate: int) -> Generator[None, 
     for name in _named(view.cluster.queue.topics, wanted):
         move = queue_admission.find(view, name)
         if move is not None:
-            if move.route == HEAL:
+            if move.terms.route == HEAL:
                 repairs += 1
             else:
                 waiting += 1
@@ -64,11 +63,11 @@ def _named(known: Mapping[str, Collection[int]], wanted: Wanted) -> Iterator[Top
 def change_moving(view: RoundView, name: TopicPartition, rate: int) -> bool:
     """Returns whether it had another rate."""
     partition = view.get(*name)
-    lease = rate if rate > 0 else NO_RATE
-    if partition is None or partition.move is None or partition.move.throttle == lease:
+    if partition is None or partition.move is None or (partition.move.terms.throttle or 0) == max(rate, 0):
         return False
-    move = replace(partition.move, throttle=lease, lifts=partition.move.lifts and rate > 0)
-    changed = replace(partition, move=move)
+    terms = partition.move.terms
+    terms = replace(terms, throttle=rate if rate > 0 else None, lifts=terms.lifts and rate > 0)
+    changed = replace(partition, move=replace(partition.move, terms=terms))
     view.add(PartitionChange(*name, changed, AssignmentWrite.LATER))
     return True
 
@@ -76,7 +75,8 @@ def change_moving(view: RoundView, name: TopicPartition, rate: int) -> bool:
 def change_waiting(view: RoundView, name: TopicPartition, rate: int) -> bool:
     """Returns whether it had another rate."""
     move = queue_admission.find(view, name)
-    if move is None or max(move.throttle, 0) == max(rate, 0):
+    if move is None or (move.terms.throttle or 0) == max(rate, 0):
         return False
-    queue_admission.change_rate(view, name, replace(move, throttle=max(rate, 0), lifts=move.lifts and rate > 0))
+    terms = replace(move.terms, throttle=max(rate, 0), lifts=move.terms.lifts and rate > 0)
+    queue_admission.change_rate(view, name, replace(move, terms=terms))
     return True

@@ -35,10 +35,10 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.events.decided_events import Event, of_waiting_move
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress, PolicyViolation
 from kafka_reassign_rpc.core.queue.in_flight_caps import MovesInFlight
-from kafka_reassign_rpc.core.reassignment.alter import alter
+from kafka_reassign_rpc.core.reassignment.alter import cancel
 from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
 from kafka_reassign_rpc.core.reassignment_algebra import without
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
@@ -90,37 +90,29 @@ def decide_waiting_move(
     partition = view.get(*name)
     if partition is None:
         return QueueOutcome(leaves=True, report=str(not_found(view.cluster, *name)))
-    if partition.target == move.target:
+    terms = move.terms
+    if partition.target == terms.target:
         return QueueOutcome(leaves=True)
-    ignored = route_conflict(partition, move.route)
+    ignored = route_conflict(partition, terms.route)
     if ignored is not None:
         return QueueOutcome(leaves=True, report=ignored)
-    if move.route == HEAL and (
+    if terms.route == HEAL and (
         in_flight.repairs_held_back or (not partition.is_moving and not in_flight.has_room(REPAIRS))
     ):
         return QueueOutcome(
             leaves=False, waits_for=REPAIRS
         )  # thousands of moves of a repair may wait: decide most of them no further
-    if move.expected is not None and origin_of(partition) != move.expected:
-        return QueueOutcome(leaves=True, report=changed_since_held(move.expected, origin_of(partition)))
+    if terms.expected is not None and origin_of(partition) != terms.expected:
+        return QueueOutcome(leaves=True, report=changed_since_held(terms.expected, origin_of(partition)))
     cancelled: list[PartitionChange] = []
-    if partition.is_moving and move.route == QUEUE:
-        error, cancelled = alter(view, *name, None, allow_replication_factor_change=True)
+    if partition.is_moving and terms.route == QUEUE:
+        error, cancelled = cancel(view, name)
         if error is not None:
             return QueueOutcome(leaves=False, waits_for=LATER)
     given = _with_changes(view, cancelled)
     standing = given.get(*name) or partition
-    started = start(
-        given,
-        name,
-        standing,
-        move.target,
-        move.route,
-        reason=move.reason,
-        throttle=move.throttle,
-        lifts=move.lifts,
-        legacy=move.route == BATCH,  # entries of the batch wait in their own znode
-    )
+    asked = replace(terms, expected=None)  # it was asked for above
+    started = start(given, name, standing, asked, legacy=terms.route == BATCH)  # the batch waits in its own znode
     if started.error is not None:
         return QueueOutcome(leaves=True, report=f"{started.error.name}: {started.error}")
     changes = [*cancelled, *started.changes]
@@ -128,7 +120,7 @@ def decide_waiting_move(
     for broker in after.adding:
         if not view.cluster.is_live(broker):
             return QueueOutcome(leaves=False, waits_for=receiving(broker))
-    waits_for = in_flight.waits_for(name, partition, after, move.moves_per_broker)
+    waits_for = in_flight.waits_for(name, partition, after, move.cap)
     return QueueOutcome(leaves=waits_for is None, changes=changes if waits_for is None else (), waits_for=waits_for)
 
 
@@ -173,20 +165,22 @@ def append(view: RoundView, name: TopicPartition, move: WaitingMove) -> KafkaErr
     """In place of a waiting move of the same partition. Returns why it cannot be queued. An equal waiting move keeps
     its requester and place, even if its lease changes.
     """
-    if len(name[0]) + len(move.reason) + 12 * len(move.target) > MAX_MOVE_CHARACTERS:
+    terms = move.terms
+    if len(name[0]) + len(terms.reason) + 12 * len(terms.target) > MAX_MOVE_CHARACTERS:
         return PolicyViolation("The target is too long to wait in the queue.")
     known = find(view, name)
-    if known is not None and known.asks_for_the_same(replace(move, throttle=known.throttle, lifts=known.lifts)):
-        if (known.throttle, known.lifts) != (move.throttle, move.lifts):
-            change_rate(view, name, replace(known, throttle=move.throttle, lifts=move.lifts))
+    if known is not None and known.terms.asks_for_the_same(terms):
+        if (known.terms.throttle, known.terms.lifts) != (terms.throttle, terms.lifts):
+            again = replace(known.terms, throttle=terms.throttle, lifts=terms.lifts)
+            change_rate(view, name, replace(known, terms=again))
     else:
         withdraw(view, name)
         partition = view.get(*name)
-        joins = replace(move, origin=None if partition is None else origin_of(partition))
-        view.queue.appended[name] = replace(joins, by=view.by) if view.by.is_client else joins
-        view.report(
-            Event(catalogue.MOVE_WAITING, *name, route=move.route, reason=move.reason or None, target=move.target)
-        )
+        if view.by.is_client:
+            terms = replace(terms, by=view.by)
+        origin = None if partition is None else origin_of(partition)
+        view.queue.appended[name] = replace(move, terms=terms, origin=origin)
+        view.report(of_waiting_move(catalogue.MOVE_WAITING, name, terms))
     return None
 
 
@@ -199,8 +193,8 @@ def withdraw(view: RoundView, name: TopicPartition) -> bool:
     place = view.cluster.queue.place(*name)
     if place is not None and not view.queue.gone(name, place.path):
         view.queue.withdrawn.setdefault(place.path, {})[name] = None
-    gone = Event(catalogue.MOVE_WITHDRAWN, *name, route=move.route, reason=move.reason or None, target=move.target)
-    view.report(gone.asked_by(view.by, move.by))
+    gone = of_waiting_move(catalogue.MOVE_WITHDRAWN, name, move.terms)
+    view.report(gone.asked_by(view.by, move.terms.by))
     return True
 
 
@@ -296,9 +290,9 @@ def _end_orphans(view: RoundView) -> Iterator[None]:
 def _leave(view: RoundView, name: TopicPartition, place: QueuePlace, report: str | None) -> None:
     view.queue.ended.setdefault(place.path, {})[name] = None
     if report is not None:
-        route, target = place.move.route, place.move.target
-        refused = Event(catalogue.ENTRY_REFUSED, *name, route=route, reason=report, target=target)
-        view.report(refused.asked_by(place.move.by or view.by))
+        terms = place.move.terms
+        refused = Event(catalogue.ENTRY_REFUSED, *name, route=terms.route, reason=report, target=terms.target)
+        view.report(refused.asked_by(terms.by or view.by))
 
 
 def _renew_lines_of_lost_brokers(lines: WaitingLines, cluster: Cluster) -> None:
@@ -398,7 +392,7 @@ def _start_in_order(
             if not view.queue.now(name, place).may_start:
                 lines.aside.add(serial)
                 continue
-            view.by = place.move.by or (CONTROLLER if place.move.route == HEAL else by)
+            view.by = place.move.terms.by or (CONTROLLER if place.move.terms.route == HEAL else by)
             outcome = _decide_next(view, name, place, in_flight, refused)
             if outcome.waits_for is None or outcome.waits_for == LATER:
                 line.back(serial)
@@ -410,7 +404,7 @@ def _start_in_order(
                 line.back(serial)
                 break
             else:
-                lines.wait(serial, outcome.waits_for, place.move.moves_per_broker)
+                lines.wait(serial, outcome.waits_for, place.move.cap)
     finally:
         line.done()
         view.by = by
@@ -433,11 +427,13 @@ def _decide_next(
     if outcome.changes and before is not None:
         after = outcome.changes[-1].value
         in_flight.replace(name, before, after)
-        if before.is_moving and move.route == QUEUE:  # the former move was cancelled: so its throttle goes (KIP-236)
+        if (
+            before.is_moving and move.terms.route == QUEUE
+        ):  # the former move was cancelled: so its throttle goes (KIP-236)
             still = after.replicas if after.is_moving and after.lease is None else ()
             view.unthrottle(*name, without(before.replicas, still))
         if (
-            move.route != REQUEST
+            move.terms.route != REQUEST
         ):  # these two exclude each other: the entry of the batch leaves by itself, with a report
             reassign_partitions.withdraw_for_client(
                 view, name, None
@@ -453,5 +449,5 @@ def _decide_next(
     ):
         reported.add(receiving(broker))
         reason = f"waits for broker {broker}, which is not alive, like all that needs it in the queue"
-        view.report(Event(catalogue.ENTRY_WAITING, *name, broker=broker, reason=reason, target=move.target))
+        view.report(Event(catalogue.ENTRY_WAITING, *name, broker=broker, reason=reason, target=move.terms.target))
     return outcome

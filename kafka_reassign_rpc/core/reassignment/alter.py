@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.elections import RECOVERING, first_electable, first_live
-from kafka_reassign_rpc.core.reassignment.alter_checks import is_unclean, refusal
+from kafka_reassign_rpc.core.reassignment.alter_checks import Found, alter_refusal, cancel_refusal, is_unclean
 from kafka_reassign_rpc.core.reassignment_algebra import (
     Reassigned,
     Replicas,
     among,
-    cancel,
+    cancelled,
     completed,
     pending_deletion_after,
     reassign,
@@ -24,13 +24,10 @@ from kafka_reassign_rpc.core.reassignment_algebra import (
 )
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import NO_LEADER, RPC, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
-from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.unknown_partitions import not_found
-
-AS_IT_IS = -1
-"""Throttle of a request that names none: the move keeps its own."""
 
 Decision = tuple[KafkaError | None, list[PartitionChange]]
 """The error or None, and at most one change."""
@@ -38,76 +35,70 @@ Decision = tuple[KafkaError | None, list[PartitionChange]]
 
 def alter(
     view: RoundView,
-    topic: str,
-    index: int,
-    target: Replicas | None,
+    name: TopicPartition,
+    terms: MoveTerms,
     *,
-    allow_replication_factor_change: bool,
-    expected: Replicas | None = None,
-    route: str = RPC,
-    reason: str = "",
-    throttle: int = AS_IT_IS,
-    lifts: bool = False,
+    allow_replication_factor_change: bool = True,
     adding_must_live: bool = True,
-    even_uncleanly: bool = False,
 ) -> Decision:
-    """`target` None: cancels the move.
+    """Starts a move, or gives the move in flight another target. Without `terms.by` the round's requester asks.
 
-    expected          the assignment that the client expects; any other refuses the request
-    throttle          bytes/s of the throttle lease; 0: no lease; AS_IT_IS: keep it, and none for a new move
-    lifts             the lease of `throttle` replaces a stricter standing rate
     adding_must_live  refuse to add a dead broker; a target from ZooKeeper waits for the broker instead
-    even_uncleanly    cancel as if the topic allowed unclean election
     """
-    partition = view.get(topic, index)
-    if view.cluster.why_unreadable(topic, index) is not None:
-        return not_found(view.cluster, topic, index), []
-    current = _hidden_partition(view.cluster, topic, index) if partition is None else partition
-    to = None if current is None else _replica_sets(current, target)
-    error = refusal(
-        view.cluster,
-        topic,
-        index,
-        target,
-        partition,
-        current,
+    found = _found(view, name)
+    if isinstance(found, KafkaError):
+        return found, []
+    target = terms.target
+    to = None if found.current is None else reassign(found.current, target, retained(found.current, target))
+    error = alter_refusal(
+        found,
         to,
+        terms,
         allow_replication_factor_change=allow_replication_factor_change,
-        expected=expected,
         adding_must_live=adding_must_live,
-        even_uncleanly=even_uncleanly,
     )
-    if error is not None or partition is None or to is None:
+    if error is not None or found.partition is None or to is None:
         return error, []
-    if target == partition.replicas and not partition.is_moving:
+    if target == found.partition.replicas and not found.partition.is_moving:
         return None, []
-    value = _altered(view.cluster, partition, to, route, reason, throttle, lifts, view.by)
-    return None, [PartitionChange(topic, index, value)]
+    record = _record(found.partition, to, terms, terms.by or view.by) if to.is_moving else None
+    return None, [_changed(view.cluster, name, found.partition, to, record)]
 
 
-def _replica_sets(current: Partition, target: Replicas | None) -> Reassigned | None:
-    """None if there is no move to cancel."""
-    if target is not None:
-        return reassign(current, target, retained(current, target))
-    return cancel(current) if current.is_moving else None
+def cancel(
+    view: RoundView, name: TopicPartition, *, expected: Replicas | None = None, even_uncleanly: bool = False
+) -> Decision:
+    """Takes the original replicas back.
+
+    expected          the only replicas from which the client wants it
+    even_uncleanly    as if the topic allowed unclean election
+    """
+    found = _found(view, name)
+    if isinstance(found, KafkaError):
+        return found, []
+    to = cancelled(found.current) if found.current is not None and found.current.is_moving else None
+    error = cancel_refusal(found, to, expected, even_uncleanly=even_uncleanly)
+    if error is not None or found.partition is None or to is None:
+        return error, []
+    return None, [_changed(view.cluster, name, found.partition, to, None)]
 
 
-def _hidden_partition(cluster: Cluster, topic: str, index: int) -> Partition | None:
+def _found(view: RoundView, name: TopicPartition) -> Found | KafkaError:
+    if view.cluster.why_unreadable(*name) is not None:
+        return not_found(view.cluster, *name)
+    partition = view.get(*name)
+    return Found(view.cluster, name, partition, partition or _hidden_partition(view.cluster, name))
+
+
+def _hidden_partition(cluster: Cluster, name: TopicPartition) -> Partition | None:
     """Of a topic in deletion too: ZooKeeper mode checks the target before it answers that the partition is unknown."""
-    known = cluster.topics.get(topic)
-    return None if known is None else known.partitions.get(index)
+    known = cluster.topics.get(name.topic)
+    return None if known is None else known.partitions.get(name.partition)
 
 
-def _altered(
-    cluster: Cluster,
-    partition: Partition,
-    to: Reassigned,
-    route: str,
-    reason: str,
-    throttle: int,
-    lifts: bool,
-    by: Requester,
-) -> Partition:
+def _changed(
+    cluster: Cluster, name: TopicPartition, partition: Partition, to: Reassigned, record: MoveRecord | None
+) -> PartitionChange:
     isr = among(partition.isr, to.replicas)
     leader, recovery = _leader_after(cluster, partition, to.replicas, isr), partition.leader_recovery_state
     if is_unclean(cluster, partition, isr):
@@ -123,41 +114,29 @@ def _altered(
         isr=isr or partition.isr,
         leader_epoch=partition.leader_epoch + 1,
         leader_recovery_state=recovery,
-        move=_move_record(partition, to, route, reason, throttle, lifts, None if by == CONTROLLER else by),
+        move=record,
     )
     done = completed(cluster, value)
     # One step for observers: the leader epoch rises once.
-    return value if done is None else replace(done, leader_epoch=value.leader_epoch)
+    return PartitionChange(*name, value if done is None else replace(done, leader_epoch=value.leader_epoch))
 
 
-def _move_record(
-    partition: Partition, to: Reassigned, route: str, reason: str, throttle: int, lifts: bool, by: Requester | None
-) -> MoveRecord | None:
-    if not to.is_moving:
-        return None
-    target = to.replicas[: len(to.replicas) - len(to.removing)]
-    if partition.move is not None and partition.is_moving:
-        rate = partition.move.throttle if throttle == AS_IT_IS else throttle or NO_RATE
-        return replace(
-            partition.move,
-            target=target,
-            route=route,
-            reason=reason,
-            throttle=rate,
-            retained=to.retained,
-            legacy=False,
-            by=by,
-            lifts=partition.move.lifts if throttle == AS_IT_IS else lifts,
-        )
-    return MoveRecord(
-        target=target,
-        original=partition.origin,
-        route=route,
-        reason=reason,
-        throttle=throttle or NO_RATE,
-        by=by,
+def _record(partition: Partition, to: Reassigned, terms: MoveTerms, by: Requester) -> MoveRecord:
+    before = partition.move if partition.is_moving else None
+    throttle, lifts = terms.throttle, terms.lifts
+    if throttle is None and before is not None:
+        throttle, lifts = before.terms.throttle, before.terms.lifts
+    kept = replace(
+        terms,
+        throttle=throttle or None,
         lifts=lifts,
+        moves_per_broker=None,
+        expected=None,
+        by=None if by == CONTROLLER else by,
     )
+    if before is None:
+        return MoveRecord(kept, partition.origin)
+    return replace(before, terms=kept, retained=to.retained, legacy=False)
 
 
 def _leader_after(cluster: Cluster, partition: Partition, replicas: Replicas, isr: Replicas) -> int:

@@ -14,6 +14,8 @@ maybeTriggerPartitionReassignment), with these differences:
 Of a partition that a request names twice only the last target is checked (`topic_partition.ask`).
 """
 
+from typing import NamedTuple
+
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidReplicaAssignment,
     InvalidReplicationFactor,
@@ -24,50 +26,66 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, first_live
 from kafka_reassign_rpc.core.reassignment_algebra import Reassigned, Replicas, among, target_refusal
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics import own_replicas
 
 
-def refusal(
-    cluster: Cluster,
-    topic: str,
-    index: int,
-    target: Replicas | None,
-    partition: Partition | None,
-    current: Partition | None,
+class Found(NamedTuple):
+    """partition   None if commands do not find it
+    current     also found if its topic is in deletion (`alter._hidden_partition`)
+    """
+
+    cluster: Cluster
+    name: TopicPartition
+    partition: Partition | None
+    current: Partition | None
+
+
+def alter_refusal(
+    found: Found,
     to: Reassigned | None,
+    terms: MoveTerms,
     *,
     allow_replication_factor_change: bool,
-    expected: Replicas | None,
     adding_must_live: bool,
-    even_uncleanly: bool,
 ) -> KafkaError | None:
-    """Why the partition may not get this target, or with `target` None its cancel; None if it may.
-
-    partition   None if commands do not find it
-    current     also found if its topic is in deletion (`alter._hidden_partition`)
-    to          the replica sets afterwards; None if nothing changes
+    """Why the partition may not get this target; None if it may. `to`: the replica sets afterwards, None if it does not
+    exist.
     """
-    if target is not None:
-        error = _invalid_target(cluster, target, current, to, adding_must_live=adding_must_live)
-        if error is not None:
-            return error
-    elif to is None:
-        return _unexpected(partition, expected) or NoReassignmentInProgress()
+    cluster, partition, target = found.cluster, found.partition, terms.target
+    error = _invalid_target(cluster, target, found.current, to, adding_must_live=adding_must_live)
+    if error is not None:
+        return error
     if partition is None or to is None:
+        return UnknownTopicOrPartition("The partition does not exist.")
+    error = _unexpected(partition, terms.expected)
+    if error is not None:
+        return error
+    if not allow_replication_factor_change and len(target) != len(partition.target):
+        return InvalidReplicationFactor(
+            f"The replication factor is changed from {len(partition.target)} to {len(target)}"
+        )
+    error = target_refusal(cluster, *found.name, partition, target)
+    if error is not None:
+        return error
+    return _unclean_election(cluster, found.name, partition, to, what="change the target of the reassignment")
+
+
+def cancel_refusal(
+    found: Found, to: Reassigned | None, expected: Replicas | None, *, even_uncleanly: bool
+) -> KafkaError | None:
+    """Why the move may not be cancelled; None if it may. `to`: the replica sets afterwards, None: nothing moves."""
+    partition = found.partition
+    if to is None:
+        return _unexpected(partition, expected) or NoReassignmentInProgress()
+    if partition is None:
         return UnknownTopicOrPartition("The partition does not exist.")
     error = _unexpected(partition, expected)
     if error is not None:
         return error
-    if target is not None:
-        if not allow_replication_factor_change and len(target) != len(partition.target):
-            return InvalidReplicationFactor(
-                f"The replication factor is changed from {len(partition.target)} to {len(target)}"
-            )
-        error = target_refusal(cluster, topic, index, partition, target)
-        if error is not None:
-            return error
-    return _unclean_election(cluster, topic, index, partition, to, is_cancel=target is None, may=even_uncleanly)
+    what = "revert partition assignment"
+    return _unclean_election(found.cluster, found.name, partition, to, what=what, even_uncleanly=even_uncleanly)
 
 
 def _unexpected(partition: Partition | None, expected: Replicas | None) -> KafkaError | None:
@@ -114,17 +132,22 @@ def _set(brokers: list[int]) -> str:
 
 
 def _unclean_election(
-    cluster: Cluster, topic: str, index: int, partition: Partition, to: Reassigned, *, is_cancel: bool, may: bool
+    cluster: Cluster,
+    name: TopicPartition,
+    partition: Partition,
+    to: Reassigned,
+    *,
+    what: str,
+    even_uncleanly: bool = False,
 ) -> KafkaError | None:
     """Refuses what only an unclean election could give a leader."""
     if not is_unclean(cluster, partition, among(partition.isr, to.replicas)):
         return None
     can = first_live(cluster, partition, to.replicas) is not None or not any_online(cluster, partition, partition.isr)
-    if can and (may or allows_unclean(cluster, topic)):
+    if can and (even_uncleanly or allows_unclean(cluster, name.topic)):
         return None
-    what = "revert partition assignment" if is_cancel else "change the target of the reassignment"
     return InvalidReplicaAssignment(
-        f"Unable to {what} for {topic}:{index} because it would require an unclean leader election."
+        f"Unable to {what} for {name.topic}:{name.partition} because it would require an unclean leader election."
     )
 
 

@@ -21,7 +21,7 @@ class GroupKey(NamedTuple):
 
 
 def group_of(move: MoveRecord | WaitingMove | None) -> GroupKey:
-    return GroupKey(RPC, "") if move is None else GroupKey(move.route, move.reason)
+    return GroupKey(RPC, "") if move is None else GroupKey(move.terms.route, move.terms.reason)
 
 
 class MoveBytes(msgspec.Struct, frozen=True, gc=False):

@@ -425,7 +425,7 @@ def _id_of(move: MoveRecord | None) -> int | None:
 
 def _event(name: str, partition: TopicPartition, value: Partition, reason: str | None) -> Event:
     id_ = _id_of(value.move)
-    by = None if value.move is None else requester_of(value.move.route, value.move.by)
+    by = None if value.move is None else requester_of(value.move.terms.route, value.move.terms.by)
     event = Event(name, *partition, id=id_, reason=reason, target=value.target, replicas=value.replicas)
     return event if by is None else event.asked_by(by)
 

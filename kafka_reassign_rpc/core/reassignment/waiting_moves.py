@@ -1,7 +1,7 @@
 from collections.abc import Collection, Iterator
 
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import BATCH, Partition
+from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.human_units import utc_time
@@ -35,7 +35,7 @@ def waiting_move(cluster: Cluster, name: TopicPartition, partition: Partition) -
         return place.move
     # An entry of the batch stays there while it moves.
     entry = None if cluster.batch is None or partition.is_moving else cluster.batch.entries.get(name)
-    return None if entry is None else WaitingMove(entry.target, BATCH)
+    return None if entry is None else WaitingMove(entry.terms)
 
 
 def origin_of(partition: Partition) -> tuple[int, ...]:
@@ -69,4 +69,4 @@ def bytes_to_copy(adding: Collection[int], size: int | None) -> int | None:
 
 def added_by(partition: Partition, move: WaitingMove) -> tuple[int, ...]:
     origin = origin_of(partition)
-    return tuple([broker for broker in move.target if broker not in origin])
+    return tuple([broker for broker in move.terms.target if broker not in origin])

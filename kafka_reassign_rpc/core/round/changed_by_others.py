@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.reassignment_algebra import among, without
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic import Topic
 
 MOST_RAISED = 1_000
@@ -163,5 +163,5 @@ def with_live_in_sync(cluster: Cluster, partition: Partition, former: Partition 
         return partition
     new = tuple([replica for replica in target if replica not in isr and replica not in before])
     value = replace(partition, replicas=partition.replicas + kept, adding=new, removing=partition.removing + kept)
-    move = partition.move or MoveRecord(target=target, original=value.origin, reason=EDITED)
+    move = partition.move or MoveRecord(MoveTerms(target, reason=EDITED), value.origin)
     return replace(value, move=move)

@@ -67,5 +67,5 @@ def _fits(assigned: LoadedAssignment, origin: tuple[int, ...], move: MoveRecord,
     return (
         set(move.original) <= set(origin)
         and set(origin) - set(move.original) <= set(assigned.removing)
-        and (is_latest or without(assigned.replicas, assigned.removing) in (move.target, move.original))
+        and (is_latest or without(assigned.replicas, assigned.removing) in (move.terms.target, move.original))
     )

@@ -70,7 +70,7 @@ def _decides_replication_factor(before: Partition, after: Partition) -> bool:
     if after.is_moving:
         return False
     if before.is_moving:
-        return after.replicas == before.target and (before.move is None or before.move.route != HEAL)
+        return after.replicas == before.target and (before.move is None or before.move.terms.route != HEAL)
     return after.replicas != before.replicas
 
 

@@ -2,7 +2,7 @@
 
 cluster.py                      `Cluster`
 topic.py                        `Topic`, the text of its id, and `Twin`: a topic whose id is that of another one
-partition.py                    `Partition`, and the `MoveRecord` of its move in flight
+partition.py                    `MoveTerms`, `Partition`, and the `MoveRecord` of its move in flight
 broker.py                       `Broker`, and the `Endpoint`s where it is reached
 config_entities.py              kinds of entities with dynamic configs
 soft_state.py                   `SoftState`, which no znode holds

@@ -1,6 +1,7 @@
-"""A partition, and its move in flight."""
+"""What a move is asked for with, a partition, and its move in flight."""
 
 import msgspec
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.throttle_leases import Lease
@@ -19,34 +20,55 @@ RPC, BATCH, QUEUE, REQUEST, HEAL = "rpc", "batch", "queue", "request", "heal"
 ROUTES = (RPC, BATCH, QUEUE, REQUEST, HEAL)
 
 
+class MoveTerms(msgspec.Struct, frozen=True, gc=False):
+    """What a move is asked for with, whatever its way in. Requests, znodes and entries are decoded into it; a waiting
+    move and a move in flight keep it.
+
+    route               how the target came (`RPC`, `BATCH`, …)
+    reason              the words of the sender of the target
+    throttle            bytes/s of the throttle lease (`core.state.throttle_leases`); 0: no lease; None: not said, then
+                        a move in flight keeps its own and any other has none
+    lifts               the lease replaces a stricter standing rate
+    moves_per_broker    in the queue: the move's own cap on the moves in flight that each of its brokers receives and
+                        that its leader sends; None: it has none
+    expected            the only replicas from which the move starts; None: any
+    by                  who asked; None: the controller itself, or unknown
+    """
+
+    target: tuple[int, ...]
+    route: str = RPC
+    reason: str = ""
+    throttle: int | None = None
+    lifts: bool = False
+    moves_per_broker: int | None = None
+    expected: tuple[int, ...] | None = None
+    by: Requester | None = None
+
+    def asks_for_the_same(self, other: "MoveTerms") -> bool:
+        """Whether they differ at most in the lease, in who asked, and in the replicas that the move starts from."""
+        alike = replace(other, throttle=self.throttle, lifts=self.lifts, expected=self.expected, by=self.by)
+        return self == alike
+
+
 class MoveRecord(msgspec.Struct, frozen=True, gc=False):
     """A move in flight, as `/admin/reassignments/$topic/$partition` records it (KIP-236).
 
+    terms       of the current target, without what only says when it may start
     original    the replicas before the first target, in order: a cancel restores exactly these
     id          the record's czxid; -1 until the record is durable
     started     the record's ctime, ms since the epoch; -1 until the record is durable
-    route       how the current target came (`RPC`, `BATCH`, …)
-    reason      the words of the sender of the current target
-    throttle    bytes/s of the move's throttle lease, -1: none (`core.state.throttle_leases`)
     retained    adding replicas of a former target that stay (`core.reassignment_algebra`): they leave with the original
                 ones, a cancel removes them
     legacy      a request znode with `"legacy":true` gave the current target: the move counts as an entry of
                 `/admin/reassign_partitions` although it has none
-    by          who asked for the current target; None: the controller itself, or a version that did not record it
-    lifts       its lease replaces a stricter standing rate
     """
 
-    target: tuple[int, ...]
+    terms: MoveTerms
     original: tuple[int, ...]
     id: int = -1
     started: int = -1
-    route: str = RPC
-    reason: str = ""
-    throttle: int = -1
     retained: tuple[int, ...] = ()
     legacy: bool = False
-    by: Requester | None = None
-    lifts: bool = False
 
 
 class Partition(msgspec.Struct, frozen=True, gc=False):
@@ -126,6 +148,6 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
     @property
     def lease(self) -> Lease | None:
         """None also if the move copies nothing."""
-        if self.move is None or self.move.throttle <= 0 or not self.adding:
+        if self.move is None or not self.move.terms.throttle or not self.adding:
             return None
-        return Lease(self.move.throttle, self.sources, self.adding, self.move.lifts)
+        return Lease(self.move.terms.throttle, self.sources, self.adding, self.move.terms.lifts)

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from itertools import count, islice
 
 import msgspec
-from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.state.requesters import Requester
+from kafka_reassign_rpc.core.state.partition import MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP, Place, WaitingLines
 
@@ -30,26 +29,14 @@ class Held(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class WaitingMove(msgspec.Struct, frozen=True, gc=False):
-    """As in `core.reassignment.alter`, and besides:
-
-    moves_per_broker    its own cap on the moves in flight that each of its brokers receives and that its leader sends,
-                        or NO_CAP
-    by                  the client that has queued it; None: no client, or unknown
-    expected            once it was held, the only replicas from which it starts
-    unapproved          since when this move of a repair waits for approval, ms since the epoch (0 if unknown); None: it
-                        needs none, or has it
-    origin              the replicas from which it led when it joined the queue, None if unknown
+    """terms         `by`: the client that has queued it; `expected`: once it was held
+    unapproved    since when this move of a repair waits for approval, ms since the epoch (0 if unknown); None: it needs
+                  none, or has it
+    origin        the replicas from which it led when it joined the queue, None if unknown
     """
 
-    target: tuple[int, ...]
-    route: str
-    reason: str = ""
-    throttle: int = -1
-    moves_per_broker: int = NO_CAP
-    by: Requester | None = None
+    terms: MoveTerms
     held: Held | None = None
-    expected: tuple[int, ...] | None = None
-    lifts: bool = False
     unapproved: int | None = None
     origin: tuple[int, ...] | None = None
 
@@ -58,21 +45,14 @@ class WaitingMove(msgspec.Struct, frozen=True, gc=False):
         """Whether only its turn and its place keep it from starting."""
         return self.held is None and self.unapproved is None
 
-    def asks_for_the_same(self, other: "WaitingMove") -> bool:
-        """Whether they differ at most in who has queued them, and in whether they are held or approved."""
-        mine = replace(
-            other,
-            by=self.by,
-            held=self.held,
-            expected=self.expected,
-            unapproved=self.unapproved,
-            origin=self.origin,
-        )
-        return self == mine
+    @property
+    def cap(self) -> int:
+        """As `WaitingLines` has it."""
+        return NO_CAP if self.terms.moves_per_broker is None else self.terms.moves_per_broker
 
-    def is_on_other_terms(self, other: "WaitingMove") -> bool:
-        """Whether it is the same move of the same client with another lease, hold or approval."""
-        return self.asks_for_the_same(replace(other, throttle=self.throttle, lifts=self.lifts)) and self.by == other.by
+    def is_same(self, other: "WaitingMove") -> bool:
+        """Whether it is the same move of the same client, perhaps with another lease, hold or approval."""
+        return self.terms.asks_for_the_same(other.terms) and self.terms.by == other.terms.by
 
 
 class QueuePart(msgspec.Struct, frozen=True):
@@ -190,7 +170,7 @@ class Queue:
     def _enter(self, name: StoredName, path: str, move: WaitingMove, known: QueuePlace | None) -> None:
         if known is not None and known.path != path:
             self.superseded.setdefault(known.path, {})[name] = None
-        if known is not None and (known.move == move or (known.path == path and known.move.is_on_other_terms(move))):
+        if known is not None and (known.move == move or (known.path == path and known.move.is_same(move))):
             serial = known.serial
             self._count(known.move, -1)
             self._count(move, 1)
@@ -214,8 +194,8 @@ class Queue:
         self.topics.setdefault(name[0], {})[name[1]] = QueuePlace(serial, path, move)
 
     def _count(self, move: WaitingMove, sign: int) -> None:
-        self.routes[move.route] += sign
-        self.capped += sign * (move.moves_per_broker >= 0)
+        self.routes[move.terms.route] += sign
+        self.capped += sign * (move.terms.moves_per_broker is not None)
         self.held += sign * (move.held is not None)
         self.unapproved += sign * (move.unapproved is not None)
 

@@ -2,6 +2,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from kafka_reassign_rpc.core.state.partition import BATCH, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
@@ -13,6 +14,10 @@ class BatchEntry(msgspec.Struct, frozen=True):
     target: tuple[int, ...]
     original: tuple[int, ...] | None = None
     not_cancelled: str | None = None
+
+    @property
+    def terms(self) -> MoveTerms:
+        return MoveTerms(self.target, BATCH)
 
 
 class BatchZnode(msgspec.Struct, frozen=True):

@@ -154,7 +154,7 @@ def _waiting(cluster: Cluster, wanted: MoveFilter) -> _Found:
         (topic, index), partition, move = found
         if wanted.topic is not None and wanted.topic not in topic:
             continue
-        if wanted.broker is None or wanted.broker in (*partition.replicas, *move.target):
+        if wanted.broker is None or wanted.broker in (*partition.replicas, *move.terms.target):
             yield topic, index, partition
 
 
@@ -221,9 +221,9 @@ def _moving_document(term: TermView, name: TopicPartition, partition: Partition)
         stalled=progress.stalled,
         waits_for=_in_flight_waits_for(term.cluster, partition, joining[:MOST_REPLICAS]),
         place=None,
-        route=(RPC if record is None else record.route) if term.tells_routes else None,
-        reason=None if record is None else record.reason or None,
-        who=asked_by(RPC, None) if record is None else asked_by(record.route, record.by),
+        route=(RPC if record is None else record.terms.route) if term.tells_routes else None,
+        reason=None if record is None else record.terms.reason or None,
+        who=asked_by(RPC, None) if record is None else asked_by(record.terms.route, record.terms.by),
         since=None if record is None else known(record.started),
         leader_known=partition.is_described,
     )
@@ -244,9 +244,9 @@ def _waiting_document(
         state="waiting",
         id=None,
         original=origin[:MOST_REPLICAS],
-        target=move.target[:MOST_REPLICAS],
+        target=move.terms.target[:MOST_REPLICAS],
         adding=adding[:MOST_REPLICAS],
-        removing=tuple(broker for broker in origin if broker not in move.target)[:MOST_REPLICAS],
+        removing=tuple(broker for broker in origin if broker not in move.terms.target)[:MOST_REPLICAS],
         leader=known(partition.leader),
         bytes_total=size,
         bytes_copied=None if size is None else 0,
@@ -257,9 +257,9 @@ def _waiting_document(
         stalled=None,
         waits_for=reasons.waits_for(name, partition, move),
         place=reasons.place(name),
-        route=move.route,
-        reason=move.reason or None,
-        who=asked_by(move.route, move.by),
+        route=move.terms.route,
+        reason=move.terms.reason or None,
+        who=asked_by(move.terms.route, move.terms.by),
         since=None,
     )
 

@@ -43,12 +43,14 @@ class WaitingReasons:
         if self._rules.disabled_by is not None:
             return f"reassignments to be enabled: {self._rules.disabled_by}"
         healing = self._term.healing
-        if move.route == HEAL and healing is not None:
+        if move.terms.route == HEAL and healing is not None:
             if healing.paused:
                 return "self-healing to be resumed"
             if healing.held_back is not None:
                 return f"self-healing, which is held back: {healing.held_back}"
-        dead = [broker for broker in move.target if broker not in partition.replicas and not self._is_live(broker)]
+        dead = [
+            broker for broker in move.terms.target if broker not in partition.replicas and not self._is_live(broker)
+        ]
         if dead:
             return dead_broker(dead[0])
         line = self._lines.get(self._serials.get(name, -1))

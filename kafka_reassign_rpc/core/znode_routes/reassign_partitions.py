@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress
-from kafka_reassign_rpc.core.reassignment.alter import alter
+from kafka_reassign_rpc.core.reassignment.alter import cancel
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeleted, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import BATCH
@@ -69,7 +69,7 @@ def decide_entry(
         return BatchEntryOutcome(entry, waits=True)
     if waits and view.cluster.requests:
         return BatchEntryOutcome(entry)
-    started = start(view, name, partition, entry.target, BATCH)
+    started = start(view, name, partition, entry.terms)
     if started.error is not None:
         return BatchEntryOutcome(None, report=str(started.error))
     return BatchEntryOutcome(BatchEntry(entry.target, partition.original), started.changes, started.report)
@@ -97,13 +97,7 @@ def roll_back(view: RoundView, name: TopicPartition, entry: BatchEntry) -> Batch
             f"none of the original replicas {listed(back)} is in the ISR {listed(partition.isr)}"
             f" while new one(s) {listed(live_added)} are alive",
         )
-    error, changes = alter(
-        view,
-        *name,
-        None,
-        allow_replication_factor_change=True,
-        even_uncleanly=not live_original and not live_added,
-    )
+    error, changes = cancel(view, name, even_uncleanly=not live_original and not live_added)
     if error is not None:
         return not_cancelled_outcome(entry, str(error))
     report = None

@@ -11,28 +11,15 @@ Once each target is decided, the znode goes in the same round. If the controller
 finds nothing to do. Requests wait while reassignments are disabled.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
-from kafka_reassign_rpc.core.state.partition import BATCH, REQUEST
+from kafka_reassign_rpc.core.state.partition import BATCH, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.unknown_partitions import not_found
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import route_conflict, start
-
-
-class ReassignmentRequest(msgspec.Struct, frozen=True):
-    """`legacy`: its moves count as moves of `/admin/reassign_partitions`, so that a cancel of that cancels them."""
-
-    targets: Mapping[TopicPartition, tuple[int, ...]] = {}
-    legacy: bool = False
-
-    @property
-    def route(self) -> str:
-        return BATCH if self.legacy else REQUEST
 
 
 class RequestOutcome(NamedTuple):
@@ -42,20 +29,20 @@ class RequestOutcome(NamedTuple):
     report: str | None = None
 
 
-def decide_target(view: RoundView, name: TopicPartition, target: tuple[int, ...], route: str) -> RequestOutcome:
+def decide_target(view: RoundView, name: TopicPartition, terms: MoveTerms) -> RequestOutcome:
     """While reassignments are enabled."""
     partition = view.get(*name)
     if partition is None:
         return RequestOutcome(report=str(not_found(view.cluster, *name)))
-    ignored = route_conflict(partition, route)
+    ignored = route_conflict(partition, terms.route)
     if ignored is not None:
         return RequestOutcome(report=ignored)
-    if (partition.target if partition.is_moving else partition.replicas) == target:
+    if (partition.target if partition.is_moving else partition.replicas) == terms.target:
         return RequestOutcome()
-    started = start(view, name, partition, target, route, legacy=route == BATCH)
+    started = start(view, name, partition, terms, legacy=terms.route == BATCH)
     if started.error is not None:
         return RequestOutcome(report=str(started.error))
-    if route == BATCH:
+    if terms.route == BATCH:
         reassign_partitions.withdraw_for_client(
             view, name, None
         )  # otherwise the batch would start its own target again

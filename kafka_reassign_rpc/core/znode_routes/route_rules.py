@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS, alter
+from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment_algebra import without
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
-from kafka_reassign_rpc.core.state.partition import BATCH, REQUEST, Partition
+from kafka_reassign_rpc.core.state.partition import BATCH, REQUEST, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 _ROUTE_ZNODES = {BATCH: "/admin/reassign_partitions", REQUEST: "a znode under /admin/reassignment_requests"}
@@ -22,10 +22,10 @@ _ROUTE_ZNODES = {BATCH: "/admin/reassign_partitions", REQUEST: "a znode under /a
 
 def route_conflict(partition: Partition, route: str) -> str | None:
     """Why a target of this route is ignored during the partition's present move, or None."""
-    if partition.move is None or not partition.is_moving or {partition.move.route, route} != {BATCH, REQUEST}:
+    if partition.move is None or not partition.is_moving or {partition.move.terms.route, route} != {BATCH, REQUEST}:
         return None
     return (
-        f"ignored: it moves to {listed(partition.target)}, started by {_ROUTE_ZNODES[partition.move.route]};"
+        f"ignored: it moves to {listed(partition.target)}, started by {_ROUTE_ZNODES[partition.move.terms.route]};"
         " cancel that, or wait until it is done"
     )
 
@@ -46,36 +46,17 @@ class Started(NamedTuple):
 
 
 def start(
-    view: RoundView,
-    name: TopicPartition,
-    partition: Partition,
-    target: tuple[int, ...],
-    route: str,
-    *,
-    reason: str = "",
-    throttle: int = AS_IT_IS,
-    lifts: bool = False,
-    legacy: bool = False,
+    view: RoundView, name: TopicPartition, partition: Partition, terms: MoveTerms, *, legacy: bool = False
 ) -> Started:
     """As for a client, except that the move waits for dead brokers. `legacy`: see `MoveRecord`."""
     may_change = view.cluster.soft.in_force.replication_factor_change_allowed
-    error, changes = alter(
-        view,
-        *name,
-        target,
-        allow_replication_factor_change=may_change,
-        route=route,
-        reason=reason,
-        throttle=throttle,
-        lifts=lifts,
-        adding_must_live=False,
-    )
+    error, changes = alter(view, name, terms, allow_replication_factor_change=may_change, adding_must_live=False)
     error = restrictions.with_reason(error, forbidden=not may_change)
     if error is not None:
         return Started(error)
     if legacy:
         changes = [_by_legacy_request(change) for change in changes]
-    dead = [broker for broker in without(target, partition.origin) if not view.cluster.is_live(broker)]
+    dead = [broker for broker in without(terms.target, partition.origin) if not view.cluster.is_live(broker)]
     return Started(None, changes, f"waits for broker(s) {listed(dead)}, which are not alive" if dead else None)
 
 

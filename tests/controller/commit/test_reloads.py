@@ -16,6 +16,7 @@ from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWat
 from kafka_reassign_rpc.core.kafka_errors import RequestTimedOut, UnknownServerError
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import MoveTerms
 from kafka_reassign_rpc.core.writers.facts import ServersRegistered
 from kafka_reassign_rpc.core.writers.reload import Reloaded
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
@@ -217,7 +218,7 @@ async def test_sv_3_a_command_that_nobody_would_repeat_is_submitted_again_while_
 
             def make() -> AlterReassignmentsCommand:
                 submitted.append(True)
-                return AlterReassignmentsCommand(AlterReassignments([("t", [(1, (3, 2), None)])]))
+                return AlterReassignmentsCommand(AlterReassignments([("t", [(1, MoveTerms((3, 2)))])]))
 
             assert await controller.loop.insist(make) == [("t", 1, None)]
             assert (len(submitted), foreign) == (2, [])

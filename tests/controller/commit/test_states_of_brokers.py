@@ -15,7 +15,7 @@ from kafka_reassign_rpc.controller.loading import load_topics
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.round.read_partition import LoadedState
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.topic_facts import TopicsFound
 from kafka_reassign_rpc.support.turns import Pace
@@ -73,7 +73,7 @@ async def test_sv_10_an_isr_that_a_leader_wrote_is_not_overwritten_by_a_move_of_
     async with elected_controller(zk_connect) as controller:
         await write_isr(zk, (1,))
         command = await read(zk)
-        move = AlterReassignmentsCommand(AlterReassignments([(TOPIC, [(0, (1, 2, 4), None)])]))
+        move = AlterReassignmentsCommand(AlterReassignments([(TOPIC, [(0, MoveTerms((1, 2, 4)))])]))
         await asyncio.gather(controller.loop.submit(move), controller.loop.submit(command))
         assert controller.partition(*NAME).adding == (4,)
         await is_as_written(controller, zk, (1,))

@@ -205,7 +205,7 @@ async def test_dh_7_a_controller_that_dies_between_any_two_writes_starts_no_entr
                 assert await world.children(znode_paths.REASSIGNMENT_REQUESTS) == []
                 moves = waiting_moves(successor.cluster.queue)
                 assert {name: move.held for name, move in moves.items()} == dict.fromkeys(NAMES, AFTER_ABSENCE)
-                assert [move.expected for move in moves.values()] == [ORIGIN[name] for name in moves]
+                assert [move.terms.expected for move in moves.values()] == [ORIGIN[name] for name in moves]
                 assert [successor.partition(*name).replicas for name in NAMES] == [ORIGIN[name] for name in NAMES]
                 await release(successor)
                 await successor.start_queued_moves()
@@ -239,7 +239,7 @@ async def test_dh_7_an_entry_that_comes_later_starts_in_place_of_the_one_that_is
     before["partitions"][1]["original_replicas"] = [1, 4]
     await zk.create(znode_paths.REASSIGN_PARTITIONS, json.dumps(before).encode())
     async with elected_controller(zk_connect, held=AFTER_ABSENCE) as controller:
-        assert {name: move.expected for name, move in waiting_moves(controller.cluster.queue).items()} == {
+        assert {name: move.terms.expected for name, move in waiting_moves(controller.cluster.queue).items()} == {
             ("t", 0): (1, 2),
             ("t", 1): (1, 4),
         }

@@ -86,7 +86,7 @@ async def submit_for_a_dead_broker(controller: BareController) -> None:
 async def withdraw(controller: BareController) -> None:
     """Cancel the moves that wait for the dead broker."""
     waiting = waiting_moves(controller.cluster.queue)
-    await controller.alter({name: None for name, move in waiting.items() if move.target == (9,)})
+    await controller.alter({name: None for name, move in waiting.items() if move.terms.target == (9,)})
 
 
 class Story(NamedTuple):

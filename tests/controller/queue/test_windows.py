@@ -158,7 +158,7 @@ async def test_dh_5_leases_have_the_rate_of_the_window_at_once_and_their_own_whe
         await windows(successor, "")
         await successor.loop.submit(TimePassed(30 * HOUR))
         await eventually(lambda: has_rate(zk, "30000"))
-        assert {one.throttle for one in moves(successor)} == {30_000, 60_000}, "each keeps its own"
+        assert {one.terms.throttle for one in moves(successor)} == {30_000, 60_000}, "each keeps its own"
         await successor.finish_moves()
         await eventually(lambda: has_rate(zk, None))
         await successor.check()

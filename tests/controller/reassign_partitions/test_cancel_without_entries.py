@@ -88,7 +88,7 @@ async def test_236_2_a_cancel_withdraws_the_moves_of_legacy_requests_that_wait_f
         assert moving(controller) == {2: (1, 4)}, "the cancel has made room for the next"
         move = controller.partition("t", 2).move
         assert move is not None
-        assert move.route == REQUEST
+        assert move.terms.route == REQUEST
 
 
 async def test_236_4_a_cancel_skips_a_move_without_an_entry_that_only_new_replicas_keep_online(

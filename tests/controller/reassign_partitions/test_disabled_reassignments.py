@@ -164,10 +164,10 @@ async def test_236_6_who_asks_whether_reassignments_are_disabled_is_told_what_wa
             await asyncio.wait([running])
 
 
-def changed(to: int) -> Answer:
+def changed(to: int, before: int = 2) -> Answer:
     return (
         INVALID_REPLICATION_FACTOR,
-        f"The replication factor is changed from 2 to {to}, which {ALLOWED}=false forbids",
+        f"The replication factor is changed from {before} to {to}, which {ALLOWED}=false forbids",
     )
 
 
@@ -181,6 +181,13 @@ async def test_860_4_no_client_can_override_the_clusters_replication_factor_guar
 
     await set_default(world, {})
     await eventually(lambda: answers(world, (3, 4, 5), (0, None)))
+
+
+async def test_860_2_k07_a_cancel_ignores_the_clusters_replication_factor_guard(world: Cluster) -> None:
+    assert await answers(world, (3, 4, 5), (0, None))
+    await set_default(world, {ALLOWED: "false"})
+    await eventually(lambda: answers(world, (1,), changed(1, before=3)))
+    assert await world.alter({("held", 1): None}) == {("held", 1): (0, None)}
 
 
 async def test_860_4_the_batch_cannot_override_the_clusters_replication_factor_guard(

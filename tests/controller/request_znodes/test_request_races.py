@@ -174,7 +174,7 @@ async def test_dh_7_requests_that_change_while_they_are_held_are_read_again_and_
         once_after_reading(monkeypatch, controller, interfere)
         await controller.requests.hold_all(Held(1, "controller", "others have controlled this cluster"))
         moves = waiting_moves(controller.cluster.queue)
-        assert {name: (move.target, move.may_start) for name, move in moves.items()} == {A0: ((3, 4), False)}
+        assert {name: (move.terms.target, move.may_start) for name, move in moves.items()} == {A0: ((3, 4), False)}
         await controller.start_requests()
         assert await records(zk) == {B0}
         await controller.check()

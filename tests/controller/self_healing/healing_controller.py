@@ -102,7 +102,9 @@ def targets(controller: BareController) -> dict[Name, Replicas]:
 
 def queued(controller: BareController) -> dict[Name, Replicas]:
     topics = controller.cluster.queue.topics
-    return {(name, index): place.move.target for name, places in topics.items() for index, place in places.items()}
+    return {
+        (name, index): place.move.terms.target for name, places in topics.items() for index, place in places.items()
+    }
 
 
 async def failed(zk: ZooKeeper) -> list[str]:

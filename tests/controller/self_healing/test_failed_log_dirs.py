@@ -73,7 +73,7 @@ async def test_dh_3_what_a_failed_log_dir_held_is_repaired_elsewhere_after_the_i
         await controller.start_queued_moves()
         move = controller.partition("a", 0).move
         assert move is not None
-        assert (move.route, move.reason) == (HEAL, "heal log dirs of broker 3")
+        assert (move.terms.route, move.terms.reason) == (HEAL, "heal log dirs of broker 3")
         assert (await healing.healer.status()).repairs == [BrokerRepair(3, waiting=0, moving=2)]
         await answers(healing, ON_DISK[0], online=ON_DISK[1:])
         assert not (await healing.healer.status()).repairs[0].is_back, "not all of its replicas are back"
@@ -218,7 +218,7 @@ async def test_dh_3_a_move_that_waits_is_no_part_of_a_repair_where_its_replica_i
         shown = await healing.healer.heal(3, Requester("me"), dry_run=True)
         assert {move.partition for move in shown.moves} == {("a", 0), ("a", 2)}
         await healing.heal_when_due()
-        routes = {name: place.move.route for name, place in controller.cluster.queue.topics["a"].items()}
+        routes = {name: place.move.terms.route for name, place in controller.cluster.queue.topics["a"].items()}
         assert routes == {0: HEAL, 1: QUEUE, 2: HEAL}
 
 

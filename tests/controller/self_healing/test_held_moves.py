@@ -38,9 +38,9 @@ async def test_dh_1_a_repair_starts_nothing_where_an_operator_holds_a_move(
         else:
             await healing.diagnose(after_ms=MINUTE)
         places = controller.cluster.queue.topics["a"]
-        assert {one.move.route for one in places.values()} == {HEAL}
+        assert {one.move.terms.route for one in places.values()} == {HEAL}
         assert [places[index].move.held for index in range(3) if index in places] == [HELD, HELD, None]
-        assert [places[index].move.expected for index in range(2)] == [(1, 7), (2, 7)]
+        assert [places[index].move.terms.expected for index in range(2)] == [(1, 7), (2, 7)]
         [said] = [text or "" for name, text in healing.new_events() if name == "heal.scheduled"]
         assert said.startswith("3 moves joined the queue")
         release = "kafka-reassign release --bootstrap-server HOST:PORT --broker 7"

@@ -51,13 +51,13 @@ async def test_dh_1_the_repair_carries_out_what_waits_where_its_brokers_are_ther
         await zk.set(znode_paths.REASSIGN_QUEUE, batch({**DRAIN, ("a", 3): (99, 1)}))
         await controller.read_admin_znodes()
         assert len((await healing.healer.heal(7, CONTROLLER, dry_run=True)).moves) == 5
-        assert {place.move.route for place in controller.cluster.queue.topics["a"].values()} == {QUEUE}
+        assert {place.move.terms.route for place in controller.cluster.queue.topics["a"].values()} == {QUEUE}
         await healing.diagnose(after_ms=MINUTE)
         found = queued(controller)
         planned = {found.pop(("a", 3)), found.pop(("a", 4))}
         assert found == DRAIN
         assert planned <= {(2, 1), (4, 1), (1, 2), (4, 2)}, "what waits for broker 99 mends nothing"
-        assert {place.move.route for place in controller.cluster.queue.topics["a"].values()} == {HEAL}
+        assert {place.move.terms.route for place in controller.cluster.queue.topics["a"].values()} == {HEAL}
         assert await failed_since(zk) == {}
         await healing.diagnose(after_ms=MINUTE)
         assert await failed_since(zk) == {}, "its repair is under way"
@@ -85,7 +85,7 @@ async def test_dh_1_a_lost_broker_that_moves_in_flight_empty_is_shown_and_healed
         await healing.diagnose()
         assert queued(controller).keys() == DRAIN.keys(), "its time had come: it has been gone for longer than a minute"
         moves = [controller.partition("a", index).move for index in range(3)]
-        assert [None if move is None else move.route for move in moves] != [RPC] * 3
+        assert [None if move is None else move.terms.route for move in moves] != [RPC] * 3
 
 
 async def test_dh_1_a_broker_that_returns_keeps_its_failure_from_becoming_a_repair(

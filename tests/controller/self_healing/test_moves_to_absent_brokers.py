@@ -36,7 +36,7 @@ async def test_46_3_a_clients_move_waits_for_its_lost_adding_broker_while_what_t
         await healing.diagnose(after_ms=MINUTE)
         await controller.start_queued_moves()
         moves = {name: controller.partition(name).move for name in ("a", "b")}
-        assert {name: move and move.route for name, move in moves.items()} == {"a": RPC, "b": HEAL}
+        assert {name: move and move.terms.route for name, move in moves.items()} == {"a": RPC, "b": HEAL}
         assert targets(controller)["a", 0] == (4, 5)
 
 
@@ -71,4 +71,4 @@ async def test_46_7_the_repair_beside_a_move_to_an_absent_broker_is_dropped_when
         assert queued(controller) == {}
         move = controller.partition("a").move
         assert move is not None
-        assert (move.route, move.target) == (BATCH, (99, 1))
+        assert (move.terms.route, move.terms.target) == (BATCH, (99, 1))

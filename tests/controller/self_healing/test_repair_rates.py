@@ -14,11 +14,13 @@ from tests.controller.self_healing.healing_controller import MINUTE, WHERE, Heal
 SLOW = HealingSettings(interval_ms=MINUTE, throttle=HealingThrottle(6))
 
 
-def rates(controller: BareController) -> tuple[list[int], list[int]]:
+def rates(controller: BareController) -> tuple[list[int | None], list[int | None]]:
     """Of the repairs in flight, and of those that wait."""
     moves = [controller.partition(*name).move for name in WHERE if controller.partition(*name).is_moving]
-    waiting = [one.throttle for one in waiting_moves(controller.cluster.queue).values() if one.route == HEAL]
-    return [one.throttle for one in moves if one], waiting
+    waiting = [
+        one.terms.throttle for one in waiting_moves(controller.cluster.queue).values() if one.terms.route == HEAL
+    ]
+    return [one.terms.throttle for one in moves if one], waiting
 
 
 def told(controller: BareController) -> list[tuple[int | None, str | None]]:
@@ -42,7 +44,7 @@ async def test_dh_4_repairs_in_flight_and_waiting_follow_the_setting_also_of_a_n
             await healing.configure(self_healing_throttle=text, self_healing_max_moves="1")
             await healing.diagnose()
             moving, waiting = rates(controller)
-            assert (moving, [one or -1 for one in waiting]) == ([rate], [rate, rate])
+            assert [one or -1 for one in (*moving, *waiting)] == [rate] * 3
             why = f"1 move in flight, 2 waiting; repairs follow self.healing.throttle={text}"
             assert told(controller) == [(rate if rate > 0 else None, why)]
             await healing.diagnose()

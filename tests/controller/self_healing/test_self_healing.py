@@ -55,7 +55,7 @@ async def test_46_3_and_46_4_a_repair_is_queued_moves_like_any_other_and_its_end
         assert await failed(zk) == []
         await controller.start_queued_moves()
         moves = [controller.partition(*name).move for name in WHERE if controller.partition(*name).is_moving]
-        assert [(move.route, move.reason) for move in moves if move] == [(HEAL, "heal broker 3")] * 3
+        assert [(move.terms.route, move.terms.reason) for move in moves if move] == [(HEAL, "heal broker 3")] * 3
         await healing.diagnose()
         status = await healing.healer.status()
         assert (status.failed, status.repairs) == ([], [BrokerRepair(3, waiting=0, moving=3)])
@@ -161,7 +161,7 @@ async def test_46_3_a_repair_whose_new_broker_fails_too_gets_another_target(zk: 
         assert targets(controller)["a", 0] == (1, {2: 4, 4: 2}[new])
         move = controller.partition("a").move
         assert move is not None
-        assert (move.route, move.reason, move.original) == (HEAL, f"heal broker {new}", (1, 3))
+        assert (move.terms.route, move.terms.reason, move.original) == (HEAL, f"heal broker {new}", (1, 3))
 
 
 async def test_46_3_a_repair_is_planned_early_and_compared_with_the_cluster_when_it_is_due(
@@ -240,7 +240,7 @@ async def test_46_5_the_throttle_of_a_repair_may_be_a_share_of_the_observed_thro
             "heal.scheduled", f"3 moves joined the queue, at {rate} B/s for each broker, 25%: {link}",
         )  # fmt: skip
         moves = [controller.partition(*name).move for name in WHERE if controller.partition(*name).is_moving]
-        assert [move.throttle for move in moves if move] == [rate] * 3
+        assert [move.terms.throttle for move in moves if move] == [rate] * 3
 
 
 @pytest.mark.parametrize("how", ["a broker comes", "it is too old"])
@@ -455,4 +455,4 @@ async def test_46_an_invalid_config_is_reported_once_and_the_former_value_stays_
             )
         ]
         moves = [controller.partition(*name).move for name in WHERE if controller.partition(*name).is_moving]
-        assert [move.throttle for move in moves if move] == [7, 7, 7]
+        assert [move.terms.throttle for move in moves if move] == [7, 7, 7]

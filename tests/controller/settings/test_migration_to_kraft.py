@@ -13,7 +13,7 @@ from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.core.failover.absence import LastControl
 from kafka_reassign_rpc.core.state.broker import Endpoint
-from kafka_reassign_rpc.core.state.partition import MoveRecord
+from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import (
     RESPONSES,
@@ -315,7 +315,9 @@ async def test_dh_7_an_open_window_starts_nothing_before_the_hold_is_durable(zk:
     settings = {"version": 1, "config": {"reassignment.windows": "daily 00:00-24:00 UTC"}}
     await zk.create(znode_paths.SETTINGS, json.dumps(settings).encode())
     await zk.ensure_path(znode_paths.reassignment_topic("gone"))
-    await zk.create(znode_paths.reassignment("gone", 0), encode_move_record(MoveRecord((1, 3), (1, 2), 7, 1)))
+    await zk.create(
+        znode_paths.reassignment("gone", 0), encode_move_record(MoveRecord(MoveTerms((1, 3)), (1, 2), 7, 1))
+    )
     await others_elected(zk, encode_controller(1, 0), ephemeral=True)
     await zk.delete(znode_paths.CONTROLLER)
     async with served(zk_connect, None):

@@ -27,7 +27,7 @@ from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
-from kafka_reassign_rpc.core.state.partition import Partition
+from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, RateMemory
@@ -60,7 +60,7 @@ def moves(cluster: Cluster, targets: Mapping[TopicPartition, tuple[int, ...]]) -
     """A round that starts these moves."""
     view = RoundView(cluster)
     for name, target in targets.items():
-        error, changes = alter(view, *name, target, allow_replication_factor_change=True)
+        error, changes = alter(view, name, MoveTerms(target))
         assert error is None
         for change in changes:
             view.add(change)
@@ -91,7 +91,7 @@ def partition(cluster: Cluster, name: TopicPartition = NAME) -> Partition:
 async def test_sv_3_what_is_committed_is_in_memory_and_what_the_next_controller_loads(world: World) -> None:
     store, cluster, _ = await world.elect()
     view = moves(cluster, {NAME: (3, 4), TopicPartition("large", 7): (4, 1)})
-    queue_admission.append(view, OTHER, WaitingMove((3, 1), "queue"))
+    queue_admission.append(view, OTHER, WaitingMove(MoveTerms((3, 1), "queue")))
     view.failed[9] = 1_700_000_000_000
 
     applied = await store.commit(cluster, view)
@@ -113,7 +113,7 @@ async def test_sv_3_the_rounds_of_one_controller_follow_one_another(world: World
         await store.commit(cluster, moves(cluster, {NAME: target}))
         assert partition(cluster).leader_epoch == before.leader_epoch + 1
     view = RoundView(cluster)
-    queue_admission.append(view, OTHER, WaitingMove((3, 1), "queue"))
+    queue_admission.append(view, OTHER, WaitingMove(MoveTerms((3, 1), "queue")))
     await store.commit(cluster, view)
     view = RoundView(cluster)
     assert queue_admission.withdraw(view, OTHER)
@@ -283,7 +283,7 @@ async def looped(elected: Elected) -> AsyncIterator[ControllerLoop]:
 
 async def moved(loop: ControllerLoop, names: Iterable[TopicPartition]) -> dict[TopicPartition, KafkaError | None]:
     """A client gives these partitions the target [3, 4]."""
-    request = AlterReassignments([(name.topic, [(name.partition, (3, 4), None)]) for name in names])
+    request = AlterReassignments([(name.topic, [(name.partition, MoveTerms((3, 4)))]) for name in names])
     answers = await loop.submit(AlterReassignmentsCommand(request))
     return {TopicPartition(topic, index): error for topic, index, error in answers}
 

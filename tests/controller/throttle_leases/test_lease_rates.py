@@ -53,11 +53,11 @@ async def faster(controller: BareController) -> lease_rates.ThrottledMoves | Kaf
     return await controller.loop.submit(ChangeLeaseRates(None, 40, ALICE))
 
 
-def rates(controller: BareController) -> Mapping[Name, int]:
+def rates(controller: BareController) -> Mapping[Name, int | None]:
     """Of moves in flight and waiting."""
     moves = {name: controller.partition(*name).move for name in (MOVING, *WAITING)}
-    waiting = {name: one.throttle for name, one in waiting_moves(controller.cluster.queue).items()}
-    return {name: one.throttle for name, one in moves.items() if one is not None} | waiting
+    waiting = {name: one.terms.throttle for name, one in waiting_moves(controller.cluster.queue).items()}
+    return {name: one.terms.throttle for name, one in moves.items() if one is not None} | waiting
 
 
 async def are(zk: ZooKeeper, *rates: str | None) -> bool:
@@ -90,7 +90,11 @@ async def test_dh_4_the_rate_of_moves_in_flight_and_waiting_changes_at_once_and_
             before.partition_epoch,
             before.move.id,
         )
-        assert (after.move.reason, after.move.route, after.move.by) == (before.move.reason, "rpc", before.move.by)
+        assert (after.move.terms.reason, after.move.terms.route, after.move.terms.by) == (
+            before.move.terms.reason,
+            "rpc",
+            before.move.terms.by,
+        )
         assert list(controller.cluster.queue.names.items()) == queue, "each waits at its place"
         assert written is not None
         assert await queue_json(zk) == {name: {**entry, "throttle": 3} for name, entry in written.items()}
@@ -101,7 +105,9 @@ async def test_dh_4_the_rate_of_moves_in_flight_and_waiting_changes_at_once_and_
         await eventually(lambda: are(zk, *[None] * 8))
         await controller.start_queued_moves()
         moves = [controller.partition(*name).move for name in WAITING]
-        assert [(one.throttle, one.reason, one.by) for one in moves if one] == [(5, "later", ALICE)] * 2
+        assert [(one.terms.throttle, one.terms.reason, one.terms.by) for one in moves if one] == [
+            (5, "later", ALICE)
+        ] * 2
     async with elected_controller(zk_connect) as controller:
         await controller.check()
         assert (await controller.loop.submit(ChangeLeaseRates({}, 5, ALICE))) == (0, 0, 0)
@@ -167,7 +173,7 @@ async def test_mg_3_once_a_broker_migrates_to_kraft_no_lease_is_given_and_those_
         await start(controller)
         await migration_begins(controller)
         await eventually(lambda: are(zk, *[None] * 8))
-        assert set(rates(controller).values()) <= {-1, 0}
+        assert set(rates(controller).values()) <= {None, 0}
         told = [one.reason for one in controller.events if one.event == catalogue.THROTTLE_CHANGED]
         assert [text.partition("; ")[0] for text in told if text] == ["1 move in flight, 2 waiting"]
         refused = (await controller.alter({WAITING[1]: FIRST[WAITING[1]]}, throttle=6))[WAITING[1]]
@@ -194,7 +200,7 @@ async def test_mg_3_an_entry_of_the_queue_with_a_throttle_that_comes_while_broke
         await controller.read_admin_znodes()
         await controller.start_queued_moves()
         assert controller.partition(*MOVING).target == FIRST[MOVING]
-        assert rates(controller) == {MOVING: -1}
+        assert rates(controller) == {MOVING: None}
         assert await are(zk, *[None] * 8)
         told = [one.reason for one in controller.events if one.event == catalogue.THROTTLE_CHANGED]
         assert [text.partition("; ")[0] for text in told if text] == ["0 moves in flight, 1 waiting"]
@@ -209,7 +215,7 @@ async def test_mg_3_a_rate_that_was_asked_for_while_the_migration_became_known_i
         await start(controller)
         _, refused = await asyncio.gather(migration_begins(controller), faster(controller))
         assert isinstance(refused, PolicyViolation)
-        assert set(rates(controller).values()) <= {-1, 0}
+        assert set(rates(controller).values()) <= {None, 0}
         assert await controller.loop.submit(ChangeLeaseRates(None, 0, ALICE)) == (1, 2, 0), "to end them is no lease"
 
 

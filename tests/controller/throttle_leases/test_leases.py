@@ -81,7 +81,7 @@ def configs(world: Cluster) -> ThrottleConfigs:
     return ThrottleConfigs(world.zk)
 
 
-async def start(world: Cluster, targets: Mapping[tuple[str, int], tuple[int, ...] | None], throttle: int) -> None:
+async def start(world: Cluster, targets: Mapping[tuple[str, int], tuple[int, ...] | None], throttle: int = -1) -> None:
     assert set((await world.alter(targets, throttle=throttle)).values()) == {(0, None)}
 
 
@@ -91,7 +91,7 @@ async def test_236_11_a_lease_throttles_the_replicas_of_its_move_and_no_others(
     await start(world, {("a", 0): (3, 4)}, throttle=1)
     assert await configs.lists("a") == ("5:5,0:1,0:2", "0:3,0:4"), "before it is answered"
     assert await configs.rates(1, 2, 3, 4, 5) == [("1", "1")] * 4 + [(None, None)]
-    await start(world, {("a", 1): (4, 1), ("b", 0): (3, 4)}, throttle=-1)
+    await start(world, {("a", 1): (4, 1), ("b", 0): (3, 4)})
     await eventually(lambda: world.has(("b", 0, (3, 4))))
     await eventually(lambda: moving_only(world, ("a", 0)))
     assert await configs.lists("a") == ("5:5,0:1,0:2", "0:3,0:4")
@@ -141,14 +141,14 @@ async def test_236_11_a_lease_ends_with_its_move_when_that_is_cancelled_or_its_t
     world: Cluster, configs: ThrottleConfigs, end: str
 ) -> None:
     await start(world, {("b", 0): (3, 4), ("b", 1): (4, 5)}, throttle=1)
-    await start(world, {("b", 1): (5, 1)}, throttle=-1)
+    await start(world, {("b", 1): (5, 1)})
     await eventually(lambda: lists_are(configs, "b", ("0:1,0:2,1:2,1:3", "0:3,0:4,1:5,1:1")))
     if end == "delete":
         await world.delete_topic("b")
     elif end == "its znodes vanish":
         await delete_tree(world.zk, znode_paths.topic("b"))
     elif end == "cancel":
-        await start(world, {("b", 0): None, ("b", 1): None}, throttle=-1)
+        await start(world, {("b", 0): None, ("b", 1): None})
     else:
         await world.submit({("b", 0): (3, 4), ("b", 1): (5, 1)})
         await eventually(lambda: world.started(("b", 0), ("b", 1)))
@@ -169,10 +169,10 @@ async def test_236_11_a_lease_goes_on_and_ends_under_the_next_controller(
     await world.stop_server()
     await world.start_server()
     assert await configs.lists("b") == ("0:1,0:2", "0:3,0:4")
-    await start(world, {("a", 0): None}, throttle=-1)
+    await start(world, {("a", 0): None})
     await eventually(lambda: lists_are(configs, "a", ("5:5", None)))
     assert await configs.rates(3) == [("1", "1")], "the other move needs it"
-    await start(world, {("b", 0): None}, throttle=-1)
+    await start(world, {("b", 0): None})
     await eventually(configs.as_before)
 
 
@@ -185,10 +185,10 @@ async def test_236_11_a_waiting_moves_replicas_are_listed_before_it_starts_and_i
     assert await world.alter({("b", 0): (4, 5)}, queue=True, throttle=1) == {("b", 0): (0, None)}
     await eventually(lambda: lists_are(configs, "b", ("0:1,0:2", "0:4,0:5")))
     assert await configs.rates(5) == [(None, None)], "it waits"
-    await start(world, {("a", 0): None}, throttle=-1)
+    await start(world, {("a", 0): None})
     await eventually(lambda: rates_are(configs, ("1", "1"), 1, 2, 4, 5))
     assert await configs.lists("b") == ("0:1,0:2", "0:4,0:5")
-    await start(world, {("b", 0): None}, throttle=-1)
+    await start(world, {("b", 0): None})
     await world.configure("brokers", "<default>", {})
     await eventually(configs.as_before)
 
@@ -216,8 +216,8 @@ async def test_236_11_two_operators_do_not_remove_each_others_throttles(
     await hand.alter("topics", "b", lambda _: {LEADER_REPLICAS: "0:1,0:2", FOLLOWER_REPLICAS: "0:3,0:4"})
     for broker in (1, 2, 3, 4):
         await hand.alter("brokers", str(broker), lambda old: {**old, LEADER_RATE: "10", FOLLOWER_RATE: "10"})
-    await start(world, {("b", 0): (3, 4)}, throttle=-1)
-    await start(world, {("a", 0): None}, throttle=-1)
+    await start(world, {("b", 0): (3, 4)})
+    await start(world, {("a", 0): None})
     await eventually(lambda: lists_are(configs, "a", ("5:5", None)))
     assert await configs.rates(3, 4) == [("10", "10")] * 2, "the other's move goes on, under its throttle"
 
@@ -231,7 +231,7 @@ async def test_236_11_two_operators_do_not_remove_each_others_throttles(
     await hand.alter("brokers", "3", lambda old: {**old, LEADER_RATE: "5000", FOLLOWER_RATE: "5000"})
     await eventually(lambda: foreign_rate_is_reported(world))
     assert await configs.rates(3) == [("5000", "5000")], "an operator's word stands"
-    await start(world, {("a", 0): None, ("b", 0): None}, throttle=-1)
+    await start(world, {("a", 0): None, ("b", 0): None})
     await eventually(lambda: rates_are(configs, (None, None), 1, 2, 4))
     assert await configs.rates(3) == [("5000", "5000")]
 
@@ -301,7 +301,7 @@ async def test_236_11_a_hand_made_throttle_goes_when_the_queue_replaces_its_move
     await hand.alter("topics", "b", lambda _: {LEADER_REPLICAS: "0:1,0:2,1:2", FOLLOWER_REPLICAS: "0:3,0:4,1:4"})
     for broker in range(1, 6):
         await hand.alter("brokers", str(broker), lambda old: {**old, LEADER_RATE: "1", FOLLOWER_RATE: "1"})
-    await start(world, {("b", 0): (3, 4)}, throttle=-1)
+    await start(world, {("b", 0): (3, 4)})
 
     await world.zk.create(znode_paths.REASSIGN_QUEUE, batch({("b", 0): (4, 5)}))
     await eventually(lambda: world.moves_to(("b", 0), (4, 5)))
@@ -310,7 +310,7 @@ async def test_236_11_a_hand_made_throttle_goes_when_the_queue_replaces_its_move
     assert await configs.rates(2, 3, 4) == [("1", "1"), (None, None), ("1", "1")]
     assert await world.alter({("b", 0): (3, 1)}, queue=True, throttle=9) == {("b", 0): (0, None)}
     await eventually(lambda: world.moves_to(("b", 0), (3, 1)))
-    await start(world, {("b", 0): None}, throttle=-1)
+    await start(world, {("b", 0): None})
     await eventually(lambda: lists_are(configs, "b", ("1:2", "1:4")))
     await eventually(lambda: rates_are(configs, ("1", "1"), 2, 4))
 
@@ -323,8 +323,8 @@ async def test_236_11_a_client_that_cancels_moves_without_a_lease_removes_their_
     await hand.alter("topics", "b", lambda _: {LEADER_REPLICAS: "0:1,0:2", FOLLOWER_REPLICAS: "0:3,0:4"})
     await hand.alter("brokers", "3", lambda _: {FOLLOWER_RATE: "1"})
     await hand.alter("brokers", "4", lambda _: {FOLLOWER_RATE: "1"})
-    await start(world, {("b", 0): (3, 4)}, throttle=-1)
-    await start(world, {("b", 0): None}, throttle=-1)
+    await start(world, {("b", 0): (3, 4)})
+    await start(world, {("b", 0): None})
     assert await configs.lists("b") == ("0:1,0:2", "0:3,0:4")
     assert await configs.rates(3) == [(None, "1")]
 
@@ -350,6 +350,6 @@ async def test_236_11_a_garbage_config_delays_no_move_and_no_other_throttle(
     await start(world, {("a", 0): (3, 4), ("b", 0): (3, 4)}, throttle=1)
     await eventually(lambda: moving_only(world, ("a", 0), ("b", 0)))
     assert await configs.rates(3, 4) == [("1", "1")] * 2
-    await start(world, {("a", 0): None, ("b", 0): None}, throttle=-1)
+    await start(world, {("a", 0): None, ("b", 0): None})
     await eventually(lambda: rates_are(configs, (None, None), 3, 4))
     assert (await world.zk.get(znode_paths.config_topic("b")))[0] == b"{"

@@ -18,11 +18,10 @@ from kafka_reassign_rpc.core.events.decided_events import (
 from kafka_reassign_rpc.core.failover.controller_failover import fail_over
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError, NoReassignmentInProgress
 from kafka_reassign_rpc.core.queue import queue_admission
-from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeletionStarted
 from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import HEAL, RPC, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import HEAL, RPC, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.state.requesters import Requester
@@ -30,7 +29,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges, replay
 from kafka_reassign_rpc.core.writers.topic_writes import put_partition
 from kafka_reassign_rpc.zookeeper.requester_json import decode_requester, encode_requester
-from tests.core.build import TOPIC, broker, cluster, moving, not_moving, view, write
+from tests.core.build import TOPIC, broker, cluster, decided, moving, not_moving, view, write
 
 ALICE = requesters.client("User:alice", "admin-1", "10.0.0.7")
 BOB, CAROL, DAVE = map(Requester, ("bob", "carol", "dave"))
@@ -70,7 +69,7 @@ def test_fg_5_the_end_of_a_move_tells_who_had_asked_for_it_and_who_has_ended_it(
     """However many controllers there were in between: the record of the move has it."""
     asked = moving((1, 2), (3, 4))
     assert asked.move is not None
-    asked = replace(asked, move=replace(asked.move, by=ALICE))
+    asked = replace(asked, move=replace(asked.move, terms=replace(asked.move.terms, by=ALICE)))
 
     def told(after: Partition, by: Requester) -> list[tuple[str, str | None, str | None]]:
         found = events_of(deque([AssignmentDecision(TOPIC, 0, asked, after, by)]), {})
@@ -83,13 +82,13 @@ def test_fg_5_the_end_of_a_move_tells_who_had_asked_for_it_and_who_has_ended_it(
     assert told(not_moving(2), BOB) == [("move.retargeted", "bob", ALICE.who), ("move.completed", "bob", ALICE.who)]
 
     assert asked.move is not None
-    healed = replace(asked, move=replace(asked.move, by=None, route=HEAL))
+    healed = replace(asked, move=replace(asked.move, terms=replace(asked.move.terms, by=None, route=HEAL)))
     [event] = events_of(deque([AssignmentDecision(TOPIC, 0, healed, not_moving(3, 4), requesters.CONTROLLER)]), {})
     assert event.who == "controller"
 
     long = requesters.client("User:CN=" + "x" * 1000, "admin", "10.0.0.7")
     stored = decode_requester(bytes(encode_requester(long)))
-    asked = replace(asked, move=replace(asked.move, by=stored))
+    asked = replace(asked, move=replace(asked.move, terms=replace(asked.move.terms, by=stored)))
     assert told(not_moving(1, 2), long) == [("move.cancelled", long.principal, None)], "he is the same after a failover"
     twin = long._replace(address="10.0.0.8")
     assert told(not_moving(1, 2), twin)[0][2] is not None
@@ -102,20 +101,20 @@ def test_fg_5_a_move_remembers_who_has_given_its_target_also_where_it_had_waited
         found = here.get(TOPIC, 0)
         assert found is not None
         assert found.move is not None
-        assert found.move.by == by
+        assert found.move.terms.by == by
     decide(here, None)
     decide(here, (5, 2), requesters.CONTROLLER)
     found = here.get(TOPIC, 0)
     assert found is not None
     assert found.move is not None
-    assert found.move.by is None, "the controller's own moves need no name"
+    assert found.move.terms.by is None, "the controller's own moves need no name"
 
 
 def test_fg_5_who_withdraws_a_waiting_move_does_not_hide_who_has_queued_it() -> None:
     here = view(not_moving(1, 2))
     here.by = ALICE
     name = TopicPartition(TOPIC, 0)
-    queue_admission.append(here, name, WaitingMove((3, 2), RPC))
+    queue_admission.append(here, name, WaitingMove(MoveTerms((3, 2))))
     here.by = BOB
     queue_admission.withdraw(here, name)
     last = here.notes[-1]
@@ -190,7 +189,7 @@ def test_sv_7_a_move_is_recorded_with_its_route_and_the_reason_that_was_given_fo
 ) -> None:
     moves = moving((1, 2), (3, 2))
     assert moves.move is not None
-    moves = replace(moves, move=replace(moves.move, route=HEAL, reason=reason))
+    moves = replace(moves, move=replace(moves.move, terms=replace(moves.move.terms, route=HEAL, reason=reason)))
     steps = [(not_moving(1, 2), moves), (moves, not_moving(3, 2)), (moves, not_moving(1, 2))]
     events = list(events_of(deque([AssignmentDecision(TOPIC, 0, before, after, ALICE) for before, after in steps]), {}))
     assert [event.event for event in events] == ["move.started", "move.completed", "move.cancelled"]
@@ -199,7 +198,7 @@ def test_sv_7_a_move_is_recorded_with_its_route_and_the_reason_that_was_given_fo
 
 def decide(here: RoundView, target: tuple[int, ...] | None, by: Requester = ALICE) -> KafkaError | None:
     here.by = by
-    error, changes = alter(here, TOPIC, 0, target, allow_replication_factor_change=True)
+    error, changes = decided(here, TopicPartition(TOPIC, 0), target)
     for change in changes:
         here.add(change)
     return error
@@ -256,7 +255,7 @@ def test_sv_7_of_a_lost_commit_only_durable_decisions_are_reported() -> None:
     unchanged = here.cluster
     assert list(durable_notes(here.notes, unchanged)) == []
 
-    durable = cluster(replace(moving((1, 2), (3, 2)), move=MoveRecord((3, 2), (1, 2), id=88)))
+    durable = cluster(replace(moving((1, 2), (3, 2)), move=MoveRecord(MoveTerms((3, 2)), (1, 2), 88)))
     assert seen(list(events_of(deque(durable_notes(here.notes, durable)), {}))) == [("move.started", ALICE.who, 88)]
 
     decide(here, None)
@@ -303,7 +302,11 @@ def test_sv_7_an_entry_that_left_with_a_lost_commit_is_reported() -> None:
 
 def test_sv_7_a_move_that_joins_or_leaves_the_queue_is_reported_once() -> None:
     here = view(not_moving(1, 2))
-    name, first, second = TopicPartition(TOPIC, 0), WaitingMove((3, 2), RPC, "why"), WaitingMove((4, 2), HEAL)
+    name, first, second = (
+        TopicPartition(TOPIC, 0),
+        WaitingMove(MoveTerms((3, 2), RPC, "why")),
+        WaitingMove(MoveTerms((4, 2), HEAL)),
+    )
     here.by = ALICE
     assert queue_admission.append(here, name, first) is None
     assert queue_admission.append(here, name, first) is None
@@ -312,7 +315,9 @@ def test_sv_7_a_move_that_joins_or_leaves_the_queue_is_reported_once() -> None:
     assert not queue_admission.withdraw(here, name)
 
     def event(what: str, move: WaitingMove) -> Event:
-        asked = Event(f"move.{what}", *name, None, move.route, reason=move.reason or None, target=move.target)
+        asked = Event(
+            f"move.{what}", *name, None, move.terms.route, reason=move.terms.reason or None, target=move.terms.target
+        )
         return asked.asked_by(ALICE)
 
     assert list(events_of(deque(here.notes), {})) == [
@@ -324,7 +329,7 @@ def test_sv_7_a_move_that_joins_or_leaves_the_queue_is_reported_once() -> None:
 
 
 def test_sv_7_of_a_lost_commit_durable_changes_of_the_queue_are_reported() -> None:
-    name, move = TopicPartition(TOPIC, 0), WaitingMove((3, 2), RPC)
+    name, move = TopicPartition(TOPIC, 0), WaitingMove(MoveTerms((3, 2)))
     here = view(not_moving(1, 2))
     queue_admission.append(here, name, move)
     assert list(durable_notes(here.notes, here.cluster)) == [], "it joins when that is decided again"

@@ -7,7 +7,7 @@ from kafka_reassign_rpc.core.failover.controller_failover import fail_over, reas
 from kafka_reassign_rpc.core.leadership.broker_changes import adapt
 from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, LoadedState, partition_of
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
-from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.topics.missing_replicas import replace_missing
 from tests.core.build import TOPIC, made, moving, not_moving, sets, view
 
@@ -46,7 +46,9 @@ def test_sv_4_a_partition_without_a_state_gets_its_first_one_unless_a_deletion_m
 
 def test_455_9_a_move_of_a_stock_controller_continues_with_a_record() -> None:
     before = moving((1, 2, 3), (3, 4, 2), recorded=False)
-    assert failed_over(view(before)) == replace(before, leader_epoch=7, move=MoveRecord((3, 4, 2), (3, 2, 1)))
+    assert failed_over(view(before)) == replace(
+        before, leader_epoch=7, move=MoveRecord(MoveTerms((3, 4, 2)), (3, 2, 1))
+    )
 
 
 def test_455_9_a_move_continues_with_a_higher_leader_epoch() -> None:
@@ -61,18 +63,24 @@ def test_455_9_a_complete_move_is_completed_again() -> None:
 
 def test_sv_3_a_record_of_a_target_that_was_never_written_is_corrected() -> None:
     here = read(
-        LoadedAssignment((1, 4, 2), (4,), (2,)), LoadedState(1, 6, (1, 2), 1, 12), MoveRecord((1, 5), (1, 2), 400, 9)
+        LoadedAssignment((1, 4, 2), (4,), (2,)),
+        LoadedState(1, 6, (1, 2), 1, 12),
+        MoveRecord(MoveTerms((1, 5)), (1, 2), 400, 9),
     )
-    assert failed_over(here).move == MoveRecord((1, 4), (1, 2), 400, 9)
+    assert failed_over(here).move == MoveRecord(MoveTerms((1, 4)), (1, 2), 400, 9)
 
 
 def test_sv_3_a_record_of_a_move_that_another_controller_ended_is_corrected() -> None:
-    here = read(LoadedAssignment((5, 4), (5,), (4,)), LoadedState(4, 6, (4,), 1, 12), MoveRecord((4,), (1,), 400, 9))
-    assert failed_over(here).move == MoveRecord((5,), (4,), 400, 9)
+    here = read(
+        LoadedAssignment((5, 4), (5,), (4,)), LoadedState(4, 6, (4,), 1, 12), MoveRecord(MoveTerms((4,)), (1,), 400, 9)
+    )
+    assert failed_over(here).move == MoveRecord(MoveTerms((5,)), (4,), 400, 9)
 
 
 def test_236_8_an_orphan_record_is_removed() -> None:
-    here = read(LoadedAssignment((1, 2)), LoadedState(1, 6, (1, 2), 1, 12), MoveRecord((1, 3), (1, 2), 400, 9))
+    here = read(
+        LoadedAssignment((1, 2)), LoadedState(1, 6, (1, 2), 1, 12), MoveRecord(MoveTerms((1, 3)), (1, 2), 400, 9)
+    )
     value = failed_over(here)
     assert (value.move, value.leader_epoch, value.replicas) == (None, 7, (1, 2))
 
@@ -80,7 +88,9 @@ def test_236_8_an_orphan_record_is_removed() -> None:
 def test_455_6_a_half_written_cancel_is_completed() -> None:
     # The topic znode has the original replicas again, with 4 pending deletion; the state is old. 3 is out of sync.
     state = LoadedState(4, 6, (1, 2, 4), 1, 12)
-    value = failed_over(read(LoadedAssignment((1, 2, 3, 4), (), (4,)), state, MoveRecord((1, 2, 4), (1, 2, 3), 400, 9)))
+    value = failed_over(
+        read(LoadedAssignment((1, 2, 3, 4), (), (4,)), state, MoveRecord(MoveTerms((1, 2, 4)), (1, 2, 3), 400, 9))
+    )
     assert sets(value) == ((1, 2, 3), (), ())
     assert (value.pending_deletion, value.isr, value.leader, value.leader_epoch, value.move) == (
         (4,),
@@ -95,12 +105,12 @@ def test_455_6_a_half_written_cancel_is_completed() -> None:
     ("record", "assigned", "isr"),
     [
         # Our [1] -> [2], which a stock controller completed. It grew the partition to [2, 1].
-        (MoveRecord((2,), (1,)), LoadedAssignment((1, 3, 2), (3,), (2,)), (2,)),
-        (MoveRecord((2,), (1,)), LoadedAssignment((1, 3, 2), (3,), (2,)), (2, 1)),
-        (MoveRecord((2,), (1,)), LoadedAssignment((1, 2), (), (2,)), (2,)),  # as a cancel of ours would look
+        (MoveRecord(MoveTerms((2,)), (1,)), LoadedAssignment((1, 3, 2), (3,), (2,)), (2,)),
+        (MoveRecord(MoveTerms((2,)), (1,)), LoadedAssignment((1, 3, 2), (3,), (2,)), (2, 1)),
+        (MoveRecord(MoveTerms((2,)), (1,)), LoadedAssignment((1, 2), (), (2,)), (2,)),  # as a cancel of ours would look
         # Our [1, 2] -> [1, 3], which a stock controller completed. It grew the partition to [1, 3, 2].
-        (MoveRecord((1, 3), (1, 2)), LoadedAssignment((1, 2, 4, 3), (4,), (3,)), (3, 1)),
-        (MoveRecord((1, 3), (1, 2)), LoadedAssignment((1, 2, 4, 3), (4,), (3,)), (3,)),
+        (MoveRecord(MoveTerms((1, 3)), (1, 2)), LoadedAssignment((1, 2, 4, 3), (4,), (3,)), (3, 1)),
+        (MoveRecord(MoveTerms((1, 3)), (1, 2)), LoadedAssignment((1, 2, 4, 3), (4,), (3,)), (3,)),
     ],
 )
 def test_sv_10_a_record_that_a_stock_controller_left_behind_takes_no_replica_out_of_a_later_move_of_its_own(
@@ -111,13 +121,13 @@ def test_sv_10_a_record_that_a_stock_controller_left_behind_takes_no_replica_out
     assert sets(value) == assigned
     assert (value.pending_deletion, value.isr, value.leader, value.leader_epoch) == ((), isr, isr[0], 10)
     assert value.move is not None
-    assert value.move.target == value.target
+    assert value.move.terms.target == value.target
 
 
 def test_sv_10_in_sync_replicas_that_a_half_written_cancel_removes_stay_where_nobody_else_is_in_sync() -> None:
     # [1, 2] -> [3] was cancelled while 3, the only replica in sync, was dead. It is back.
     assigned, state = LoadedAssignment((1, 2, 3), (), (3,)), LoadedState(NO_LEADER, 6, (3,), 1, 12)
-    here = read(assigned, state, MoveRecord((3,), (1, 2), 400, 9))
+    here = read(assigned, state, MoveRecord(MoveTerms((3,)), (1, 2), 400, 9))
     value = failed_over(here)
     assert (sets(value), value.leader, value.isr) == (((1, 2, 3), (), (3,)), 3, (3,))
     assert value.origin == (1, 2), "a cancel gives the original replicas"

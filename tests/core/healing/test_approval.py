@@ -8,7 +8,7 @@ from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.settings.healing_settings import APPROVAL, HealingSettings, settings_of
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE
+from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import Held, QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester, client
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -19,8 +19,8 @@ from tests.tables import for_each
 NOW = 1_790_000_000_000
 REQUIRED = HealingSettings(approval="required")
 ALICE = client("User:alice", "ops", "10.0.0.7")
-WAITING = WaitingMove((1, 3), QUEUE)
-REPAIR = WaitingMove((1, 3), HEAL, "heal brokers 2, 9", unapproved=NOW)
+WAITING = WaitingMove(MoveTerms((1, 3), QUEUE))
+REPAIR = WaitingMove(MoveTerms((1, 3), HEAL, "heal brokers 2, 9"), unapproved=NOW)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_dh_8_what_self_healing_queues_by_itself_needs_approval_and_what_somebod
         (REPAIR, set(), False),
         (replace(REPAIR, unapproved=0), {2}, True),
         (replace(REPAIR, unapproved=None), None, False),
-        (replace(REPAIR, reason="", route=QUEUE), None, True),
+        (replace(REPAIR, terms=MoveTerms((1, 3), QUEUE)), None, True),
     ],
 )
 def test_dh_8_an_approval_takes_the_repairs_of_the_named_brokers(
@@ -79,7 +79,7 @@ def test_dh_8_a_value_that_cannot_be_read_is_taken_for_required(text: str, value
 
 def waiting_repair() -> Cluster:
     made = cluster(not_moving(1, 9))
-    move = WaitingMove((1, 3), HEAL, "heal broker 9", unapproved=NOW)
+    move = WaitingMove(MoveTerms((1, 3), HEAL, "heal broker 9"), unapproved=NOW)
     through(made.queue.put(QueuePart(ROOT, ROOT, {(TOPIC, 0): move})))
     return made
 

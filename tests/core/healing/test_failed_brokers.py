@@ -20,7 +20,7 @@ from kafka_reassign_rpc.core.settings.healing_settings import GRACE_MS, HealingS
 from kafka_reassign_rpc.core.settings.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 
 HALF_AN_HOUR = 30 * 60_000
@@ -162,14 +162,14 @@ def test_dh_1_a_broker_loses_its_replicas_unless_a_move_in_flight_or_a_waiting_r
     losses = LostReplicas(Cluster(brokers={1: Broker(1, 1, here), 2: Broker(2, 2, here)}))
     losses.count(Partition(replicas=(1, 3)))
     losses.count(Partition(replicas=(1, 2, 3), adding=(2,), removing=(3,)))
-    losses.count(Partition(replicas=(1, 3)), WaitingMove((1, 2), HEAL))
+    losses.count(Partition(replicas=(1, 3)), WaitingMove(MoveTerms((1, 2), HEAL)))
     losses.count(Partition(replicas=(3, 4)))
-    losses.count(Partition(replicas=(1, 6)), WaitingMove((1, 2), QUEUE))
+    losses.count(Partition(replicas=(1, 6)), WaitingMove(MoveTerms((1, 2), QUEUE)))
     losses.count(Partition(replicas=(1, 2, 5), adding=(2,), removing=(5,)))
     assert losses.replicas == {3: 2, 4: 1, 5: 0, 6: 1}
     assert losses.leaving == {3, 5}
     assert losses.repaired == {3: 1}, "by the waiting repair"
-    losses.count(Partition(replicas=(1, 2)), WaitingMove((1, 7), QUEUE))
+    losses.count(Partition(replicas=(1, 2)), WaitingMove(MoveTerms((1, 7), QUEUE)))
     losses.count(Partition(replicas=(1, 8, 2), adding=(8,)))
     assert losses.awaited == {7: 1, 8: 1}
     assert losses.brokers == {3, 4, 6}, "the brake does not count who has lost nothing"
@@ -178,7 +178,7 @@ def test_dh_1_a_broker_loses_its_replicas_unless_a_move_in_flight_or_a_waiting_r
 def test_dh_3_an_offline_replica_on_a_registered_broker_is_shown_whatever_takes_or_brings_it() -> None:
     here = (Endpoint("PLAINTEXT", "PLAINTEXT", "h", 1),)
     for partition, queued in (
-        (Partition(replicas=(1, 2), offline=(2,)), WaitingMove((1, 3), HEAL)),
+        (Partition(replicas=(1, 2), offline=(2,)), WaitingMove(MoveTerms((1, 3), HEAL))),
         (Partition(replicas=(1, 2, 3), adding=(2,), removing=(3,), offline=(2,)), None),
         (Partition(replicas=(1, 3, 2), adding=(3,), removing=(2,), offline=(2,)), None),
     ):
@@ -207,13 +207,11 @@ def test_46_1_a_broker_that_only_a_move_names_has_lost_nothing_unless_the_move_i
         return losses.replicas
 
     grows = Partition(replicas=(1, 2, 9), adding=(9,))
-    by_client = MoveRecord(target=(1, 2, 9), original=(1, 2))
+    by_client = MoveRecord(MoveTerms((1, 2, 9)), (1, 2))
     assert lost(grows) == {}, "a stock controller's move"
     assert lost(replace(grows, move=by_client)) == {}
-    assert lost(replace(grows, move=replace(by_client, route=HEAL))) == {9: 1}
-    replaces = Partition(
-        replicas=(1, 9, 3), adding=(9,), removing=(3,), move=MoveRecord(target=(1, 9), original=(3, 1))
-    )
+    assert lost(replace(grows, move=replace(by_client, terms=replace(by_client.terms, route=HEAL)))) == {9: 1}
+    replaces = Partition(replicas=(1, 9, 3), adding=(9,), removing=(3,), move=MoveRecord(MoveTerms((1, 9)), (3, 1)))
     assert lost(replaces) == {3: 1}, "the move cannot take it away"
     assert repair_targets.wanted_replicas(cluster, replaces, None) == (3, 1), "in their original order"
 

@@ -18,7 +18,7 @@ from kafka_reassign_rpc.core.settings.reassignment_settings import (
     ReassignmentSettings,
 )
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import QUEUE
+from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.state.waiting_lines import WaitingLine
@@ -45,7 +45,7 @@ def queued(
 ) -> None:
     """`own`: the caps that moves bring along, by partition."""
     entries = {
-        (TOPIC, index): WaitingMove(target, route, moves_per_broker=(own or {}).get(index, -1))
+        (TOPIC, index): WaitingMove(MoveTerms(target, route, moves_per_broker=(own or {}).get(index)))
         for index, target in targets.items()
     }
     through(in_cluster.queue.put(QueuePart(ROOT, path, entries)))

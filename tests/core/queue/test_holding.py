@@ -8,7 +8,7 @@ from kafka_reassign_rpc.core.queue.holding import Selection
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.settings.reassignment_settings import InFlightCaps, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import QUEUE
+from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.core.build import TOPIC, cluster, not_moving
@@ -89,7 +89,12 @@ def test_dh_5_a_move_gets_another_rate_and_is_held_in_one_round() -> None:
     complete(made, TopicPartition(TOPIC, 1))
     now = made.queue.place(*name)
     assert now is not None
-    assert (now.move.throttle, now.move.held, now.move.expected, now.serial) == (7, None, (1, 2), place.serial)
+    assert (now.move.terms.throttle, now.move.held, now.move.terms.expected, now.serial) == (
+        7,
+        None,
+        (1, 2),
+        place.serial,
+    )
     assert started(made) == [0]
 
 
@@ -114,16 +119,16 @@ def test_dh_5_a_move_that_is_held_already_stays_as_it_was_held() -> None:
     assert place is not None
     assert not holding.hold(RoundView(made), TopicPartition(TOPIC, 0), place, Held(5, "bob"))
     assert place.move.held == HELD
-    assert place.move.expected == (1, 2)
+    assert place.move.terms.expected == (1, 2)
 
 
 def test_dh_5_the_same_target_that_is_queued_once_more_stays_held() -> None:
     made = three_waiting()
     hold(made, 0)
     view = RoundView(made)
-    assert queue_admission.append(view, TopicPartition(TOPIC, 0), WaitingMove((1, 3), QUEUE)) is None
+    assert queue_admission.append(view, TopicPartition(TOPIC, 0), WaitingMove(MoveTerms((1, 3), QUEUE))) is None
     assert view.queue.appended == {}
-    assert queue_admission.append(view, TopicPartition(TOPIC, 0), WaitingMove((1, 4), QUEUE)) is None
+    assert queue_admission.append(view, TopicPartition(TOPIC, 0), WaitingMove(MoveTerms((1, 4), QUEUE))) is None
     assert [move.held for move in view.queue.appended.values()] == [None], "another target is another request"
 
 
@@ -148,8 +153,10 @@ def test_dh_7_a_target_that_has_not_waited_joins_the_queue_as_held(
     if waiting is not None:
         queued(made, {0: waiting})
     view, name = RoundView(made), TopicPartition(TOPIC, 0)
-    assert holding.join_held(view, name, target, QUEUE, HELD, expected) is None
-    assert [(one.held, one.expected) for one in view.queue.appended.values()] == ([(HELD, joins)] if joins else [])
+    assert holding.join_held(view, name, MoveTerms(target, QUEUE, expected=expected), HELD) is None
+    assert [(one.held, one.terms.expected) for one in view.queue.appended.values()] == (
+        [(HELD, joins)] if joins else []
+    )
     assert [getattr(note, "event", "") for note in view.notes] == events
     durable(made, view)
     assert (started(made) == []) is (joins is not None)
@@ -157,7 +164,7 @@ def test_dh_7_a_target_that_has_not_waited_joins_the_queue_as_held(
 
 def test_dh_7_a_target_that_is_too_long_for_the_queue_does_not_join_it() -> None:
     view = RoundView(cluster(not_moving(1, 2)))
-    assert holding.join_held(view, TopicPartition(TOPIC, 0), tuple(range(600)), QUEUE, HELD) is not None
+    assert holding.join_held(view, TopicPartition(TOPIC, 0), MoveTerms(tuple(range(600)), QUEUE), HELD) is not None
     assert not view.queue.appended
     assert not view.notes
 

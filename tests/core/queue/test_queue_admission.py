@@ -24,7 +24,7 @@ from kafka_reassign_rpc.core.settings.reassignment_settings import (
 )
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS
-from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC, Partition
+from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.state.waiting_lines import (
@@ -79,7 +79,7 @@ def test_236_13_every_part_is_a_slice_even_a_short_one() -> None:
     100 ms."""
     in_cluster = cluster(*[not_moving(1, 2)] * 3)
     part = QueuePart(
-        ROOT, f"{ROOT}/part_0000000001", {(TOPIC, index): WaitingMove((3, 4), QUEUE) for index in range(3)}
+        ROOT, f"{ROOT}/part_0000000001", {(TOPIC, index): WaitingMove(MoveTerms((3, 4), QUEUE)) for index in range(3)}
     )
     assert len(list(in_cluster.queue.put(part))) >= 1
     assert len(list(in_cluster.queue.remove(part.path))) >= 1
@@ -90,22 +90,22 @@ def test_236_13_every_part_is_a_slice_even_a_short_one() -> None:
 
 
 def test_236_7_a_waiting_move_starts_with_its_route_and_reason() -> None:
-    found = outcome(not_moving(1, 2), WaitingMove((3, 4), "heal", "broker 2 is lost"))
+    found = outcome(not_moving(1, 2), WaitingMove(MoveTerms((3, 4), "heal", "broker 2 is lost")))
     assert found.leaves
     value = made(found.changes)
     assert sets(value) == ((3, 4, 1, 2), (3, 4), (1, 2))
     assert value.move is not None
-    assert (value.move.route, value.move.reason) == ("heal", "broker 2 is lost")
+    assert (value.move.terms.route, value.move.terms.reason) == ("heal", "broker 2 is lost")
 
 
 @pytest.mark.parametrize("partition", [not_moving(3, 4), moving((1, 2), (3, 4))])
 def test_236_7_a_waiting_move_that_is_done_or_in_flight_leaves(partition: Partition) -> None:
-    assert outcome(partition, WaitingMove((3, 4), QUEUE)) == queue_admission.QueueOutcome(leaves=True)
+    assert outcome(partition, WaitingMove(MoveTerms((3, 4), QUEUE))) == queue_admission.QueueOutcome(leaves=True)
 
 
 def test_236_7_a_move_elsewhere_is_cancelled_first_and_the_new_one_has_its_own_record() -> None:
     standing_move = moving((2, 1), (3, 4), isr=(2, 1, 3))
-    found = outcome(standing_move, WaitingMove((3, 5), QUEUE))
+    found = outcome(standing_move, WaitingMove(MoveTerms((3, 5), QUEUE)))
     change = found.changes[-1]
     assert isinstance(change, PartitionChange)
     value = change.value
@@ -113,16 +113,16 @@ def test_236_7_a_move_elsewhere_is_cancelled_first_and_the_new_one_has_its_own_r
     assert value.isr == (2, 1), "the replicas of the former move were given up"
     assert value.pending_deletion == (4,)
     assert value.move is not None
-    assert (value.move.id, value.move.original, value.move.target) == (-1, (2, 1), (3, 5))
+    assert (value.move.id, value.move.original, value.move.terms.target) == (-1, (2, 1), (3, 5))
 
 
 @pytest.mark.parametrize(
     ("move", "gone"),
     [
-        (WaitingMove((3, 5), QUEUE), (4,)),
-        (WaitingMove((3, 5), QUEUE, throttle=7), (3, 4, 2, 1)),
-        (WaitingMove((2, 1), QUEUE), (3, 4, 2, 1)),
-        (WaitingMove((3, 5), RPC), None),
+        (WaitingMove(MoveTerms((3, 5), QUEUE)), (4,)),
+        (WaitingMove(MoveTerms((3, 5), QUEUE, throttle=7)), (3, 4, 2, 1)),
+        (WaitingMove(MoveTerms((2, 1), QUEUE)), (3, 4, 2, 1)),
+        (WaitingMove(MoveTerms((3, 5))), None),
     ],
 )
 def test_236_7_the_throttle_of_the_cancelled_move_goes_with_it(move: WaitingMove, gone: Target | None) -> None:
@@ -133,34 +133,36 @@ def test_236_7_the_throttle_of_the_cancelled_move_goes_with_it(move: WaitingMove
 
 
 def test_236_7_a_move_of_another_route_gets_the_new_target() -> None:
-    value = made(outcome(moving((2, 1), (3, 4), isr=(2, 1, 3)), WaitingMove((3, 5), RPC)).changes)
+    value = made(outcome(moving((2, 1), (3, 4), isr=(2, 1, 3)), WaitingMove(MoveTerms((3, 5)))).changes)
     assert value.isr == (2, 1, 3)
     assert value.move is not None
-    assert (value.move.id, value.move.target) == (400, (3, 5))
+    assert (value.move.id, value.move.terms.target) == (400, (3, 5))
 
 
 def test_236_7_a_move_back_is_a_cancel() -> None:
-    found = outcome(moving((2, 1), (3, 4)), WaitingMove((2, 1), QUEUE))
+    found = outcome(moving((2, 1), (3, 4)), WaitingMove(MoveTerms((2, 1), QUEUE)))
     assert sets(made(found.changes)) == ((2, 1), (), ())
     assert found.leaves
 
 
 def test_236_7_a_move_waits_for_the_end_of_one_that_cannot_be_cancelled() -> None:
-    found = outcome(moving((1,), (3,), isr=(3,), leader=3), WaitingMove((4,), QUEUE), live=(3, 4))
+    found = outcome(moving((1,), (3,), isr=(3,), leader=3), WaitingMove(MoveTerms((4,), QUEUE)), live=(3, 4))
     assert found == queue_admission.QueueOutcome(leaves=False, waits_for=LATER)
 
 
 def test_236_7_an_invalid_target_leaves_with_the_reason() -> None:
-    assert outcome(not_moving(1, 2), WaitingMove((3, 3), QUEUE)).report == (
+    assert outcome(not_moving(1, 2), WaitingMove(MoveTerms((3, 3), QUEUE))).report == (
         "INVALID_REPLICA_ASSIGNMENT: Duplicate replica ids in partition reassignment replica list: ArrayBuffer(3, 3)"
     )
     view = RoundView(cluster())
     gone = queue_admission.decide_waiting_move(
-        view, TopicPartition(TOPIC, 0), WaitingMove((1,), QUEUE), scheduled(view)
+        view, TopicPartition(TOPIC, 0), WaitingMove(MoveTerms((1,), QUEUE)), scheduled(view)
     )
     assert gone == queue_admission.QueueOutcome(leaves=True, report="The partition does not exist.")
     found = outcome(
-        not_moving(1, 2), WaitingMove((3,), QUEUE), ReassignmentSettings(replication_factor_change_allowed=False)
+        not_moving(1, 2),
+        WaitingMove(MoveTerms((3,), QUEUE)),
+        ReassignmentSettings(replication_factor_change_allowed=False),
     )
     assert found.leaves
     assert found.report is not None
@@ -168,8 +170,8 @@ def test_236_7_an_invalid_target_leaves_with_the_reason() -> None:
 
 
 def test_236_13_a_move_waits_for_a_dead_broker() -> None:
-    assert outcome(not_moving(1, 2), WaitingMove((1, 6), QUEUE), live=(1, 2)).waits_for == receiving(6)
-    assert outcome(not_moving(1, 6), WaitingMove((6, 1), QUEUE), live=(1, 2)).leaves, "it is not brought in"
+    assert outcome(not_moving(1, 2), WaitingMove(MoveTerms((1, 6), QUEUE)), live=(1, 2)).waits_for == receiving(6)
+    assert outcome(not_moving(1, 6), WaitingMove(MoveTerms((6, 1), QUEUE)), live=(1, 2)).leaves, "it is not brought in"
 
 
 # ------------------------------------------------------------------------------------------------------------ caps
@@ -197,7 +199,7 @@ def test_dh_5_outside_of_windows_nothing_starts_that_copies_but_repairs(
     in_cluster = cluster(moving((1, 2), (3, 4)), not_moving(1, 2))
     write(in_cluster, settings={"reassignment.windows": "daily 22:00-06:00 UTC"})
     learn(in_cluster, TimeTold(12 * 3_600_000))
-    view, move = RoundView(in_cluster), WaitingMove(target, route)
+    view, move = RoundView(in_cluster), WaitingMove(MoveTerms(target, route))
     found = queue_admission.decide_waiting_move(view, TopicPartition(TOPIC, 1), move, scheduled(view))
     assert (found.waits_for, found.leaves) == (waits_for, waits_for is None)
 
@@ -226,14 +228,14 @@ def test_236_13_a_move_waits_for_the_cap_that_is_reached(
     view = RoundView(in_cluster)
     settings = ReassignmentSettings(caps=caps)
     found = queue_admission.decide_waiting_move(
-        view, TopicPartition(TOPIC, 1), WaitingMove(target, QUEUE), scheduled(view, settings)
+        view, TopicPartition(TOPIC, 1), WaitingMove(MoveTerms(target, QUEUE)), scheduled(view, settings)
     )
     assert (found.waits_for, found.leaves) == (waits_for, waits_for is None)
 
 
 def test_236_13_a_move_with_a_cap_of_its_own_does_not_wait_for_the_move_that_it_replaces() -> None:
     settings = ReassignmentSettings(caps=InFlightCaps(per_broker=2))
-    found = outcome(moving((1, 2), (1, 3)), WaitingMove((1, 4), QUEUE, moves_per_broker=1), settings)
+    found = outcome(moving((1, 2), (1, 3)), WaitingMove(MoveTerms((1, 4), QUEUE, moves_per_broker=1)), settings)
     assert made(found.changes[-1:]).adding == (4,)
 
 
@@ -243,7 +245,7 @@ def test_236_13_a_move_larger_than_the_cap_starts_alone() -> None:
     view = RoundView(in_cluster)
     settings = ReassignmentSettings(caps=InFlightCaps(bytes_in_flight=10))
     assert queue_admission.decide_waiting_move(
-        view, TopicPartition(TOPIC, 0), WaitingMove((3, 4), QUEUE), scheduled(view, settings)
+        view, TopicPartition(TOPIC, 0), WaitingMove(MoveTerms((3, 4), QUEUE)), scheduled(view, settings)
     ).leaves
 
 
@@ -330,7 +332,7 @@ def test_236_7_a_cancel_of_a_waiting_move_succeeds() -> None:
 
 def test_236_14_a_target_that_does_not_fit_into_a_part_is_refused() -> None:
     view = RoundView(cluster(not_moving(1, 2)))
-    error = queue_admission.append(view, TopicPartition(TOPIC, 0), WaitingMove(tuple(range(1000)), QUEUE))
+    error = queue_admission.append(view, TopicPartition(TOPIC, 0), WaitingMove(MoveTerms(tuple(range(1000)), QUEUE)))
     assert error is not None
     assert error.name == "POLICY_VIOLATION"
     assert not view.queue.appended
@@ -342,7 +344,7 @@ def test_236_14_topic_reason_and_target_count_for_the_length_of_a_waiting_move(t
     rest = len(TOPIC) + 12 * 2
     reason = "x" * (queue_admission.MAX_MOVE_CHARACTERS - rest + too_long)
     view = RoundView(cluster(not_moving(1, 2)))
-    error = queue_admission.append(view, TopicPartition(TOPIC, 0), WaitingMove((3, 4), QUEUE, reason))
+    error = queue_admission.append(view, TopicPartition(TOPIC, 0), WaitingMove(MoveTerms((3, 4), QUEUE, reason)))
     assert (error is None, len(view.queue.appended)) == ((True, 1) if not too_long else (False, 0))
 
 

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.core.settings.reassignment_settings import (
     InFlightCaps,
     ReassignmentSettings,
 )
-from kafka_reassign_rpc.core.state.partition import QUEUE
+from kafka_reassign_rpc.core.state.partition import QUEUE, MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP, receiving, sending
@@ -78,7 +78,9 @@ def test_236_13_moves_that_clients_replace_while_they_wait_leave_the_lines() -> 
     settings = ReassignmentSettings(caps=InFlightCaps(per_broker=1))
     held = []
     for turn in range(200):
-        entries = {(TOPIC, index): WaitingMove((1, 3), QUEUE, f"as asked in turn {turn}") for index in range(9)}
+        entries = {
+            (TOPIC, index): WaitingMove(MoveTerms((1, 3), QUEUE, f"as asked in turn {turn}")) for index in range(9)
+        }
         through(in_cluster.queue.put(QueuePart(ROOT, ROOT, entries)))
         durable(in_cluster, admitted(in_cluster, settings))
         lines = in_cluster.queue.waiting.lines()
@@ -94,7 +96,11 @@ def test_236_13_moves_that_clients_replace_while_they_wait_leave_the_lines() -> 
 @pytest.mark.parametrize("after", range(4))
 def test_236_13_lines_lose_no_move_where_it_is_given_up_to_take_out_those_that_left(after: int) -> None:
     queue = Queue()
-    through(queue.put(QueuePart(ROOT, ROOT, {(TOPIC, index): WaitingMove((1, 3), QUEUE) for index in range(1000)})))
+    through(
+        queue.put(
+            QueuePart(ROOT, ROOT, {(TOPIC, index): WaitingMove(MoveTerms((1, 3), QUEUE)) for index in range(1000)})
+        )
+    )
     serials = sorted(queue.waiting.fresh)
     queue.waiting.fresh = []
     for serial in (*serials, *range(5000, 8000)):

@@ -6,7 +6,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import HEAL, RPC, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import HEAL, RPC, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.writers.topic_writes import put_partition
 from tests.core.build import TOPIC, cluster, moving, not_moving
@@ -15,7 +15,7 @@ DRAIN = "drain of broker 1"
 
 
 def move(number: int, reason: str = DRAIN, route: str = RPC) -> Partition:
-    return replace(moving((1, 2), (3, 4)), move=MoveRecord((3, 4), (1, 2), id=number, route=route, reason=reason))
+    return replace(moving((1, 2), (3, 4)), move=MoveRecord(MoveTerms((3, 4), route, reason), (1, 2), number))
 
 
 class Work:
@@ -42,7 +42,7 @@ class Work:
 
     def tell(self, name: str, index: int, value: Partition) -> None:
         assert value.move is not None
-        event = Event(name, TOPIC, index, value.move.id, value.move.route, reason=value.move.reason or None)
+        event = Event(name, TOPIC, index, value.move.id, value.move.terms.route, reason=value.move.terms.reason or None)
         assert list(self.tracker.ended([event], self.cluster))
 
 
@@ -73,7 +73,7 @@ def test_dh_8_moves_that_no_sample_has_seen_are_done_too_and_those_without_a_rea
 def test_dh_8_a_plan_is_not_done_while_a_move_of_it_waits_or_has_just_begun() -> None:
     work = Work(move(1), not_moving(1, 2))
     work.sample()
-    list(work.cluster.queue.put(QueuePart("/q", "/q/1", {(TOPIC, 1): WaitingMove((3, 4), RPC, DRAIN)})))
+    list(work.cluster.queue.put(QueuePart("/q", "/q/1", {(TOPIC, 1): WaitingMove(MoveTerms((3, 4), RPC, DRAIN))})))
     work.end(0)
     assert work.sample() == []
     list(work.cluster.queue.remove("/q/1"))

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from tests.core.build import TOPIC, cluster, moving, not_moving
 from tests.tables import for_each
@@ -74,7 +74,7 @@ def test_sv_7_the_bytes_that_moves_copy_are_counted_for_both_brokers_and_the_slo
 
 def test_sv_7_all_that_a_move_copies_is_counted_also_before_its_first_sample_and_after_its_last() -> None:
     """100 bytes to broker 3 and to 4: 20 are there at the first sample, 5 lack at the last one."""
-    followed = Followed(replace(MOVE, move=MoveRecord((3, 4), (1, 2), id=7)))
+    followed = Followed(replace(MOVE, move=MoveRecord(MoveTerms((3, 4)), (1, 2), 7)))
     tell(followed, Event(catalogue.MOVE_STARTED, *NAME, id=7))
     followed.look(0, says(b1=100, b3=20, b4=20))
     assert (followed.tracker.copied_in, followed.tracker.copied_out) == ({3: 20, 4: 20}, {1: 40})
@@ -85,7 +85,7 @@ def test_sv_7_all_that_a_move_copies_is_counted_also_before_its_first_sample_and
 
 
 def test_sv_7_a_move_that_no_sample_saw_counts_where_its_size_is_known_and_a_cancelled_one_as_far_as_seen() -> None:
-    followed = Followed(replace(MOVE, move=MoveRecord((3, 4), (1, 2), id=7)))
+    followed = Followed(replace(MOVE, move=MoveRecord(MoveTerms((3, 4)), (1, 2), 7)))
     end = Event(catalogue.MOVE_COMPLETED, *NAME, id=7, target=(3, 4), original=(1, 2), copied=200)
     for event in (Event(catalogue.MOVE_STARTED, *NAME, id=7), end, replace(end, id=8)):
         tell(followed, event)
@@ -98,7 +98,7 @@ def test_sv_7_a_move_that_no_sample_saw_counts_where_its_size_is_known_and_a_can
 
 def test_kr_1_a_leader_that_has_no_replica_any_more_does_not_make_the_move_one_of_no_bytes() -> None:
     """Sizes may be newer than what was read of the partition: a move that has ended takes its leader away."""
-    followed = Followed(replace(moving((1,), (3,)), move=MoveRecord((3,), (1,), id=7)))
+    followed = Followed(replace(moving((1,), (3,)), move=MoveRecord(MoveTerms((3,)), (1,), 7)))
     followed.look(0, says(b1=100, b3=40))
     assert followed.look(10, says(b1=None, b3=100)).bytes_total == 100
     [end] = followed.tracker.ended([Event(catalogue.MOVE_COMPLETED, *NAME, id=7)], followed.cluster)
@@ -200,7 +200,7 @@ def test_240_6_the_quota_of_a_receiver_counts_where_its_leader_is_at_the_quota_t
 def test_240_6_what_a_move_copied_that_has_ended_belongs_to_the_rate_of_its_link() -> None:
     """The other move ends at 15 s, with the last 5 MB: its leader has copied 15 MB in 15 s."""
     shared = Shared(other=4, quotas={"<default>": MEGABYTE})
-    shared.cluster.topics[TOPIC].partitions[0] = replace(moving((1,), (3,)), move=MoveRecord((3,), (1,), id=7))
+    shared.cluster.topics[TOPIC].partitions[0] = replace(moving((1,), (3,)), move=MoveRecord(MoveTerms((3,)), (1,), 7))
     for now in (0, 5, 10):
         shared.look(now, 11_600_000 + 1_000_000 * now, 20_000_000)
     list(shared.tracker.ended([Event(catalogue.MOVE_COMPLETED, TOPIC, 0, id=7)], shared.cluster))
@@ -454,7 +454,7 @@ def ended(followed: Followed, name: str, id_: int = 7) -> int | None:
 
 
 def test_240_6_the_end_of_a_move_tells_what_was_copied_as_far_as_samples_of_that_very_move_tell() -> None:
-    record = MoveRecord((3, 4), (1, 2), id=7)
+    record = MoveRecord(MoveTerms((3, 4)), (1, 2), 7)
     followed = Followed(replace(MOVE, move=record))
     assert ended(followed, catalogue.MOVE_CANCELLED) is None, "there was no sample"
     followed.look(0, says(b1=100, b3=40, b4=120))

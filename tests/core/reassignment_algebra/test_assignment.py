@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.core.reassignment_algebra import Reassigned, cancel, pending_deletion_after, reassign
-from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
+from kafka_reassign_rpc.core.reassignment_algebra import Reassigned, cancelled, pending_deletion_after, reassign
+from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
 from tests.core.build import moving, not_moving
 
 replica_lists = st.lists(st.integers(0, 9), min_size=1, max_size=6, unique=True).map(tuple)
@@ -38,17 +38,19 @@ def test_455_5_d03_a_change_of_target_keeps_the_origin_and_removes_replicas_of_t
 
 
 def test_455_7_a_cancel_restores_the_original_order() -> None:
-    assert cancel(moving((1, 2, 3), (3, 4, 2))) == Reassigned((1, 2, 3), (), (), (4,))
+    assert cancelled(moving((1, 2, 3), (3, 4, 2))) == Reassigned((1, 2, 3), (), (), (4,))
 
 
 def test_455_7_without_a_record_a_cancel_has_the_present_order() -> None:
-    assert cancel(moving((1, 2, 3), (3, 4, 2), recorded=False)).replicas == (3, 2, 1)
+    assert cancelled(moving((1, 2, 3), (3, 4, 2), recorded=False)).replicas == (3, 2, 1)
 
 
 def test_455_7_a_record_that_contradicts_the_topic_znode_is_ignored() -> None:
     partition = moving((1, 2, 3), (3, 4, 2), recorded=False)
-    stale = Partition(partition.replicas, partition.adding, partition.removing, move=MoveRecord((4,), (7, 8)))
-    assert cancel(stale).replicas == (3, 2, 1)
+    stale = Partition(
+        partition.replicas, partition.adding, partition.removing, move=MoveRecord(MoveTerms((4,)), (7, 8))
+    )
+    assert cancelled(stale).replicas == (3, 2, 1)
 
 
 def test_a_replica_that_comes_back_is_no_longer_pending_deletion() -> None:
@@ -82,6 +84,6 @@ def test_455_5_a_change_of_target_is_a_start_from_the_origin(
 
 @given(replica_lists, replica_lists)
 def test_455_7_cancel_after_a_start_is_the_assignment_before(origin: tuple[int, ...], target: tuple[int, ...]) -> None:
-    to = cancel(moving(origin, target))
+    to = cancelled(moving(origin, target))
     assert to.replicas == origin
     assert set(to.removed_at_once) == set(target) - set(origin)

@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment
-from kafka_reassign_rpc.core.reassignment.alter import alter
+from kafka_reassign_rpc.core.reassignment.alter import cancel
 from kafka_reassign_rpc.core.reassignment_algebra import (
     added_for_former_target,
     min_insync_replicas,
@@ -15,10 +15,12 @@ from kafka_reassign_rpc.core.reassignment_algebra import (
 from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment
 from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, partition_of
 from kafka_reassign_rpc.core.state.partition import Partition
-from tests.core.build import TOPIC, cluster, made, moving, not_moving, sets, view
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from tests.core.build import TOPIC, cluster, decided, made, moving, not_moving, sets, view
 from tests.tables import for_each
 
 Replicas = tuple[int, ...]
+NAME = TopicPartition(TOPIC, 0)
 
 
 @for_each(
@@ -51,7 +53,7 @@ def test_236_9_adding_replicas_of_a_former_target_are_removed_at_once_unless_ret
 
 def change(before: Partition, target: Replicas, *, min_isr: str = "1") -> Partition:
     here = view(before, live=range(10), configs={"min.insync.replicas": min_isr})
-    error, changes = alter(here, TOPIC, 0, target, allow_replication_factor_change=True)
+    error, changes = decided(here, NAME, target)
     assert error is None
     return made(changes)
 
@@ -127,7 +129,7 @@ def test_236_9_retained_replicas_leave_at_completion_and_with_a_cancel(before: P
         done = change(moved(value, value.replicas), target)
         assert (done.replicas, done.is_moving) == (target, False)
         here = view(moved(value, value.replicas), live=range(10))
-        error, changes = alter(here, TOPIC, 0, None, allow_replication_factor_change=True)
+        error, changes = cancel(here, NAME)
         assert error is None
         back = made(changes)
         assert back.replicas == before.move.original
@@ -142,9 +144,9 @@ def test_236_9_a_target_that_could_cut_producers_off_is_refused(origin: Replicas
     here = view(before, configs={"min.insync.replicas": "3"})
 
     def answer(target: Replicas | None) -> object:
-        return type(alter(here, TOPIC, 0, target, allow_replication_factor_change=True)[0])
+        return type(decided(here, NAME, target)[0])
 
-    error, changes = alter(here, TOPIC, 0, (4, 3), allow_replication_factor_change=True)
+    error, changes = decided(here, NAME, (4, 3))
     assert type(error) is InvalidReplicaAssignment
     assert changes == []
     assert str(error) == (
@@ -156,19 +158,8 @@ def test_236_9_a_target_that_could_cut_producers_off_is_refused(origin: Replicas
     assert answer(origin) is answer(None) is type(None), "going back is always possible"
     here.cluster.topic_configs[TOPIC] = {"min.insync.replicas": str(len(origin))}
     assert answer((4, 3)) is type(None)
-    assert (
-        alter(
-            view(not_moving(1), configs={"min.insync.replicas": "3"}),
-            TOPIC,
-            0,
-            (2,),
-            allow_replication_factor_change=True,
-        )[0]
-        is None
-    )
-
-
-ALLOWED = {"allow_replication_factor_change": True}
+    at_rest = view(not_moving(1), configs={"min.insync.replicas": "3"})
+    assert decided(at_rest, NAME, (2,))[0] is None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment, with_known_completion
-from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
 from tests.core.build import moving, not_moving
 from tests.tables import for_each
 
@@ -40,7 +40,7 @@ def test_455_9_a_completion_is_known_from_the_entry_that_this_controller_writes(
         (KNOWN, replace(BEFORE_COMPLETION, replicas=(3, 4, 1, 2), adding=(3, 4), removing=(1, 2))),  # another target
         (KNOWN, replace(BEFORE_COMPLETION, replicas=(1, 3, 2))),  # the same one in another order
         (KNOWN, replace(BEFORE_COMPLETION, isr=(1, 2))),  # a removing replica is in sync
-        (KNOWN, replace(BEFORE_COMPLETION, move=MoveRecord((3, 1), (1, 2)))),  # a move that was begun since
+        (KNOWN, replace(BEFORE_COMPLETION, move=MoveRecord(MoveTerms((3, 1)), (1, 2)))),  # a move that was begun since
         (KNOWN, replace(BEFORE_COMPLETION, created=KNOWN.created + 1)),  # another topic of this name
         (not_moving(3, 1), BEFORE_COMPLETION),  # a move that others have begun
         (moving((1, 2), (3, 1)), moving((1, 2), (3, 1), recorded=False)),

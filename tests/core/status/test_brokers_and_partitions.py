@@ -6,7 +6,7 @@ from kafka_reassign_rpc.core.brokers.departure import MOST_NAMED
 from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
-from kafka_reassign_rpc.core.state.partition import NO_LEADER
+from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.status import brokers, departures, partitions
 from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus, Disk, FailedLogDir, Throttle
@@ -48,7 +48,7 @@ def world() -> TermView:
         "audit": {0: replace(at_rest(9, leader=NO_LEADER), isr=(9,)), 1: replace(at_rest(1, 9), isr=(1,))},
     }
     cluster = cluster_of(topics)
-    run(cluster.queue.put(QueuePart("/q", "/q", {("payments", 2): WaitingMove((4, 1), "queue")})))
+    run(cluster.queue.put(QueuePart("/q", "/q", {("payments", 2): WaitingMove(MoveTerms((4, 1), "queue"))})))
     return term_of(cluster)
 
 

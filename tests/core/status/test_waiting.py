@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, InFlightCaps
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE
+from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP, REPAIRS, Place, receiving, sending
@@ -23,7 +23,7 @@ HEALING = HealingStatus(60_000, False, None, [], 0, 0)
 def queued(target: tuple[int, ...] = (2,), route: str = QUEUE, *, moves: bool = False) -> Cluster:
     """t-0 is on broker 1 and waits to move; t-1 moves. Brokers 1 to 4 are live."""
     made = cluster_of({"t": {0: move((1,), (3,)) if moves else at_rest(1), 1: move((1,), (4,))}})
-    run(made.queue.put(QueuePart("/q", "/q", {NAME: WaitingMove(target, route)})))
+    run(made.queue.put(QueuePart("/q", "/q", {NAME: WaitingMove(MoveTerms(target, route))})))
     return made
 
 
@@ -102,6 +102,6 @@ def test_fg_5_a_move_waits_for_room_in_the_cluster() -> None:
 def test_fg_5_the_place_is_that_in_the_order_of_submission() -> None:
     cluster = queued()
     second = TopicPartition("t", 1)
-    run(cluster.queue.put(QueuePart("/q", "/q/1", {second: WaitingMove((3,), QUEUE)})))
+    run(cluster.queue.put(QueuePart("/q", "/q/1", {second: WaitingMove(MoveTerms((3,), QUEUE))})))
     reasons = WaitingReasons(term_of(cluster), [second, NAME, TopicPartition("t", 7)])
     assert [reasons.place(name) for name in (NAME, second, TopicPartition("t", 7))] == [1, 2, None]

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.settings.healing_settings import PAUSED
 from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import HEAL, Partition
+from kafka_reassign_rpc.core.state.partition import HEAL, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -36,7 +36,7 @@ class Case:
 
     def __init__(self, moving: Mapping[int, Partition], waiting: int = 0, route: str = "rpc") -> None:
         self.cluster: Cluster = cluster_of({"t": moving, "w": {one: at_rest(1) for one in range(waiting)}})
-        entries = {("w", one): WaitingMove((2,), route, PLAN) for one in range(waiting)}
+        entries = {("w", one): WaitingMove(MoveTerms((2,), route, PLAN)) for one in range(waiting)}
         if waiting:
             run(self.cluster.queue.put(QueuePart("/q", "/q", entries)))
         self.tracker = ProgressTracker(60.0)
@@ -56,7 +56,7 @@ class Case:
         self.cluster.moving["t"].discard(index)
         if not self.cluster.moving["t"]:
             del self.cluster.moving["t"]
-        end = Event(event, "t", index, record.id, record.route, reason=record.reason or None)
+        end = Event(event, "t", index, record.id, record.terms.route, reason=record.terms.reason or None)
         assert list(self.tracker.ended([end], self.cluster))
 
     def status(self, **changes: Any) -> Status:
@@ -101,7 +101,7 @@ def test_sv_11_waiting_moves_are_part_of_the_work_and_of_the_time_until_all_is_d
 def test_sv_11_brokers_that_copy_nothing_yet_are_waited_for_at_the_rate_of_all() -> None:
     case = Case({0: move((1,), (2,))})
     case.cluster.topics["t"].partitions[1] = at_rest(3)
-    run(case.cluster.queue.put(QueuePart("/q", "/q", {("t", 1): WaitingMove((4,), "queue")})))
+    run(case.cluster.queue.put(QueuePart("/q", "/q", {("t", 1): WaitingMove(MoveTerms((4,), "queue"))})))
     case.cluster.soft.sizes[TopicPartition("t", 1)] = 600
     for now, copied in ((0.0, 0), (10.0, 100)):
         sample(case.tracker, case.cluster, now, {1: {"t": {0: 1000}}, 2: {"t": {0: copied}}, 3: {"t": {1: 600}}})
@@ -211,7 +211,7 @@ def test_sv_11_a_move_that_begins_and_ends_between_two_samples_is_no_longer_amon
     case = Case({0: move((1,), (2,))}, waiting=2)
     case.look(0.0, {0: 200})
     before = case.work()
-    run(case.cluster.queue.put(QueuePart("/q", "/q", {("w", 1): WaitingMove((2,), "rpc", PLAN)})))
+    run(case.cluster.queue.put(QueuePart("/q", "/q", {("w", 1): WaitingMove(MoveTerms((2,), "rpc", PLAN))})))
     asked = Event(catalogue.MOVE_STARTED, "w", 0, 90, "rpc", reason=PLAN, target=(2,), original=(1,))
     end = replace(asked, event=catalogue.MOVE_COMPLETED, copied=500)
     assert len(list(case.tracker.ended([asked, end], case.cluster))) == 2

@@ -4,12 +4,12 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.failover.controller_failover import fail_over
-from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.partition import HEAL, NO_LEADER, RPC, Partition
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.topics.missing_replicas import replace_missing
 from kafka_reassign_rpc.core.topics.topic_changes import replicas_to_delete
-from tests.core.build import TOPIC, broker, made, moving, not_moving, view
+from tests.core.build import TOPIC, broker, decided, made, moving, not_moving, view
 from tests.tables import for_each
 
 OWN_ID = 1000
@@ -102,7 +102,7 @@ def test_sv_4_elections_starts_and_cancels_do_not_forget_a_missing_replica() -> 
     here.add(PartitionChange(TOPIC, 0, replace(not_moving(1, 2), leader=2, leader_epoch=6)))
     assert here.missing(TOPIC, 0) == 1
     for target in ((1, 3), None):
-        _, changes = alter(here, TOPIC, 0, target, allow_replication_factor_change=False)
+        _, changes = decided(here, TopicPartition(TOPIC, 0), target)
         for change in changes:
             here.add(change)
         assert changes
@@ -115,7 +115,9 @@ def test_sv_4_the_end_of_a_clients_move_decides_the_replication_factor_and_that_
 ) -> None:
     before = moving((1, 2), (1, 3))
     assert before.move is not None
-    here = lacking(replace(before, move=replace(before.move, route=route)), live=(1, 2, 3))
+    here = lacking(
+        replace(before, move=replace(before.move, terms=replace(before.move.terms, route=route))), live=(1, 2, 3)
+    )
     here.add(PartitionChange(TOPIC, 0, replace(not_moving(1, 3), pending_deletion=(2,)), AssignmentWrite.LATER))
     assert here.missing(TOPIC, 0) == missing
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.round.read_partition import LoadedState
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.partition import MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.throttle_leases import Lease
@@ -44,7 +45,9 @@ def here() -> Cluster:
     made.topics[TOPIC].version, made.topics[TOPIC].created = 4, 30
     made.since = 500
     made.batch = BatchZnode({NAME: BatchEntry((3, 4))}, version=2, changed=450)
-    for _ in made.queue.put(QueuePart(ROOT, ROOT, {(TOPIC, 0): WaitingMove((1, 3), "queue")}, changed=460, created=41)):
+    for _ in made.queue.put(
+        QueuePart(ROOT, ROOT, {(TOPIC, 0): WaitingMove(MoveTerms((1, 3), "queue"))}, changed=460, created=41)
+    ):
         pass
     learn(made, ConfigsFound("topics", {TOPIC: {"a": "1"}}, {TOPIC: (60, 3)}))
     return made

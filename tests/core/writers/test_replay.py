@@ -16,7 +16,7 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeletionStarted,
 )
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.topic import LAST_ZXID
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers import replay, topic_writes
@@ -39,12 +39,14 @@ def test_236_1_a_started_move_takes_its_identity_from_the_record() -> None:
     here = cluster(not_moving(1, 2))
     view = RoundView(here)
     view.add(
-        PartitionChange(TOPIC, 0, replace(moving((1, 2), (1, 3)), move=MoveRecord((1, 3), (1, 2)), partition_epoch=11))
+        PartitionChange(
+            TOPIC, 0, replace(moving((1, 2), (1, 3)), move=MoveRecord(MoveTerms((1, 3)), (1, 2)), partition_epoch=11)
+        )
     )
     written = Durable({TOPIC: (4, 20)}, {TopicPartition(TOPIC, 0): 12}, {TopicPartition(TOPIC, 0): (400, 77)}, {})
     applied = replayed(here, view, written)
     value = here.topics[TOPIC].partitions[0]
-    assert value.move == MoveRecord((1, 3), (1, 2), 400, 77)
+    assert value.move == MoveRecord(MoveTerms((1, 3)), (1, 2), 400, 77)
     assert (value.partition_epoch, value.controller_epoch, here.topics[TOPIC].version) == (12, 9, 4)
     assert here.moving == {TOPIC: {0}}
     assert applied.partitions == [(TOPIC, 0, not_moving(1, 2), value)]
@@ -154,7 +156,9 @@ def test_a_large_round_is_replayed_in_slices() -> None:
 
 def test_455_9_the_record_distinguishes_pending_deletions_from_removing_replicas() -> None:
     assigned = LoadedAssignment((1, 6, 2, 3, 4, 5), (6,), (2, 3, 4, 5))
-    value = partition_of(assigned, LoadedState(1, 6, (1, 2, 3), 1, 12), MoveRecord((1, 6), (1, 2, 3), 400, 9))
+    value = partition_of(
+        assigned, LoadedState(1, 6, (1, 2, 3), 1, 12), MoveRecord(MoveTerms((1, 6)), (1, 2, 3), 400, 9)
+    )
     assert (value.replicas, value.adding, value.removing, value.pending_deletion) == (
         (1, 6, 2, 3),
         (6,),
@@ -169,7 +173,7 @@ def test_455_9_the_record_distinguishes_pending_deletions_from_removing_replicas
 def test_455_9_a_change_of_target_that_was_interrupted_after_its_record_keeps_what_was_pending_deletion() -> None:
     # [1, 2] -> [2, 3], then [2, 4]: 3 is pending deletion. Then the record of [2, 5] was written, the topic znode not.
     assigned, state = LoadedAssignment((2, 4, 1, 3), (4,), (1, 3)), LoadedState(1, 6, (1, 2), 1, 12)
-    record = MoveRecord((2, 5), (1, 2), 400, 9)
+    record = MoveRecord(MoveTerms((2, 5)), (1, 2), 400, 9)
     value = partition_of(assigned, state, record, is_latest=True)
     assert (value.pending_deletion, value.removing, set(value.origin)) == ((3,), (1,), {1, 2})
     assert partition_of(assigned, state, record).pending_deletion == (), "a stock controller may have written it since"

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeletionStarted
 from kafka_reassign_rpc.core.settings import reassignment_settings
 from kafka_reassign_rpc.core.settings.reassignment_settings import ReassignmentSettings
-from kafka_reassign_rpc.core.state.partition import BATCH, NO_LEADER, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.partition import BATCH, NO_LEADER, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.facts import AdminZnodesFound
@@ -44,7 +44,7 @@ def test_236_1_an_entry_that_starts_gets_its_original_replicas_in_their_order() 
     outcome = decided(view(not_moving(3, 1, 2)), 1, 4, 5)
     assert outcome.entry == BatchEntry((1, 4, 5), (3, 1, 2))
     assert sets(made(outcome.changes)) == ((1, 4, 5, 3, 2), (4, 5), (3, 2))
-    assert made(outcome.changes).move == MoveRecord((1, 4, 5), (3, 1, 2), route=BATCH)
+    assert made(outcome.changes).move == MoveRecord(MoveTerms((1, 4, 5), BATCH), (3, 1, 2))
     assert outcome.report is None
 
 

@@ -5,12 +5,12 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.round.round_view import RequestEnded, RoundView
 from kafka_reassign_rpc.core.settings.reassignment_settings import ReassignmentSettings
-from kafka_reassign_rpc.core.state.partition import BATCH, HEAL, QUEUE, REQUEST, RPC, Partition
+from kafka_reassign_rpc.core.state.partition import BATCH, HEAL, QUEUE, REQUEST, RPC, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges, replay
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions, reassignment_requests
-from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest, RequestOutcome
+from kafka_reassign_rpc.core.znode_routes.reassignment_requests import RequestOutcome
 from tests.core.build import TOPIC, cluster, made, moving, not_moving, sets, view, write
 from tests.tables import for_each
 
@@ -23,12 +23,12 @@ def decided(
     legacy: bool = False,
     name: TopicPartition = NAME,
 ) -> RequestOutcome:
-    return reassignment_requests.decide_target(in_view, name, target, ReassignmentRequest(legacy=legacy).route)
+    return reassignment_requests.decide_target(in_view, name, MoveTerms(target, BATCH if legacy else REQUEST))
 
 
 def by(route: str, partition: Partition) -> Partition:
     assert partition.move is not None
-    return replace(partition, move=replace(partition.move, route=route))
+    return replace(partition, move=replace(partition.move, terms=replace(partition.move.terms, route=route)))
 
 
 def test_236_8_a_target_of_a_request_starts_with_the_route_request() -> None:
@@ -37,13 +37,13 @@ def test_236_8_a_target_of_a_request_starts_with_the_route_request() -> None:
     value = made(outcome.changes)
     assert sets(value) == ((2, 3, 1), (3,), (1,))
     assert value.move is not None
-    assert (value.move.route, value.move.original) == (REQUEST, (1, 2))
+    assert (value.move.terms.route, value.move.original) == (REQUEST, (1, 2))
 
 
 def test_236_8_a_legacy_request_starts_moves_of_the_batch() -> None:
     value = made(decided(view(not_moving(1, 2)), 2, 3, legacy=True).changes)
     assert value.move is not None
-    assert value.move.route == BATCH
+    assert value.move.terms.route == BATCH
 
 
 @pytest.mark.parametrize("name", [TopicPartition("nope", 0), TopicPartition(TOPIC, 7), TopicPartition(TOPIC, -1)])
@@ -148,11 +148,11 @@ def test_236_8_a_decision_of_a_request_sees_the_earlier_ones_of_its_round() -> N
 def test_236_2_the_record_says_that_a_legacy_request_gave_the_target_until_another_target_comes() -> None:
     started = made(decided(view(not_moving(1, 2)), 2, 3, legacy=True).changes)
     assert started.move is not None
-    assert (started.move.route, started.move.legacy) == (BATCH, True)
+    assert (started.move.terms.route, started.move.legacy) == (BATCH, True)
     entry = BatchEntry((2, 4))
     after = made(reassign_partitions.decide_entry(view(started), NAME, entry).changes)
     assert after.move is not None
-    assert (after.move.route, after.move.legacy) == (BATCH, False)
+    assert (after.move.terms.route, after.move.legacy) == (BATCH, False)
     other = made(decided(view(not_moving(1, 2)), 2, 3).changes)
     assert other.move is not None
     assert not other.move.legacy
