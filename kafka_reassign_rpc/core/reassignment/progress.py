@@ -12,13 +12,12 @@ import msgspec
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.reassignment.arrivals import Arrivals, is_compacted
+from kafka_reassign_rpc.core.reassignment.arrivals import is_compacted
 from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
-from kafka_reassign_rpc.core.reassignment.move_sums import GroupedSums, GroupKey, MoveBytes, group_of
-from kafka_reassign_rpc.core.reassignment.remaining_time import Samples, SharedLinks
+from kafka_reassign_rpc.core.reassignment.move_sums import GroupedSums, GroupKey, group_of
+from kafka_reassign_rpc.core.reassignment.remaining_time import SharedLinks
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import (
-    NOT_TOLD,
     Answers,
     ToldSizes,
     leader_size,
@@ -26,6 +25,7 @@ from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import (
 )
 from kafka_reassign_rpc.core.reassignment.stall_reason import StallReason, Throttles
 from kafka_reassign_rpc.core.reassignment.tiered_topics import copies_only_untiered
+from kafka_reassign_rpc.core.reassignment.tracked_move import TrackedMove
 from kafka_reassign_rpc.core.reassignment.waiting_moves import added_by, bytes_to_copy, waiting_moves
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, RPC, MoveRecord, Partition
@@ -38,35 +38,7 @@ from kafka_reassign_rpc.support.forgetting import forget_others
 _ENDS = frozenset({catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED})
 
 
-class _TrackedMove:
-    """A change of target resets the samples."""
-
-    __slots__ = (
-        "adding", "advanced_at", "arrivals", "figures", "former_sum", "in_sync", "leader", "move", "name", "sampled",
-        "samples", "since", "sum",
-    )  # fmt: skip
-
-    def __init__(self, name: TopicPartition, partition: Partition, now: float, since: float) -> None:
-        self.name = name
-        self.move: MoveRecord | None = partition.move
-        self.adding = partition.adding
-        self.leader = partition.leader
-        self.samples = Samples()
-        self.arrivals = Arrivals(len(partition.adding), partition.leader)
-        self.since = since
-        """What was asked before tells of a former move of the partition."""
-        self.advanced_at = now
-        self.in_sync = 0
-        self.figures = MoveProgress(adding=partition.adding)
-        self.sum: MoveBytes | None = None
-        """What it counts for in the sums of the last sample that has seen it; None: for nothing."""
-        self.former_sum: MoveBytes | None = None
-        """In those of the sample before: they hold until a sample has seen all moves."""
-        self.sampled = 0
-        """The number of that sample."""
-
-
-_Followed = dict[str, dict[int, _TrackedMove]]
+_Followed = dict[str, dict[int, TrackedMove]]
 
 
 class ProgressTracker:
@@ -163,7 +135,7 @@ class ProgressTracker:
             self._was_idle = _is_idle(cluster)
             yield event if copied is None else msgspec.structs.replace(event, copied=copied)
 
-    def _of_id(self, name: TopicPartition, id_: int | None) -> _TrackedMove | None:
+    def _of_id(self, name: TopicPartition, id_: int | None) -> TrackedMove | None:
         for known in (self._followed, self._former):
             one = known.get(name.topic, {}).get(name.partition)
             if one is not None and one.move is not None and one.move.id == id_:
@@ -200,7 +172,7 @@ class ProgressTracker:
                 sums.add(group_of(one.move), one.figures.sum, -1)
                 one.sum = None
 
-    def _count_rest(self, followed: _TrackedMove) -> None:
+    def _count_rest(self, followed: TrackedMove) -> None:
         figures = followed.figures
         for broker, rest in zip(figures.adding, figures.lacks, strict=True):
             if rest:
@@ -264,9 +236,9 @@ class ProgressTracker:
                     continue
                 followed = known.get(index)
                 if followed is None or followed.move != partition.move or followed.adding != partition.adding:
-                    followed = _TrackedMove(TopicPartition(topic, index), partition, now, self._sampled_at)
+                    followed = TrackedMove(TopicPartition(topic, index), partition, now, self._sampled_at)
                 name = followed.name
-                if told is None or _is_news(followed, partition, cluster, told):
+                if told is None or followed.has_news(partition, cluster, told):
                     self._update_move(followed, partition, cluster, throttles, answers, now, events)
                 self._count_lacking(followed)
                 seen.setdefault(topic, {})[index] = followed
@@ -335,7 +307,7 @@ class ProgressTracker:
 
     def _update_move(
         self,
-        followed: _TrackedMove,
+        followed: TrackedMove,
         partition: Partition,
         cluster: Cluster,
         throttles: Throttles,
@@ -366,7 +338,7 @@ class ProgressTracker:
             followed.advanced_at = now
         followed.in_sync = in_sync
         of_all = -1 if is_partial else arrivals.of_all
-        held = _held(arrivals, partition, of_all, before.copied)
+        held = followed.held(partition, of_all)
         stalled = None
         is_over = now - followed.advanced_at >= self._stall_s
         if is_over or self._at_once:
@@ -383,7 +355,7 @@ class ProgressTracker:
         elif stalled is None and before.stalled is not None:
             events.append(_event(catalogue.MOVE_RESUMED, name, partition, None))
 
-    def _count_lacking(self, followed: _TrackedMove) -> None:
+    def _count_lacking(self, followed: TrackedMove) -> None:
         for broker, left in zip(followed.adding, followed.figures.lacks, strict=True):
             if left != 0:
                 self._links.lacks(followed.leader, broker, left or 0)
@@ -392,7 +364,7 @@ class ProgressTracker:
         longest, untimed = -1, 0
         for of_topic in seen.values():
             for followed in of_topic.values():
-                remaining_ms = _remaining_ms(followed, self._links, cluster)
+                remaining_ms = followed.remaining_ms(self._links, cluster)
                 if remaining_ms != followed.figures.remaining_ms:
                     followed.figures = msgspec.structs.replace(followed.figures, remaining_ms=remaining_ms)
                 longest = max(longest, remaining_ms)
@@ -409,32 +381,6 @@ class ProgressTracker:
                 self._count(partition.leader, broker, has - had)
             if broker not in partition.isr:
                 self._links.grown(partition.leader, broker, has - had - produced, has - had)
-
-
-def _held(arrivals: Arrivals, partition: Partition, of_all: int, before: Mapping[int, int]) -> dict[int, int]:
-    """What each adding replica has, as far as that is known. What is in sync has everything. Of an unknown whole it is
-    what lies there; a broker that does not answer has what it had.
-    """
-    found = {}
-    for place, broker in enumerate(partition.adding):
-        size = arrivals.copied[place]
-        if of_all >= 0 and broker in partition.isr:
-            has: int | None = of_all
-        elif size < 0:
-            has = before.get(broker)
-        else:
-            has = size if of_all < 0 else arrivals.has_of_all(place, before.get(broker))
-        if has is not None:
-            found[broker] = has
-    return found
-
-
-def _is_news(followed: _TrackedMove, partition: Partition, cluster: Cluster, told: Mapping[int, ToldSizes]) -> bool:
-    """Nobody waits for the report of a broker that is gone."""
-    since = followed.samples.last.at if followed.samples else float("-inf")
-    from_ = (partition.leader,) if partition.is_described else partition.sources
-    asked = [told.get(broker, NOT_TOLD) for broker in (*from_, *partition.adding) if broker in cluster.brokers]
-    return all(one.is_news_of(followed.name, since) and one.asked_at > followed.since for one in asked)
 
 
 def _is_idle(cluster: Cluster) -> bool:
@@ -475,29 +421,3 @@ def _put_sizes(
         total = -1 if partition is None else leader_size(answers, partition, name)
         if total >= 0 and cluster.soft.sizes.get(name) != total:
             sizes[name] = total
-
-
-def _remaining_ms(followed: _TrackedMove, links: SharedLinks, cluster: Cluster) -> int:
-    """Until the last copy is complete; -1: unknown.
-
-    A stalled move gets nothing of a shared link. A dead broker may return at any time; a client, whose cluster has
-    moves alone, does not know which are dead.
-    """
-    left = followed.figures.lacks
-    if not followed.samples or None in left:
-        return -1
-    if not any(left):
-        return 0
-    if cluster.brokers and any(broker not in cluster.brokers for broker in followed.adding):
-        return -1
-    if -1 in followed.samples.first.arrived or -1 in followed.samples.last.arrived:
-        return -1
-    longest = 0.0
-    alone_s = followed.samples.alone([one or 0 for one in left])
-    for broker, alone in zip(followed.adding, alone_s, strict=True):
-        shared = links.seconds(followed.leader, broker) if followed.figures.stalled is None else None
-        known = [seconds for seconds in (alone, shared) if seconds is not None]
-        if not known:
-            return -1
-        longest = max(longest, min(known))
-    return int(longest * 1000)
