@@ -340,10 +340,11 @@ class ProgressTracker:
         of_all = -1 if is_partial else arrivals.of_all
         held = followed.held(partition, of_all)
         stalled = None
-        is_over = now - followed.advanced_at >= self._stall_s
+        stands_s = now - followed.advanced_at
+        is_over = stands_s >= self._stall_s
         if is_over or self._at_once:
             reason = StallReason(
-                name, partition, cluster, throttles, answers, followed.samples, arrivals, self._links.rates
+                name, partition, cluster, throttles, answers, followed.samples, arrivals, self._links.rates, stands_s
             )
             stalled = reason.found() if is_over else reason.seen_at_once()
         # The remaining time follows once all moves are known: they share their brokers' links.

@@ -32,7 +32,6 @@ from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import NO_THROTTLE, TopicThrottles
 from kafka_reassign_rpc.support.counted import agreeing
-from kafka_reassign_rpc.support.typed_commands import command
 
 Throttles = Callable[[], TopicThrottles]
 """Returns the topic's throttles; called only if they are needed."""
@@ -46,8 +45,8 @@ _Effect = tuple[float, str]
 QUIET_S = 5.0
 """A living broker fetches the metadata several times a second."""
 BATCH_BYTES = 2**20
-"""Kafka's default for the largest batch. Throttles let through whole batches: one that allows less in the time between
-the samples explains that nothing arrives.
+"""Kafka's default for the largest batch. Throttles let through whole batches: one that allows less in all the time for
+which the move has not advanced explains that nothing arrives.
 """
 
 
@@ -69,21 +68,21 @@ class _Throttle(NamedTuple):
 class _Copy(NamedTuple):
     """To a late replica that may lack bytes, between the samples; bytes/s.
 
-    rate       what arrives
-    is_served  it gets all that the throttle lets through, or other moves do, or that is less than a batch
-    waits      other moves use up a throttle that would let through more than is produced
-    too_low    the throttle lets through no more than is produced
-    explains   nothing arrives, and the throttle lets through less than a batch
+    rate          what arrives
+    waits         other moves use up a throttle that would let through more than is produced
+    too_low       the throttle lets through no more than is produced
+    is_limited    so it does, and all of that arrives, here or at other replicas
+    is_small      the throttle lets through less than a batch
     may_have_all  sizes do not tell what it lacks
     """
 
     broker: int
     rate: float
     throttle: _Throttle
-    is_served: bool
     waits: bool
     too_low: bool
-    explains: bool
+    is_limited: bool
+    is_small: bool
     may_have_all: bool
 
 
@@ -98,7 +97,9 @@ class StallReason:
         samples: Samples,
         arrivals: Arrivals,
         link_rates: LinkRates,
+        stands_s: float,
     ) -> None:
+        """`stands_s`: seconds since the move has advanced."""
         self._name = name
         self._partition = partition
         self._cluster = cluster
@@ -107,6 +108,7 @@ class StallReason:
         self._first, self._last = samples.first, samples.last
         self._arrivals = arrivals
         self._link_rates = link_rates
+        self._stands_s = stands_s
         self._kraft = cluster.soft.kraft
         self._late = [broker for broker in partition.adding if broker not in partition.isr]
         self._copied = dict(zip(partition.adding, arrivals.copied, strict=True))
@@ -131,14 +133,15 @@ class StallReason:
         if why is not None:
             return why
         copies = [*self._copies()]
-        if copies and all(one.waits for one in copies):
+        standing = [one for one in copies if not one.waits]
+        if copies and not standing:
             return None
         effects = (
             self._fetches_nothing,
             self._throttle,
             self._too_slow,
         )
-        found = [one for effect in effects if (one := effect(copies)) is not None]
+        found = [one for effect in effects if (one := effect(standing)) is not None]
         return "; ".join(text for _, text in sorted(found)) or "no progress, for no reason that shows"
 
     def seen_at_once(self) -> str | None:
@@ -155,10 +158,8 @@ class StallReason:
 
     def _added_and_removed(self) -> str | None:
         both = [broker for broker in self._partition.adding if broker in self._partition.removing]
-        if not both:
-            return None
-        cancel = command("kafka-reassign", "--cancel", "--reassignment-json-file", "FILE")
-        return f"{_brokers(both)} both added and removed, which never ends. Cancel the move: {cancel}"
+        text = f"{_brokers(both)} both added and removed, which never ends: end the move with --cancel"
+        return text if both else None
 
     def _dead(self) -> str | None:
         lost = [broker for broker in self._late if broker not in self._cluster.brokers]
@@ -192,7 +193,7 @@ class StallReason:
                 if failed is not None:
                     return f"log dir {failed.path} of broker {broker} has failed ({_error(failed.error)})"
             usable = [one.usable for one in mine or log_dirs]
-            lacks = self._lacks[broker] if held >= 0 else self._arrivals.total
+            lacks = self._lacks[broker] if held > 0 else self._arrivals.total
             left = max(0, lacks or 0)
             if usable and -1 not in usable and max(usable) < left:
                 return f"broker {broker} is out of disk: {max(usable)} bytes are free where {left} are to come"
@@ -258,25 +259,25 @@ class StallReason:
         lowest = min(throttles, default=_Throttle(NO_THROTTLE, "", NO_LEADER))
         used_up = [one for one in throttles if links[one.side] * AT_QUOTA >= one.rate]
         others = [one for one in used_up if links[one.side] > 0 and links[one.side] >= AT_QUOTA * rate]
-        is_small = lowest.rate * self._seconds < BATCH_BYTES
+        is_small = lowest.rate * self._stands_s < BATCH_BYTES
         too_low = self._is_too_low(lowest.rate)
         return _Copy(
             broker,
             rate,
             lowest,
-            is_served=rate * AT_QUOTA >= lowest.rate or lowest in used_up or is_small,
             waits=bool(others) and not too_low,
             too_low=too_low,
-            explains=rate == 0 and is_small,
+            is_limited=too_low and (rate * AT_QUOTA >= lowest.rate or lowest in used_up or is_small),
+            is_small=is_small,
             may_have_all=may_have_all,
         )
 
     def _fetches_nothing(self, copies: Iterable[_Copy]) -> _Effect | None:
-        still = [one for one in copies if one.rate == 0 and not (one.too_low and one.explains)]
+        still = [one for one in copies if one.rate == 0 and not one.is_limited]
         if not still or self._arrivals.total < 0:
             return None
         source = "".join(f" from broker {leader}" for leader in self._leaders)
-        why = f", {still[0].throttle}" if all(one.explains for one in still) else ""
+        why = f", {still[0].throttle}" if all(one.is_small for one in still) else ""
         if not why and all(one.may_have_all for one in still):
             why = f", or {agreeing(len(still), 'have')} everything: sizes do not tell"
         return -1.0, f"{_brokers([one.broker for one in still], 'fetches', 'fetch')} nothing{source}{why}"
@@ -288,11 +289,7 @@ class StallReason:
         return float(min(low).rate), f"{min(low)} while {self._per_second(self._produced)} B/s are produced"
 
     def _too_slow(self, copies: Iterable[_Copy]) -> _Effect | None:
-        slow = [
-            one
-            for one in copies
-            if 0 < one.rate * self._seconds <= self._produced and not (one.too_low and one.is_served)
-        ]
+        slow = [one for one in copies if 0 < one.rate * self._seconds <= self._produced and not one.is_limited]
         if not slow:
             return None
         slowest = min(slow, key=lambda one: one.rate)
