@@ -209,6 +209,7 @@ NEAR_MISSES = {
     ],
     "_throttle": [
         NearMiss("throttled", FETCHES_NOTHING, rates={"1": FAST, "4": FAST}),
+        NearMiss("throttled", FETCHES_NOTHING, rates={"1": {"leader.replication.throttled.rate": "20000"}}),
         NearMiss(
             "throttled",
             "broker 4 copies 16 B/s while 20000 B/s are produced",

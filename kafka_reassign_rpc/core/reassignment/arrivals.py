@@ -54,20 +54,24 @@ class Arrivals:
         change = total - self.total if leader == self._leader and total >= 0 and self.total >= 0 else 0
         self.total = self.total if total < 0 else total
         self._leader = leader
-        self._produced += max(0, change)
+        if change > 0:
+            self._produced += change
         for place, has in enumerate(copied):
-            cut, trimmed, known = self._cut[place], self._trimmed[place], self._known[place]
-            if tells:  # it may have got by now what was cut since
-                cut += min(max(0, -change), max(0, max(known, has) - cut + trimmed))
+            known = self._known[place]
+            if change < 0 and tells:  # the replica may have got by now what was cut since
+                ahead = self._cut[place] - self._trimmed[place]
+                self._cut[place] += min(-change, max(0, max(known, has) - ahead))
             if has >= 0:
-                trimmed = min(cut, trimmed + max(0, known - has))
+                if has < known:
+                    self._trimmed[place] = min(self._cut[place], self._trimmed[place] + known - has)
+                elif self.copied[place] >= 0:
+                    self._arrived[place] += has - known
                 self._known[place] = has
-            if has >= 0 and self.copied[place] >= 0:
-                self._arrived[place] += max(0, has - self.copied[place])
-            self._cut[place], self._trimmed[place], self.copied[place] = cut, trimmed, has
+            self.copied[place] = has
             self.lacked[place] = self.lacks[place]
-            is_known = tells and self.total >= 0 and has >= 0
-            self.lacks[place] = self.total + cut - has - trimmed if is_known else None
+            is_known = tells and has >= 0 and self.total >= 0
+            rest = self.total + self._cut[place] - has - self._trimmed[place]
+            self.lacks[place] = rest if is_known else None
         told = zip(self._arrived, copied, strict=True)
         return Sample(now, self._produced, tuple([one if has >= 0 else -1 for one, has in told]))
 
