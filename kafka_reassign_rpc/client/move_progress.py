@@ -35,7 +35,7 @@ class Progress:
     total              bytes to copy
     rate               bytes/s
     remaining_seconds  until all is copied, at this rate
-    copied             adding replica's broker -> bytes that it holds
+    copied             adding replica's broker -> bytes that it has; without those of which sizes do not tell that
     stalled            why the server reports the move as stalled; None: it does not
     waits_for          all is copied: which replicas still have to join the ISR
     no_estimate        of all moves together: why nobody can say when they are done
@@ -230,12 +230,15 @@ def _waiting_beside(listed: Listed, described: Described) -> dict[TopicPartition
 
 
 def _from_description(move: PartitionReassignment, told: ReassignmentDescription) -> Progress:
-    copied = {one: told.copied_bytes[one] for one in move.adding_replicas if one in told.copied_bytes}
+    most = float("inf") if told.total_bytes is None else told.total_bytes
+    sizes = ((one, told.copied_bytes.get(one)) for one in move.adding_replicas)
+    # A server of an earlier version tells also what holds more than its leader, of which the rest is unknown.
+    copied = {one: size for one, size in sizes if size is not None and size <= most}
     figures = MoveProgress(
         -1 if told.total_bytes is None else told.total_bytes,
         copied,
         -1 if told.bytes_per_second is None else told.bytes_per_second,
-        -1 if told.remaining_ms is None else told.remaining_ms,
+        -1 if told.remaining_ms is None or len(copied) < len(move.adding_replicas) else told.remaining_ms,
         adding=move.adding_replicas,
     )
     return _of_figures(figures, told.stall_reason, to_join(told.joining) if told.joining else None)
@@ -247,7 +250,7 @@ def _of_figures(figures: MoveProgress, stalled: str | None, waits_for: str | Non
         figures.bytes_total,
         known(figures.rate),
         None if waits_for or figures.remaining_ms < 0 else figures.remaining_ms / 1000,
-        figures.held,
+        figures.copied,
         stalled,
         waits_for,
     )

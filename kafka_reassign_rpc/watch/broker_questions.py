@@ -25,14 +25,15 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 10.0
 
 
 class Answer(NamedTuple):
-    """What was asked, `of` which partitions; `found` may be a KafkaError. `at` is by the loop's clock, `asked_at` in ms
-    since 1970.
+    """What was asked, `of` which partitions; `found` may be a KafkaError. It was asked at `began` and answered `at`, by
+    the loop's clock; `asked_at` is in ms since 1970.
     """
 
     broker: int
     what: Ask
     of: Mapping[str, Sequence[int]]
     found: Any
+    began: float
     at: float
     asked_at: int
     cost: Traffic
@@ -118,14 +119,14 @@ class BrokerQuestions:
 
 
 async def _answered(broker: int, what: Ask, work: Coroutine[Any, Any, Any], of: Mapping[str, Sequence[int]]) -> Answer:
-    asked_at = now_ms()
+    began, asked_at = _now(), now_ms()
     found: Any
     with counted() as cost:
         try:
             found = (await work)[broker]
         except KafkaError as error:
             found = error
-    return Answer(broker, what, of, found, _now(), asked_at, cost)
+    return Answer(broker, what, of, found, began, _now(), asked_at, cost)
 
 
 def _backoff() -> Backoff:

@@ -1,7 +1,7 @@
 """Which move is which: Kafka lists what moves now, without ids, times and outcomes. The book compares looks.
 
-A move that is listed no longer is over. How it ended shows in its partition's replicas: the target (completed), the
-original ones (cancelled), others (gone). A broker may tell them a little later than the controller's list: what could
+A move that is listed no longer is over. How it ended shows in its partition's replicas: the original ones (cancelled),
+the target (completed), others (gone). A broker may tell them a little later than the controller's list: what could
 be such a delay has to be seen twice, other replicas `LOOKS` times.
 """
 
@@ -137,9 +137,9 @@ def _answer(name: TopicPartition, one: _Move, told: Told) -> str:
     standing = told[name]
     if standing is None or (one.topic_id and standing.topic_id and standing.topic_id != one.topic_id):
         return DELETED
-    if set(standing.replicas) == set(one.record.terms.target):
-        return catalogue.MOVE_COMPLETED
-    return catalogue.MOVE_CANCELLED if set(standing.replicas) == set(one.record.original) else OTHERS
+    if set(standing.replicas) == set(one.record.original):  # also where the target was changed to these
+        return catalogue.MOVE_CANCELLED
+    return catalogue.MOVE_COMPLETED if set(standing.replicas) == set(one.record.terms.target) else OTHERS
 
 
 def _replaced(
@@ -155,7 +155,7 @@ def _replaced(
     if not is_other and move.target == record.terms.target:
         return
     if sources == set(record.terms.target) or (is_other and sources == set(record.original)):
-        ended = catalogue.MOVE_COMPLETED if sources == set(record.terms.target) else catalogue.MOVE_CANCELLED
+        ended = catalogue.MOVE_CANCELLED if sources == set(record.original) else catalogue.MOVE_COMPLETED
         yield _event(ended, name, record)
     elif is_other:
         yield replace(_event(catalogue.MOVE_GONE, name, record), reason=OTHERS)

@@ -374,7 +374,7 @@ class Watcher:
             self._heard[one.broker] = sizes.heard(one.found)
             self._sizes[one.broker] = await asyncio.to_thread(sampled, one.found)
             of = {topic: frozenset(some) for topic, some in one.of.items()}
-            self._sizes_told[one.broker] = ToldSizes(one.at, of)
+            self._sizes_told[one.broker] = ToldSizes(one.at, of, one.began)
         if rest:
             await self._put_configs(cluster, {one.broker: one.found for one in rest}, min(one.asked_at for one in rest))
         return rest

@@ -98,9 +98,14 @@ def test_sv_11_a_move_that_has_copied_all_says_for_which_replica_it_waits() -> N
     assert amounts(found) == "200 B of 200 B (100 %), waits for replica 4 to join the ISR"
 
 
-def test_240_6_a_new_replica_that_seems_ahead_counts_as_full_and_an_empty_partition_is_done() -> None:
-    [found] = LogDirProgressTracker().update(0, {A: MOVE}, dirs(b1=100, b3=103, b4=100)).moves.values()
-    assert (found.done, found.share, found.remaining_seconds) == (200, 1.0, 0.0)
+def test_240_6_a_new_replica_that_seems_ahead_may_lack_bytes_and_an_empty_partition_is_done() -> None:
+    """What of it is old, nobody tells: not this version, and an earlier one of the server tells its size alone."""
+    dirs_ = dirs(b1=100, b3=103, b4=100)
+    told = {A: description(A, total_bytes=100, copied_bytes={3: 103, 4: 100}, bytes_per_second=7, remaining_ms=0)}
+    for described in ({}, told):
+        [found] = LogDirProgressTracker().update(0, {A: MOVE}, dirs_, described).moves.values()
+        assert (found.done, found.total, found.share) == (None, 200, None)
+    assert amounts(found) == "unknown of 200 B, 7 B/s"
     [empty] = LogDirProgressTracker().update(0, {A: MOVE}, dirs(b1=0, b3=0, b4=0)).moves.values()
     assert (empty.share, empty.remaining_seconds) == (1.0, 0.0)
 
@@ -157,7 +162,7 @@ class Cluster:
 
 
 def test_240_6_what_the_server_says_is_taken_and_brokers_are_asked_about_the_rest_only() -> None:
-    figures = {"total_bytes": 500, "copied_bytes": {3: 100, 4: 600}, "bytes_per_second": 9, "remaining_ms": 4000}
+    figures = {"total_bytes": 500, "copied_bytes": {3: 100, 4: 500}, "bytes_per_second": 9, "remaining_ms": 4000}
     cluster = Cluster([description(B, **figures), description(A, stall_reason="there is no leader to copy from")])
     listed, snapshot = read_progress(cluster, LogDirProgressTracker(), 0.0)
     assert snapshot.moves[B] == Progress(600, 1000, 9, 4.0, {3: 100, 4: 500})

@@ -126,6 +126,25 @@ def test_kr_1_another_target_of_the_same_move_is_a_retarget(looks: Looks) -> Non
     assert (looks.book.records[T0].id, looks.book.records[T0].terms.target) == (before, (1, 4))
 
 
+BACK = PartitionReassignment((1, 2, 3), (3,), (3,))
+"""What Kafka 4.3 makes of `FIRST` after the target [1, 2], and never ends: only a cancel does."""
+
+
+def test_kr_3_a_move_back_to_the_original_replicas_that_is_cancelled_is_not_completed(looks: Looks) -> None:
+    looks(FIRST, UNION)
+    assert looks(BACK, Standing((1, 2, 3))) == ["move.retargeted"]
+    assert [looks(None, OLD), looks(None, OLD)] == [[], ["move.cancelled"]]
+    assert looks.events[0].replicas == (1, 2)
+
+
+def test_kr_3_nor_is_it_where_watch_comes_later_or_another_move_follows_at_once(looks: Looks) -> None:
+    looks(BACK, Standing((1, 2, 3)))
+    assert looks(FIRST, UNION) == ["move.cancelled", "move.started"]
+    later = Looks()
+    later(BACK, Standing((1, 2, 3)))
+    assert [later(None, OLD), later(None, OLD)] == [[], ["move.cancelled"]]
+
+
 def test_kr_1_a_move_that_follows_between_two_looks_is_another_one(looks: Looks) -> None:
     looks(FIRST, UNION)
     before = looks.book.records[T0].id

@@ -1,13 +1,18 @@
 """kr-1: each reason of a stall in the table of `docs/watch.md` is one that the code gives, and is shown by a test: on
-real brokers, where any release can be brought there.
+real brokers, where any release can be brought there. Something that only looks like it has another reason, or none.
 """
 
 import ast
 import inspect
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.reassignment.stall_reason import StallReason
+from kafka_reassign_rpc.core.state.partition import Partition
+from tests.core.build import TOPIC, moving
+from tests.core.reassignment.test_progress import Answers, Followed, says
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs/watch.md"
@@ -27,7 +32,13 @@ class Case(NamedTuple):
     words: str
 
 
+UNIT = "tests/core/reassignment/test_stalls_in_kraft_mode.py"
+
 CASES = {
+    # Kafka 4.3 and 4.4 alone bring it about
+    "_added_and_removed": [
+        Case("broker 3 is both added and removed", UNIT, "", "is both added and removed, which never ends"),
+    ],
     "_dead": [
         Case("broker 4 is dead", RELEASES, "a_lost_broker_is_named_in_each_of_its_states", '"fenced" if stage.release'),
     ],
@@ -35,7 +46,7 @@ CASES = {
     "_cordoned": [
         Case(
             "broker 4 is cordoned",
-            "tests/core/reassignment/test_stalls_in_kraft_mode.py",
+            UNIT,
             "",
             "is cordoned: no log dir takes a new replica",
         )
@@ -62,7 +73,6 @@ CASES = {
             "no answer from broker",
         )
     ],
-    "_throttle": [Case("throttled to 5 B/s", RELEASES, "throttles_are_named", "throttled to 1 B/s (")],
     "_never_in_sync": [
         Case(
             "full ISR never reached",
@@ -82,6 +92,7 @@ CASES = {
     "_fetches_nothing": [
         Case("broker 4 fetches nothing from broker 1", RELEASES, "throttles_are_named", "fetches nothing from broker")
     ],
+    "_throttle": [Case("throttled to 5 B/s", RELEASES, "throttles_are_named", "throttled to 1 B/s (")],
     "_too_slow": [
         Case(
             "broker 4 copies 10 B/s while 20 B/s are produced",
@@ -111,3 +122,122 @@ def test_kr_1_the_case_of_each_reason_exists_and_looks_for_its_words() -> None:
             (found,) = [one for one in functions if one.name == case.function]
             text = ast.get_source_segment(text, found) or ""
         assert case.words in text, case
+
+
+SICK_TWO = "broker 2 stays and is out of sync"
+OF_ALL = {TOPIC: {0: 100}}
+
+
+def throttled_sick(side: str) -> str:
+    return f"{SICK_TWO}, throttled to 1 B/s ({side}): raise the throttle, or change the target to one without it"
+
+
+FETCHES_NOTHING = "broker 4 fetches nothing from broker 1"
+HAS_ALL = "full ISR never reached: broker 4 has everything, out of sync all the same"
+TO_FOUR = moving((1, 2), (2, 4))
+SICK = moving((1, 2, 3), (1, 2, 4), isr=(1, 3, 4))
+LISTED = {"leader.replication.throttled.replicas": "0:1", "follower.replication.throttled.replicas": "*"}
+FAST = {"leader.replication.throttled.rate": "100000000", "follower.replication.throttled.rate": "100000000"}
+PART, ALL = says(b1=100, b2=100, b4=10), says(b1=100, b2=100, b4=100)
+
+
+class NearMiss(NamedTuple):
+    """What is not the reason (`words`), and what is `said` instead; None: the move is not stalled.
+
+    before  what brokers tell at first, if it is something else
+    rates   throttles of brokers, of the replicas that `LISTED` names
+    """
+
+    words: str
+    said: str | None
+    value: Partition = TO_FOUR
+    answers: Answers = PART
+    before: Answers | None = None
+    live: tuple[int, ...] = (1, 2, 3, 4)
+    configs: Mapping[str, str] = LISTED
+    rates: Mapping[str, Mapping[str, str]] = {}
+
+
+NEAR_MISSES = {
+    "_added_and_removed": [NearMiss("both added", FETCHES_NOTHING)],
+    "_dead": [NearMiss("dead", FETCHES_NOTHING, moving((1, 2), (1, 4)), live=(1, 4))],
+    "_cordoned": [
+        NearMiss(
+            "cordoned",
+            FETCHES_NOTHING,
+            answers={**PART, 4: [SampledLogDir("/d", cordoned=True, sizes={TOPIC: {0: 10}})]},
+        ),
+        NearMiss("cordoned", FETCHES_NOTHING, answers={**PART, 1: [SampledLogDir("/d", sizes=OF_ALL, cordoned=True)]}),
+    ],
+    "_log_dir": [
+        NearMiss(
+            "has failed",
+            FETCHES_NOTHING,
+            answers={**PART, 4: [*(PART[4] or ()), SampledLogDir("/bad", error=56)]},
+        ),
+        NearMiss(
+            "out of disk",
+            FETCHES_NOTHING,
+            answers={**PART, 4: [SampledLogDir("/d", usable=90, total=500, sizes={TOPIC: {0: 10}})]},
+        ),
+    ],
+    "_no_leader": [
+        NearMiss("no leader", "broker 4 fetches nothing from broker 2", moving((1, 2), (2, 4), leader=2), live=(2, 4)),
+    ],
+    "_no_answer": [NearMiss("no answer", FETCHES_NOTHING, answers={**PART, 2: None})],
+    "_never_in_sync": [
+        NearMiss(
+            "full ISR",
+            f"{FETCHES_NOTHING}, or has everything: sizes do not tell",
+            answers=ALL,
+            configs={"cleanup.policy": "compact"},
+        ),
+        NearMiss(
+            "full ISR", f"{FETCHES_NOTHING}, or has everything: sizes do not tell", answers={**ALL, **says(b4=101)}
+        ),
+        NearMiss("full ISR", FETCHES_NOTHING, before={**ALL, **says(b4=50)}, answers=says(b1=50, b2=50, b4=50)),
+    ],
+    "_sick_unchanged": [
+        NearMiss("stays", FETCHES_NOTHING, moving((1, 2), (2, 4), isr=(1,))),
+        NearMiss("mend", throttled_sick("follower 2"), SICK, rates={"2": {"follower.replication.throttled.rate": "1"}}),
+        NearMiss("mend", throttled_sick("leader 1"), SICK, rates={"1": {"leader.replication.throttled.rate": "1"}}),
+        NearMiss("throttled", f"{SICK_TWO}: mend it, or change the target to one without it", SICK, rates={"2": FAST}),
+    ],
+    "_fetches_nothing": [
+        NearMiss("fetches nothing", None, before=PART, answers={**PART, **says(b4=11)}),
+        NearMiss("fetches nothing", HAS_ALL, answers=ALL),
+    ],
+    "_throttle": [
+        NearMiss("throttled", FETCHES_NOTHING, rates={"1": FAST, "4": FAST}),
+        NearMiss("throttled", FETCHES_NOTHING, rates={"1": {"leader.replication.throttled.rate": "20000"}}),
+        NearMiss(
+            "throttled",
+            "broker 4 copies 16 B/s while 20000 B/s are produced",
+            before=PART,
+            answers=says(b1=1_200_100, b2=100, b4=1_010),
+            rates={"1": FAST, "4": FAST},
+        ),
+        NearMiss("throttled", FETCHES_NOTHING, rates={"2": {"follower.replication.throttled.rate": "1"}}),
+    ],
+    "_too_slow": [
+        NearMiss(
+            "copies",
+            "throttled to 20 B/s (follower 4) while 100 B/s are produced",
+            before=PART,
+            answers=says(b1=6_100, b2=100, b4=1_210),
+            rates={"4": {"follower.replication.throttled.rate": "20"}},
+        ),
+        NearMiss("copies", None, before=PART, answers=says(b1=6_100, b2=100, b4=6_050)),
+    ],
+}
+
+
+def test_kr_1_each_reason_has_something_that_looks_like_it_and_is_not_taken_for_it() -> None:
+    assert list(NEAR_MISSES) == list(CASES)
+    for reason, misses in NEAR_MISSES.items():
+        for miss in misses:
+            followed = Followed(miss.value, live=miss.live, configs=miss.configs)
+            followed.cluster.broker_configs.update(miss.rates)
+            told = followed.stalled(miss.answers, miss.before)
+            assert told == miss.said, reason
+            assert miss.words not in (told or "")

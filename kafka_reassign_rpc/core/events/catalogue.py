@@ -175,7 +175,8 @@ _TYPES = (
         MOVE_STALLED,
         "WARNING",
         (*_SAMPLED, "reason"),
-        "A move has made no progress for `reassignment.stall.timeout.ms`; `reason` is the most likely cause.",
+        "A move has made no progress for `reassignment.stall.timeout.ms`, and not because others use up its throttle;"
+        " `reason` is the most likely cause.",
     ),
     EventType(MOVE_RESUMED, "INFO", _SAMPLED, "A stalled move makes progress again."),
     EventType(

@@ -8,10 +8,13 @@ from kafka_reassign_rpc.core.reassignment.move_sums import MoveBytes
 class MoveProgress(msgspec.Struct, frozen=True, gc=False):
     """How far one move is, in bytes, bytes per second and milliseconds; -1: unknown.
 
-    total         the leader's size, which each adding replica must reach
-    copied        what each adding replica holds, by broker
-    rate          how fast all of them together grow
-    stalled       why the move is stalled; None: it advances, or is too young to say
+    total         what each adding replica has or must get: the leader's log, and what retention has cut from it since
+                  the replica has copied that
+    copied        what each adding replica has of that, by broker. One whose rest is unknown is missing: its broker has
+                  not told its size, or sizes do not tell (the topic is compacted, or the replica, out of sync, holds
+                  more than its leader)
+    rate          how much arrives at all of them together
+    stalled       why the move is stalled; None: it advances, waits for its share of a throttle, or is too young to say
     """
 
     total: int = -1
@@ -30,21 +33,23 @@ class MoveProgress(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def bytes_copied(self) -> int | None:
-        """None until every broker has reported its replica."""
-        if self.adding and (self.total < 0 or len(self.copied) < len(self.adding)):
-            return None
-        return sum(self.held.values())
+        """None until it is known of every replica."""
+        left = self.bytes_left
+        return None if left is None or self.bytes_total is None else self.bytes_total - left
 
     @property
-    def held(self) -> dict[int, int]:
-        """What adding replicas have of the leader's bytes."""
-        return {broker: size if self.total < 0 else min(size, self.total) for broker, size in self.copied.items()}
+    def lacks(self) -> list[int | None]:
+        """What each adding replica lacks, in their order; None: unknown."""
+        return [
+            None if self.total < 0 or one not in self.copied else max(0, self.total - self.copied[one])
+            for one in self.adding
+        ]
 
     @property
     def bytes_left(self) -> int | None:
         """None: unknown."""
-        total, copied = self.bytes_total, self.bytes_copied
-        return None if total is None or copied is None else total - copied
+        lacks = [one for one in self.lacks if one is not None]
+        return sum(lacks) if len(lacks) == len(self.adding) else None
 
     @property
     def sum(self) -> MoveBytes:

@@ -1,22 +1,23 @@
 """Progress of moves: bytes, rate, remaining time, and stalls.
 
-A move advances when less is left to copy than ever before, or another adding replica joins the ISR.
+A move advances while more arrives at one of its adding replicas than its leader gets, and when one joins the ISR. One
+that waits for its share of a throttle, which other moves use up, does not advance and is not stalled.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 
 import msgspec
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.reassignment.arrivals import is_compacted
 from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
-from kafka_reassign_rpc.core.reassignment.move_sums import GroupedSums, GroupKey, MoveBytes, group_of
-from kafka_reassign_rpc.core.reassignment.remaining_time import Sample, Samples, SharedLinks
+from kafka_reassign_rpc.core.reassignment.move_sums import GroupedSums, GroupKey, group_of
+from kafka_reassign_rpc.core.reassignment.remaining_time import SharedLinks
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import (
-    NOT_TOLD,
     Answers,
     ToldSizes,
     leader_size,
@@ -24,6 +25,7 @@ from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import (
 )
 from kafka_reassign_rpc.core.reassignment.stall_reason import StallReason, Throttles
 from kafka_reassign_rpc.core.reassignment.tiered_topics import copies_only_untiered
+from kafka_reassign_rpc.core.reassignment.tracked_move import TrackedMove
 from kafka_reassign_rpc.core.reassignment.waiting_moves import added_by, bytes_to_copy, waiting_moves
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, RPC, MoveRecord, Partition
@@ -36,33 +38,7 @@ from kafka_reassign_rpc.support.forgetting import forget_others
 _ENDS = frozenset({catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED})
 
 
-class _TrackedMove:
-    """A change of target resets the samples."""
-
-    __slots__ = (
-        "adding", "advanced_at", "figures", "former_sum", "in_sync", "leader", "least", "move", "name", "sampled",
-        "samples", "sum",
-    )  # fmt: skip
-
-    def __init__(self, name: TopicPartition, partition: Partition, now: float) -> None:
-        self.name = name
-        self.move: MoveRecord | None = partition.move
-        self.adding = partition.adding
-        self.leader = partition.leader
-        self.samples = Samples()
-        self.advanced_at = now
-        self.least: int | None = None
-        self.in_sync = 0
-        self.figures = MoveProgress(adding=partition.adding)
-        self.sum: MoveBytes | None = None
-        """What it counts for in the sums of the last sample that has seen it; None: for nothing."""
-        self.former_sum: MoveBytes | None = None
-        """In those of the sample before: they hold until a sample has seen all moves."""
-        self.sampled = 0
-        """The number of that sample."""
-
-
-_Followed = dict[str, dict[int, _TrackedMove]]
+_Followed = dict[str, dict[int, TrackedMove]]
 
 
 class ProgressTracker:
@@ -91,6 +67,9 @@ class ProgressTracker:
         self.receivers: Counter[int] = Counter()
         self.only_removing = 0
         self.samples = 0
+        self._sampled_at = float("-inf")
+        self._is_sampled = False
+        """Whether a move in flight has a sample, or one has had since there was last none."""
         self.observed_throughput = ObservedThroughput()
         self.rates = CopyRates()
         self._links = SharedLinks()
@@ -149,12 +128,14 @@ class ProgressTracker:
             if event.event == catalogue.MOVE_COMPLETED:
                 self._count_rest(followed)
             figures = followed.figures
-            copied = figures.bytes_total if event.event == catalogue.MOVE_COMPLETED else figures.bytes_copied
+            copied = figures.bytes_total
+            if event.event != catalogue.MOVE_COMPLETED:
+                copied = followed.arrivals.held if figures.bytes_copied is None else figures.bytes_copied
             self._count_end(event, name, copied)
             self._was_idle = _is_idle(cluster)
             yield event if copied is None else msgspec.structs.replace(event, copied=copied)
 
-    def _of_id(self, name: TopicPartition, id_: int | None) -> _TrackedMove | None:
+    def _of_id(self, name: TopicPartition, id_: int | None) -> TrackedMove | None:
         for known in (self._followed, self._former):
             one = known.get(name.topic, {}).get(name.partition)
             if one is not None and one.move is not None and one.move.id == id_:
@@ -191,11 +172,10 @@ class ProgressTracker:
                 sums.add(group_of(one.move), one.figures.sum, -1)
                 one.sum = None
 
-    def _count_rest(self, followed: _TrackedMove) -> None:
+    def _count_rest(self, followed: TrackedMove) -> None:
         figures = followed.figures
-        for broker, held in figures.copied.items():
-            rest = figures.total - held
-            if rest > 0:
+        for broker, rest in zip(figures.adding, figures.lacks, strict=True):
+            if rest:
                 self._count(followed.leader, broker, rest)
                 self._links.grown(followed.leader, broker, rest, rest)
 
@@ -203,10 +183,21 @@ class ProgressTracker:
         self.copied_in[broker] += size
         self.copied_out[leader] += size
 
+    def _begin_rates(self) -> None:
+        """Over a time in which nothing moved there would be no rate to speak of. What the first sample finds copied may
+        be older than the look that saw the first move.
+        """
+        self._is_sampled = self._is_sampled and bool(self._followed)
+        if not (self._is_sampled or self.sums.all.waiting):
+            self.rates = CopyRates()
+
     def _sample_rates(self, now: float, cluster: Cluster, receiving: Collection[int], answers: Answers) -> None:
         """Forgets brokers that have left. A client does not know the brokers, and forgets none."""
         for counted in (self.copied_in, self.copied_out) if cluster.brokers else ():
             forget_others(counted, cluster.brokers.keys() | cluster.failed.keys())
+        if not (self._followed or self.sums.all.waiting):
+            self.rates = CopyRates()  # whatever moves next is told before it has a sample
+            return
         there = [broker for broker in receiving if broker in cluster.brokers]
         silent = {broker for broker in there if answers.get(broker) is None}
         is_dark = bool(silent) and len(silent) == len(there)
@@ -235,8 +226,7 @@ class ProgressTracker:
         receivers: Counter[int] = Counter()
         only_removing = 0
         self._ended.clear()
-        if not (self._followed or self.sums.all.waiting):
-            self.rates = CopyRates()  # over a time in which nothing moved there would be no rate to speak of
+        self._begin_rates()
         for topic in list(cluster.moving):
             known = self._followed.get(topic, {})
             throttles = cache(partial(TopicThrottles, cluster, topic))
@@ -246,14 +236,14 @@ class ProgressTracker:
                     continue
                 followed = known.get(index)
                 if followed is None or followed.move != partition.move or followed.adding != partition.adding:
-                    followed = _TrackedMove(TopicPartition(topic, index), partition, now)
+                    followed = TrackedMove(TopicPartition(topic, index), partition, now, self._sampled_at)
                 name = followed.name
-                if told is None or _is_news(followed, partition, cluster, told):
+                if told is None or followed.has_news(partition, cluster, told):
                     self._update_move(followed, partition, cluster, throttles, answers, now, events)
                 self._count_lacking(followed)
                 seen.setdefault(topic, {})[index] = followed
-                total = followed.figures.total
-                if total >= 0 and cluster.soft.sizes.get(name) != total:
+                total = followed.arrivals.total
+                if followed.figures.total >= 0 and cluster.soft.sizes.get(name) != total:
                     sizes[name] = total
                 followed.former_sum, followed.sum = followed.sum, followed.figures.sum
                 followed.sampled = self.samples + 1
@@ -275,7 +265,7 @@ class ProgressTracker:
         if self._unseen:  # those that started meanwhile; others have gone with their topics
             self._unseen = {one: by for one, by in self._unseen.items() if one[1] in cluster.moving.get(one[0], ())}
         self._former, self._followed = self._followed, seen
-        self.samples += 1
+        self.samples, self._sampled_at = self.samples + 1, now
         self._take_out_ended(self._ended, seen, cluster, sums)
         events += self._finished(sums, cluster)
         sums.keep_ended(self.sums)
@@ -317,7 +307,7 @@ class ProgressTracker:
 
     def _update_move(
         self,
-        followed: _TrackedMove,
+        followed: TrackedMove,
         partition: Partition,
         cluster: Cluster,
         throttles: Throttles,
@@ -325,41 +315,40 @@ class ProgressTracker:
         now: float,
         events: list[Event],
     ) -> None:
-        name, before = followed.name, followed.figures
-        is_partial = copies_only_untiered(cluster, name.topic, partition.adding)
-        total = -1 if is_partial else leader_size(answers, partition, name)
+        name, before, arrivals = followed.name, followed.figures, followed.arrivals
         copied = tuple([replica_size(answers.get(broker), name) for broker in partition.adding])
-        all_known = -1 not in copied
-        sample = Sample(now, before.total if total < 0 and not is_partial else total, copied)
-        followed.leader = partition.leader
+        total = leader_size(answers, partition, name)
         if followed.samples:
-            self.observed_throughput.grown(partition.adding, followed.samples.last.copied, copied, sample.total)
-            self._count_copied(partition, followed.samples.last, sample)
+            self.observed_throughput.grown(partition.adding, arrivals.copied, copied, max(total, arrivals.total))
         elif self._unseen.pop(name, None) is not None:
             # Counted from nothing: so much is new, however much of it is left.
-            self._count_copied(partition, sample._replace(copied=(0,) * len(copied)), sample)
+            self._count_copied(partition, (0,) * len(copied), copied, 0)
+        is_partial = copies_only_untiered(cluster, name.topic, partition.adding)
+        tells = not is_partial and not is_compacted(cluster, name.topic)
+        sample = arrivals.sampled(now, partition.leader, total, copied, tells=tells)
+        if followed.samples:
+            last = followed.samples.last
+            self._count_copied(partition, last.arrived, sample.arrived, sample.produced - last.produced)
+        followed.leader = partition.leader
         followed.samples.add(sample)
-        in_sync = sum([broker in partition.isr for broker in partition.adding])
-        left = sum([max(0, sample.total - held) for held in copied]) if sample.total >= 0 and all_known else None
-        if is_partial and all_known:
-            left = -sum(copied)  # nobody knows how much is to come; the more there is, the less is left
-        if in_sync > followed.in_sync or (left is not None and (followed.least is None or left < followed.least)):
+        self._is_sampled = True
+        late = [place for place, broker in enumerate(partition.adding) if broker not in partition.isr]
+        in_sync = len(partition.adding) - len(late)
+        if arrivals.gains(followed.samples.first, sample, late) or in_sync > followed.in_sync:
             followed.advanced_at = now
-        if left is not None:
-            followed.least = left if followed.least is None else min(left, followed.least)
         followed.in_sync = in_sync
+        of_all = -1 if is_partial else arrivals.of_all
+        held = followed.held(partition, of_all)
         stalled = None
-        is_over = now - followed.advanced_at >= self._stall_s
+        stands_s = now - followed.advanced_at
+        is_over = stands_s >= self._stall_s
         if is_over or self._at_once:
-            reason = StallReason(name, partition, cluster, throttles, answers, followed.samples)
+            reason = StallReason(
+                name, partition, cluster, throttles, answers, followed.samples, arrivals, self._links.rates, stands_s
+            )
             stalled = reason.found() if is_over else reason.seen_at_once()
-        held = dict(zip(partition.adding, copied, strict=True))
-        if not all_known:
-            held = {**before.copied, **{broker: size for broker, size in held.items() if size >= 0}}
         # The remaining time follows once all moves are known: they share their brokers' links.
-        figures = MoveProgress(
-            sample.total, held, followed.samples.rate, before.remaining_ms, stalled, partition.adding
-        )
+        figures = MoveProgress(of_all, held, followed.samples.rate, before.remaining_ms, stalled, partition.adding)
         if figures != before:
             followed.figures = figures
         if stalled is not None and before.stalled is None:
@@ -367,17 +356,16 @@ class ProgressTracker:
         elif stalled is None and before.stalled is not None:
             events.append(_event(catalogue.MOVE_RESUMED, name, partition, None))
 
-    def _count_lacking(self, followed: _TrackedMove) -> None:
-        total, held = followed.figures.total, followed.figures.copied
-        for broker in followed.adding:
-            if 0 <= held.get(broker, -1) < total:
-                self._links.lacks(followed.leader, broker, total - held[broker])
+    def _count_lacking(self, followed: TrackedMove) -> None:
+        for broker, left in zip(followed.adding, followed.figures.lacks, strict=True):
+            if left != 0:
+                self._links.lacks(followed.leader, broker, left or 0)
 
     def _put_remaining_times(self, seen: _Followed, cluster: Cluster) -> Iterator[None]:
         longest, untimed = -1, 0
         for of_topic in seen.values():
             for followed in of_topic.values():
-                remaining_ms = _remaining_ms(followed, self._links, cluster)
+                remaining_ms = followed.remaining_ms(self._links, cluster)
                 if remaining_ms != followed.figures.remaining_ms:
                     followed.figures = msgspec.structs.replace(followed.figures, remaining_ms=remaining_ms)
                 longest = max(longest, remaining_ms)
@@ -385,22 +373,15 @@ class ProgressTracker:
                 yield
         self.remaining_ms, self.untimed = longest, untimed
 
-    def _count_copied(self, partition: Partition, before: Sample, now: Sample) -> None:
-        for place, broker in enumerate(partition.adding):
-            copied = now.copied[place] - before.copied[place] if before.copied[place] >= 0 else 0
-            if copied > 0:
-                self._count(partition.leader, broker, copied)
-            lacked, lacks = before.gap(place), now.gap(place)
-            if lacked is not None and lacks is not None:
-                self._links.grown(partition.leader, broker, lacked - lacks, max(0, copied))
-
-
-def _is_news(followed: _TrackedMove, partition: Partition, cluster: Cluster, told: Mapping[int, ToldSizes]) -> bool:
-    """Nobody waits for the report of a broker that is gone."""
-    since = followed.samples.last.at if followed.samples else float("-inf")
-    from_ = (partition.leader,) if partition.is_described else partition.sources
-    asked = (broker for broker in (*from_, *partition.adding) if broker in cluster.brokers)
-    return all(told.get(broker, NOT_TOLD).is_news_of(followed.name, since) for broker in asked)
+    def _count_copied(self, partition: Partition, before: Sequence[int], now: Sequence[int], produced: int) -> None:
+        """`before`, `now`: what has arrived at each adding replica, -1: unknown."""
+        for broker, had, has in zip(partition.adding, before, now, strict=True):
+            if had < 0 or has < 0:
+                continue
+            if has > had:
+                self._count(partition.leader, broker, has - had)
+            if broker not in partition.isr:
+                self._links.grown(partition.leader, broker, has - had - produced, has - had)
 
 
 def _is_idle(cluster: Cluster) -> bool:
@@ -441,27 +422,3 @@ def _put_sizes(
         total = -1 if partition is None else leader_size(answers, partition, name)
         if total >= 0 and cluster.soft.sizes.get(name) != total:
             sizes[name] = total
-
-
-def _remaining_ms(followed: _TrackedMove, links: SharedLinks, cluster: Cluster) -> int:
-    """Until the last copy is complete; -1: unknown.
-
-    A stalled move gets nothing of a shared link. A dead broker may return at any time; a client, whose cluster has
-    moves alone, does not know which are dead.
-    """
-    if not followed.samples:
-        return -1
-    if followed.samples.complete:
-        return 0
-    if cluster.brokers and any(broker not in cluster.brokers for broker in followed.adding):
-        return -1
-    if -1 in followed.samples.first.copied or -1 in followed.samples.last.copied:
-        return -1
-    longest = 0.0
-    for broker, alone in zip(followed.adding, followed.samples.alone(), strict=True):
-        shared = links.seconds(followed.leader, broker) if followed.figures.stalled is None else None
-        known = [seconds for seconds in (alone, shared) if seconds is not None]
-        if not known:
-            return -1
-        longest = max(longest, min(known))
-    return int(longest * 1000)

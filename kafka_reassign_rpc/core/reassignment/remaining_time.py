@@ -11,7 +11,7 @@ quota. Otherwise nobody can say, and the longer time counts.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -28,14 +28,15 @@ Above the quota times this, the quota does not concern its moves.
 
 
 class Sample(NamedTuple):
-    """Bytes at the leader and of the adding replicas, in their order; -1: unknown."""
+    """Bytes since the first sample.
+
+    produced  by how much the leader's log has grown
+    arrived   by how much each adding replica has, in their order; -1: it does not tell
+    """
 
     at: float
-    total: int
-    copied: tuple[int, ...]
-
-    def gap(self, place: int) -> int | None:
-        return None if self.total < 0 or self.copied[place] < 0 else max(0, self.total - self.copied[place])
+    produced: int
+    arrived: tuple[int, ...]
 
 
 class Samples:
@@ -57,15 +58,15 @@ class Samples:
     def add(self, sample: Sample) -> None:
         """Every sample has as many adding replicas."""
         self._times.append(sample.at)
-        self._bytes.append(sample.total)
-        self._bytes.extend(sample.copied)
+        self._bytes.append(sample.produced)
+        self._bytes.extend(sample.arrived)
         while len(self._times) > 2 and (sample.at - self._times[1] >= WINDOW_S or not self._begins_known()):
             del self._times[0]
-            del self._bytes[: 1 + len(sample.copied)]
+            del self._bytes[: 1 + len(sample.arrived)]
 
     def _begins_known(self) -> bool:
         """After a broker's silence, only samples since its return are compared."""
-        return -1 not in self.first.copied
+        return -1 not in self.first.arrived
 
     @property
     def first(self) -> Sample:
@@ -79,31 +80,26 @@ class Samples:
 
     @property
     def rate(self) -> int:
-        """Bytes per second of all copies together; -1: unknown."""
+        """Bytes per second that arrive at all copies together; -1: unknown."""
         first, last = self.first, self.last
         seconds = last.at - first.at
-        if seconds <= 0 or -1 in first.copied or -1 in last.copied:
+        if seconds <= 0 or -1 in first.arrived or -1 in last.arrived:
             return -1
-        return max(0, int((sum(last.copied) - sum(first.copied)) / seconds))
+        return int((sum(last.arrived) - sum(first.arrived)) / seconds)
 
-    @property
-    def complete(self) -> bool:
-        last = self.last
-        return 0 <= last.total <= min(last.copied, default=-1)
-
-    def alone(self) -> Iterator[float | None]:
-        """Seconds that each copy still takes, None: its gap does not close. The leader's log grows too, so the gap
-        counts.
+    def alone(self, left: Iterable[int]) -> Iterator[float | None]:
+        """Seconds that each copy still takes for what it lacks, None: its gap does not close. The leader's log grows
+        too.
         """
         first, last = self.first, self.last
-        for place in range(len(last.copied)):
-            before, left = first.gap(place), last.gap(place)
-            if left == 0:
+        for place, lacks in enumerate(left):
+            closed = last.arrived[place] - first.arrived[place] - (last.produced - first.produced)
+            if lacks == 0:
                 yield 0.0
-            elif before is None or left is None or before <= left or last.at <= first.at:
+            elif -1 in (first.arrived[place], last.arrived[place]) or closed <= 0:
                 yield None
             else:
-                yield left / (before - left) * (last.at - first.at)
+                yield lacks / closed * (last.at - first.at)
 
 
 class _Seen(NamedTuple):
@@ -114,12 +110,13 @@ class _Seen(NamedTuple):
 
 class _Limit(NamedTuple):
     """A broker's link: seconds until it is done (None: unknown), and the least seconds that its quota allows (0 without
-    a quota, None if that is 0).
+    a quota, None if that is 0). `rate`: of all copies together, bytes/s.
     """
 
     seconds: float | None
     at_quota: bool
     least: float | None
+    rate: float
 
 
 class _Side:
@@ -183,8 +180,9 @@ class _Side:
         quota = rate_of(self._quota, own, cluster.default_configs)
         least = 0.0 if quota is None else left / quota if quota else None
         seconds, closed, copied = last.at - first.at, last.closed - first.closed, last.copied - first.copied
-        at_quota = quota is not None and copied > 0 and quota / AT_QUOTA <= copied / seconds <= quota * AT_QUOTA
-        return _Limit(left / closed * seconds if closed > 0 else None, at_quota, least)
+        rate = copied / seconds if seconds > 0 else 0.0
+        at_quota = quota is not None and rate > 0 and quota / AT_QUOTA <= rate <= quota * AT_QUOTA
+        return _Limit(left / closed * seconds if closed > 0 else None, at_quota, least, rate)
 
 
 class SharedLinks:
@@ -218,6 +216,11 @@ class SharedLinks:
             return (out if out.at_quota else into).all_done_s
         both = (out.all_done_s, into.all_done_s)
         return None if both[0] is None or both[1] is None else max(both[0], both[1])
+
+    def rates(self, leader: int, broker: int) -> tuple[float, float]:
+        """Bytes/s of all moves together from this leader, and to this receiver."""
+        out, into = self._leaders.limits.get(leader), self._receivers.limits.get(broker)
+        return (0.0 if out is None else out.rate), (0.0 if into is None else into.rate)
 
     def sampled(self, now: float, cluster: Cluster) -> None:
         self._leaders.sampled(now, cluster)

@@ -35,12 +35,17 @@ def takes_nothing_new(log_dirs: Collection[SampledLogDir] | None) -> bool | None
 
 
 class ToldSizes(NamedTuple):
-    """When a broker reported its sizes, by the clock of the samples, and of which partitions (None: all that it is
-    asked for).
+    """When a broker reported its sizes, by the clock of the samples, of which partitions (None: all that it is asked
+    for), and when it was asked (None: no earlier).
     """
 
     at: float
     of: Mapping[str, Collection[int]] | None = None
+    asked: float | None = None
+
+    @property
+    def asked_at(self) -> float:
+        return self.at if self.asked is None else self.asked
 
     def is_news_of(self, name: TopicPartition, since: float) -> bool:
         return self.at > since and (self.of is None or name.partition in self.of.get(name.topic, ()))

@@ -297,16 +297,24 @@ class Move(msgspec.Struct, frozen=True):
     bytes_total: Annotated[
         int | None,
         about(
-            "what is copied in all: for each adding replica the size of the leader's, or of the largest old replica"
-            " where the leader is not known"
+            "what is copied in all: for each adding replica the size of the leader's (with what retention has cut from"
+            " it after that was copied), or of the largest old replica where the leader is not known"
         ),
     ]
-    bytes_copied: Annotated[int | None, about("what is copied by now")]
-    copied: Annotated[Mapping[int, int], about("the bytes that adding replicas hold, by broker, as far as known")]
-    rate: Annotated[int | None, about("how fast all its replicas together grow")]
+    bytes_copied: Annotated[
+        int | None,
+        about(
+            "what is copied by now; null also where sizes do not tell it: the topic is compacted, or a replica out of"
+            " sync holds more than its leader"
+        ),
+    ]
+    copied: Annotated[Mapping[int, int], about("the bytes that adding replicas have, by broker, as far as known")]
+    rate: Annotated[int | None, about("how much arrives at all its replicas together")]
     remaining_ms: Annotated[int | None, about("the remaining time, also where it shares a throttle with other moves")]
     share: Annotated[float | None, about("the share that is copied, from 0 to 1; null: not known, or nothing to copy")]
-    stalled: Annotated[str | None, about("why it is stalled; null: it advances, or waits")]
+    stalled: Annotated[
+        str | None, about("why it is stalled; null: it advances, or waits, also for its share of a throttle")
+    ]
     waits_for: Annotated[
         str | None,
         about("what it waits for; also in flight, where a broker is dead, or replicas have to be in the ISR"),

@@ -214,7 +214,7 @@ def _moving_document(term: TermView, name: TopicPartition, partition: Partition)
         leader=known(partition.leader),
         bytes_total=progress.bytes_total,
         bytes_copied=progress.bytes_copied,
-        copied=dict(islice(progress.held.items(), MOST_REPLICAS)),
+        copied=dict(islice(progress.copied.items(), MOST_REPLICAS)),
         rate=known(progress.rate),
         remaining_ms=None if joining else known(progress.remaining_ms),
         share=share(progress.bytes_copied, progress.bytes_total) if partition.adding else None,

@@ -316,6 +316,27 @@ def test_sv_11_a_move_that_has_copied_all_says_which_replica_it_waits_for() -> N
     assert (one.waits_for, one.remaining_ms) == (None, 0)
 
 
+def test_sv_11_where_sizes_do_not_tell_what_is_left_the_rate_is_shown_and_the_rest_is_null() -> None:
+    case = Case({0: move((1,), (2,))})
+    case.cluster.topic_configs["t"] = {"cleanup.policy": "compact"}
+    for now, held in ((0.0, 900), (10.0, 1000), (20.0, 1100)):
+        case.look(now, {0: held})
+        [one] = listed(term_of(case.cluster, case.tracker), MoveFilter()).moves
+        assert (one.bytes_total, one.bytes_copied, one.share, one.remaining_ms, one.copied) == (
+            1000,
+            None,
+            None,
+            None,
+            {},
+        )
+        assert (one.stalled, one.waits_for) == (None, None)
+        assert (case.work().share, case.work().bytes_left) == (None, None)
+    assert one.rate == 10
+    assert case.work().no_estimate == "the bytes of 1 move are not known"
+    case.end(0)
+    assert case.work().bytes_copied == 1000, "what has ended was copied whole"
+
+
 def test_sv_11_an_estimate_that_nobody_can_make_has_its_reason() -> None:
     case = Case(two_moves(), waiting=1)
     assert case.work().no_estimate == "no broker has told yet how much is copied"

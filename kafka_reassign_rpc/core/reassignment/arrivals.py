@@ -1,0 +1,116 @@
+"""What has arrived at the adding replicas of one move. Sizes alone do not say it: logs also shrink.
+
+Retention cuts the leader's log, and later what a replica has copied of it. Both count as if nothing had been cut: cuts
+are neither progress nor a loss. Any other shrinking of a replica is a loss, and is copied again.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from kafka_reassign_rpc.core.reassignment.remaining_time import Sample
+from kafka_reassign_rpc.core.state.cluster import Cluster
+
+
+def is_compacted(cluster: Cluster, topic: str) -> bool:
+    """Cleaning shrinks the logs of leader and replica at different times: then sizes do not tell what is lacking."""
+    own = cluster.topic_configs.get(topic, {}).get("cleanup.policy")
+    return "compact" in (cluster.default_configs.get("log.cleanup.policy", "") if own is None else own)
+
+
+class Arrivals:
+    """Bytes; those of replicas are in the order of the adding replicas.
+
+    total     the leader's log; -1: unknown
+    copied    the replicas' logs; -1: unknown
+    lacks     what each replica lacks; below 0: it holds more than the leader; None: unknown
+    lacked    the same, one sample before
+    followed  whether each replica has been seen with all there was, and has kept up since
+
+    Lists are changed in place: new objects for a hundred thousand moves would cost the garbage collector its time.
+    """
+
+    __slots__ = (
+        "_arrived", "_cut", "_known", "_leader", "_produced", "_trimmed", "copied", "followed", "lacked", "lacks",
+        "total",
+    )  # fmt: skip
+
+    def __init__(self, adding: int, leader: int) -> None:
+        self.total = -1
+        self.copied = [-1] * adding
+        self.lacks: list[int | None] = [None] * adding
+        self.lacked: list[int | None] = [None] * adding
+        self.followed = [False] * adding
+        self._leader = leader
+        self._produced = 0
+        self._arrived = [0] * adding
+        self._known = [0] * adding
+        """The size that each has told last."""
+        self._cut = [0] * adding
+        """What retention has cut from the leader since the first sample, as far as the replica had it."""
+        self._trimmed = [0] * adding
+        """How much of that is cut from the replica too."""
+
+    def sampled(self, now: float, leader: int, total: int, copied: Sequence[int], *, tells: bool) -> Sample:
+        """`total` and `copied`: sizes, -1: unknown. `tells`: whether sizes tell what is lacking."""
+        change = total - self.total if leader == self._leader and total >= 0 and self.total >= 0 else 0
+        self.total = self.total if total < 0 else total
+        self._leader = leader
+        if change > 0:
+            self._produced += change
+        for place, has in enumerate(copied):
+            known = self._known[place]
+            if change < 0 and tells:  # the replica may have got by now what was cut since
+                ahead = self._cut[place] - self._trimmed[place]
+                self._cut[place] += min(-change, max(0, max(known, has) - ahead))
+            if has >= 0:
+                if has < known:
+                    self._trimmed[place] = min(self._cut[place], self._trimmed[place] + known - has)
+                elif self.copied[place] >= 0:
+                    self._arrived[place] += has - known
+                self._known[place] = has
+            self.copied[place] = has
+            self.lacked[place] = self.lacks[place]
+            is_known = tells and has >= 0 and self.total >= 0
+            rest = self.total + self._cut[place] - has - self._trimmed[place]
+            self.lacks[place] = rest if is_known else None
+        told = zip(self._arrived, copied, strict=True)
+        return Sample(now, self._produced, tuple([one if has >= 0 else -1 for one, has in told]))
+
+    @property
+    def of_all(self) -> int:
+        """What each replica has or must get; -1: unknown."""
+        return -1 if self.total < 0 else self.total + max(self._cut, default=0)
+
+    @property
+    def held(self) -> int | None:
+        """By all replicas, of each no more than its leader has; None: unknown."""
+        return None if -1 in (self.total, *self.copied) else sum([min(one, self.total) for one in self.copied])
+
+    def has_of_all(self, place: int, before: int | None) -> int | None:
+        """How much of `of_all` a replica has; None: sizes do not tell.
+
+        One that holds more than its leader does not tell how much of that is old. If it lacked bytes a moment ago, it
+        may only have been asked later than its leader: it stays at what it had (`before`).
+        """
+        lacks = self.lacks[place]
+        if lacks is None:
+            return None
+        if lacks == 0 or (lacks < 0 and self.followed[place]):
+            return self.of_all
+        if lacks > 0:
+            return self.copied[place] + self._trimmed[place]
+        return before if (self.lacked[place] or 0) > 0 else None
+
+    def gains(self, first: Sample, last: Sample, late: Iterable[int]) -> bool:
+        """Whether one of these places gets more than its leader. What only follows its leader gains nothing, whichever
+        of the two was asked first.
+        """
+        produced, found = last.produced - first.produced, False
+        for place in late:
+            lacks, arrived = self.lacks[place], last.arrived[place] - first.arrived[place]
+            if lacks == 0:
+                self.followed[place] = True
+            elif lacks is None or lacks > produced or arrived <= 0:
+                self.followed[place] = False
+            is_known = first.arrived[place] >= 0 and last.arrived[place] >= 0
+            found |= is_known and arrived > produced and not self.followed[place]
+        return found
