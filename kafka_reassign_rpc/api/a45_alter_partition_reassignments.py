@@ -102,7 +102,6 @@ def _wanted(request: AlterPartitionReassignmentsRequest, reason: str) -> Steps[d
     )
     wanted: dict[str, Targets] = {}
     for topic in request.topics:
-        wanted.setdefault(topic.name, {})
         for partition in topic.partitions:
             index, expected = partition.partition_index, _ids(partition.expected_replicas)
             target = _ids(partition.replicas)

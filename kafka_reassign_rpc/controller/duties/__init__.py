@@ -17,6 +17,7 @@ healing_answers     what self-healing answers operators
 self_healing        diagnoses failed brokers, plans and queues their repairs (KIP-46)
 leader_balance      preferred leader elections from time to time; how often, and from which imbalance on, says
                     `core.settings.broker_settings`
+lagging_replicas    tells leaders their replicas again, once in a term, where a live one is out of sync
 config_changes      purges old announcements of config changes
 delegation_tokens   removes delegation tokens that have expired
 producer_ids        allocates blocks of producer ids
