@@ -101,6 +101,7 @@ def tried(cases: tuple[Case, ...], folder: Path) -> None:
     assert "SUCCESS" in done.stdout
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.alert}: {case.what}")
 def test_sv_11_an_alert_fires_when_it_should_and_at_no_other_time(case: Case, tmp_path: Path) -> None:
     tried((case,), tmp_path)

@@ -95,6 +95,7 @@ async def test_sv_3_a_frozen_follower_leaves_the_isr_and_comes_back_when_it_is_t
         await cluster.until_isr(1, 2)
 
 
+@pytest.mark.gate
 async def test_sv_3_a_broker_killed_with_9_and_started_again_keeps_its_bytes(cluster: Cluster) -> None:
     async with cluster.fleet("1"):
         async with cluster.fleet("2") as killed:

@@ -120,6 +120,7 @@ def test_dp_5_the_events_of_a_failover_are_one_history_in_the_order_of_the_contr
     assert (row["outcome"], row["seconds"], row["bytes_per_second"]) == ("completed", -10, None)
 
 
+@pytest.mark.gate
 def test_dp_5_a_history_that_follows_keeps_its_tables_up_to_date_and_goes_on_after_a_stop(
     tmp_path: Path, spark: SparkSession
 ) -> None:

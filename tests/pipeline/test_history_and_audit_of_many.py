@@ -93,6 +93,7 @@ async def tab(tmp_path: Path) -> AsyncIterator[Tab]:
         yield opened
 
 
+@pytest.mark.gate
 def test_dp_5_the_page_and_the_tables_of_tens_of_thousands_of_topics_are_short(
     made: tuple[str, str, list[str]],
 ) -> None:

@@ -296,6 +296,7 @@ def test_dp_2_unlisted_brokers_moves_in_flight_and_min_insync_replicas_are_respe
 CLOSED = {1, 2, 8, 9}
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     "goal",
     [

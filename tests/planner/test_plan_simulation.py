@@ -317,6 +317,7 @@ GOALS = {
 }
 
 
+@pytest.mark.gate
 @pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("goal", GOALS)

@@ -66,6 +66,7 @@ def test_dp_7_where_many_partitions_are_poured_the_busiest_receiver_gets_little_
     assert made.summary.rounds <= 9
 
 
+@pytest.mark.gate
 @pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", GOALS)
@@ -80,6 +81,7 @@ def test_dp_7_with_thousands_of_moves_no_broker_gets_or_sends_much_more_either(
     assert_near_the_best_placement(cluster, goal, made)
 
 
+@pytest.mark.gate
 @pytest.mark.long
 @pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "few big"])
 @pytest.mark.parametrize("goal", [Goal(GoalKind.EXPAND, (18, 19)), Goal(GoalKind.REBALANCE)], ids=lambda one: one.kind)

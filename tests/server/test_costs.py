@@ -179,6 +179,7 @@ def many_acls(*, allowed: bool) -> AclAuthorizer:
     return made
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("key", "version", "path"), [(3, 1, ("topics",)), (32, 4, ("resources",)), (45, 0, ("topics",))]
 )

@@ -74,6 +74,7 @@ def plan(path: Path, targets: Mapping[Name, Replicas]) -> str:
     return str(path)
 
 
+@pytest.mark.gate
 async def test_236_5_kafka_2_8s_tool_executes_and_verifies(world: Cluster, tmp_path: Path) -> None:
     moves = plan(tmp_path / "moves.json", {("held", 0): (3, 4), ("free", 0): (4, 5)})
 
