@@ -72,7 +72,7 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
     if totals.stalled:
         why = f": {_reasons(term)}" if full and term.progress.sums.stalls else ""
         yield StatusProblem("stalled", "wrong", f"{counted(totals.stalled, 'move', 'are')} stalled{why}", None)
-    disabled = term.cluster.soft.in_force.disabled_by
+    disabled = None if view.rules is None else view.rules.cluster.soft.in_force.disabled_by
     if disabled is not None:
         # A znode is its own reason: whoever makes one leaves no name.
         who = restrictions.disabled_who(term.cluster) if full and not term.cluster.disabled_by_znode else None

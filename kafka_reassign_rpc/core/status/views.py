@@ -95,3 +95,9 @@ class ServerView(NamedTuple):
     unseen: Sequence[str] = ()
     silent_since: int | None = None
     certificates: OwnCertificates = NO_CERTIFICATES
+
+    @property
+    def rules(self) -> TermView | None:
+        """For how moves start, which only the controller itself knows. A stock one has none of them, whatever configs
+        of the cluster name."""
+        return None if self.role == "watch" else self.term
