@@ -37,7 +37,7 @@ from kafka_reassign_rpc.watch.broker_questions import NO_ANSWER, Answer, BrokerQ
 from kafka_reassign_rpc.watch.move_book import MoveBook
 from kafka_reassign_rpc.watch.pace import Ask, Pace
 from kafka_reassign_rpc.watch.throttle_readings import ThrottleReadings
-from kafka_reassign_rpc.watch.unseen import NamedLog, Unseen
+from kafka_reassign_rpc.watch.unseen import Unseen
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class Watcher:
     """`configs`: of the client. `name`: of the cluster, where there are several."""
 
     def __init__(self, configs: Mapping[str, Any], record: Record, name: str = "") -> None:
-        self._log = NamedLog(log, {"cluster": name})
+        self._name = name
         self._configs = configs
         self._record = record
         self._client: AsyncReassignmentClient | None = None
@@ -94,7 +94,7 @@ class Watcher:
         self._sizes_told: dict[int, ToldSizes] = {}
         """What each broker has told last: those that are asked less often have not fallen silent."""
         self._questions = BrokerQuestions()
-        self._unseen = Unseen(self._log)
+        self._unseen = Unseen()
         self._throttles = ThrottleReadings()
         self._configs_told: dict[int, told_configs.Answer] = {}
         """What each broker has told last of its own."""
@@ -117,7 +117,9 @@ class Watcher:
         since = self._silent_since
         if cluster is None or not is_seen:
             nobody = UNKNOWN, UNKNOWN, UNKNOWN
-            return ServerView(UNKNOWN, self.cluster_id, "", self._why, *nobody, {}, {}, None, silent_since=since)
+            return ServerView(
+                UNKNOWN, self.cluster_id, "", self._why, *nobody, {}, {}, None, silent_since=since, name=self._name
+            )
         health = self._health.now if self._health.counted else None
         silent = (cluster.brokers.keys() | cluster.failed.keys()) - self._throttles.known(cluster)
         closed = {broker: takes_nothing_new(log_dirs) for broker, log_dirs in self._sizes.items()}
@@ -149,6 +151,7 @@ class Watcher:
             term,
             list(self._unseen.texts.values()),
             since,
+            name=self._name,
         )
 
     @property
@@ -185,11 +188,11 @@ class Watcher:
             await self._failed(text)
             return AFTER_REFUSAL_S if isinstance(error, Unauthenticated) else backoff.next_s()
         except Exception:
-            self._log.exception("a defect: this look at the cluster is lost; the next one follows")
+            log.exception("a defect: this look at the cluster is lost; the next one follows")
             await self._failed("a defect: see the log of this process")
             return backoff.next_s()
         if self._failures:
-            self._log.info("the cluster answers again: its moves are shown as they are now")
+            log.info("the cluster answers again: its moves are shown as they are now")
         self._failures = 0
         self._why = ""
         self._seen_at = asyncio.get_running_loop().time()
@@ -199,7 +202,7 @@ class Watcher:
     async def _failed(self, text: str) -> None:
         why = f"the cluster cannot be seen: {text}"
         if why != self._why:
-            self._log.warning("%s; it is asked again and again, and its moves are not shown until it answers", why)
+            log.warning("%s; it is asked again and again, and its moves are not shown until it answers", why)
         self._why = why
         self._failures += 1
         if self._failures % TRIES == 0:
@@ -292,7 +295,7 @@ class Watcher:
             self._pace.asked(Ask.EVERYTHING, self._now(), cost)
         topics = await asyncio.to_thread(list, found.topics)
         if found.cluster_id and self.cluster_id not in ("", found.cluster_id):
-            self._log.warning(
+            log.warning(
                 "another cluster answers at the same address: %s, it was %s; what was known of that one is dropped",
                 found.cluster_id,
                 self.cluster_id,

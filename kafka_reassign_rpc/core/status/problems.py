@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.healing.brake import paused_who
@@ -11,6 +13,7 @@ from kafka_reassign_rpc.core.status.documents import ROLES, StatusProblem, Total
 from kafka_reassign_rpc.core.status.views import ServerView, TermView
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 from kafka_reassign_rpc.support.bounded_text import whole_number
+from kafka_reassign_rpc.support.cluster_name import of_cluster
 from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
 from kafka_reassign_rpc.support.human_units import utc_time
 from kafka_reassign_rpc.support.typed_commands import command
@@ -31,7 +34,8 @@ MOST_UNSEEN = 20
 
 def problems_of(view: ServerView, totals: Totals | None, *, full: bool) -> list[StatusProblem]:
     """`full`: reasons of stalls, and who has switched something off, may be shown."""
-    return sorted(_problems(view, totals, full=full), key=lambda one: one.level != "wrong")
+    found = sorted(_problems(view, totals, full=full), key=lambda one: one.level != "wrong")
+    return [replace(one, text=f"{of_cluster(view.name)}{one.text}") for one in found] if view.name else found
 
 
 def reason_of(view: ServerView, *, full: bool) -> str:

@@ -80,6 +80,7 @@ class ServerView(NamedTuple):
     unseen        what cannot be seen, and why: one line each
     silent_since  since when the cluster has not reported the moves to `watch`, ms since 1970, or None
     certificates  who would take those of this server
+    name          of the cluster, where the process has several, else ""
     """
 
     server: int
@@ -95,6 +96,7 @@ class ServerView(NamedTuple):
     unseen: Sequence[str] = ()
     silent_since: int | None = None
     certificates: OwnCertificates = NO_CERTIFICATES
+    name: str = ""
 
     @property
     def rules(self) -> TermView | None:
