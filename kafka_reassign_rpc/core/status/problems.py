@@ -40,6 +40,8 @@ def problems_of(view: ServerView, totals: Totals | None, *, full: bool) -> list[
 
 def reason_of(view: ServerView, *, full: bool) -> str:
     """Why this process has no role. What `watch` cannot see has addresses and users, which are shown only in full."""
+    if view.lost_quorum is not None:
+        return view.lost_quorum.text
     return UNSEEN_CLUSTER if view.reason and view.server < 0 and not full else view.reason
 
 
@@ -97,7 +99,9 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
 
 
 def _of_role(view: ServerView, *, full: bool) -> Iterator[StatusProblem]:
-    if view.role not in ROLES:
+    if (lost := view.lost_quorum) is not None:
+        yield StatusProblem("no_controller", "wrong", lost.text, lost.since if lost.since >= 0 else None)
+    elif view.role not in ROLES:
         since = "" if view.silent_since is None else f" (since {utc_time(view.silent_since)} UTC)"
         text = f"{reason_of(view, full=full) or 'this server is not ready'}{since}"
         yield StatusProblem("no_controller", "wrong", text, view.silent_since)
