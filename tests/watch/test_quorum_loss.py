@@ -18,8 +18,11 @@ from tests.fork_server import CLI, output_of
 from tests.http_client import get
 from tests.python_client.scripted_nodes import ALTER, LIST, METADATA, ScriptedCluster, listening
 from tests.reassign_command.run_command import Command
+from tests.stock.jars import require
+from tests.stock.kraft import VERSION, kraft_cluster
 from tests.tables import for_each
 from tests.waiting import eventually
+from tests.watch.kraft_world import BROKERS
 from tests.watch.moving_nodes import QUORUM, TWO_MOVE, MovingNode
 from tests.watch.watching import Watch, watching
 
@@ -73,7 +76,7 @@ async def test_kr_3_a_lost_quorum_is_said_with_its_dead_nodes_for_as_long_as_it_
     monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.STALE_S", 1.0)
     monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.LONGEST_WAIT_S", 0.5)
     caplog.set_level("INFO")
-    patience = {"request_timeout_ms": 500, "bootstrap_timeout_ms": 500}
+    patience: dict[str, Any] = {"request_timeout_ms": 500, "bootstrap_timeout_ms": 500}
     async with (
         voters() as (first, second, end),
         watching(f"127.0.0.1:{second.port}", tmp_path / "events", **patience) as watch,
@@ -197,3 +200,47 @@ def test_kr_3_nodes_are_dead_since_they_were_first_missed(before: Any, lost: Any
 )
 def test_kr_3_a_lost_quorum_is_one_sentence(found: LostQuorum, text: str) -> None:
     assert found.text == text
+
+
+@pytest.mark.stock
+@pytest.mark.gate
+async def test_kr_3_a_stock_quorum_that_is_lost_and_comes_back_is_told_as_it_is(tmp_path: Path) -> None:
+    require(VERSION)
+    nodes = kraft_cluster(tmp_path, BROKERS, controllers=BROKERS, version=VERSION)
+    living, *dead = nodes
+    bootstrap = ",".join(f"127.0.0.1:{node.port}" for node in nodes)
+    try:
+        await asyncio.gather(*(node.start() for node in nodes))
+        async with watching(bootstrap, tmp_path / "events") as watch:
+            await eventually(lambda: watch.watcher.answers)
+            await asyncio.gather(*(node.kill() for node in dead))
+
+            async def is_said() -> Any:
+                found = await problem(watch)
+                return found if found and "No controller is active" in found["text"] else None
+
+            one = await eventually(is_said)
+            since = f"since {utc_time(one['since'])} UTC"
+            assert one["text"] == (
+                f"No controller is active {since}: broker 1 answers, and gets no answer from the quorum; dead:"
+                f" 2 {since}, 3 {since}. Most of the voters have to run: 1, 2, 3"
+            )
+            tries = watch.watcher._failures
+            await eventually(lambda: watch.watcher._failures >= tries + 4, within=60)
+            assert await problem(watch) == one
+            config = tmp_path / "client.properties"
+            config.write_text("default.api.timeout.ms=3000\nrequest.timeout.ms=3000\n")
+            output = await Command(f"127.0.0.1:{living.port}")("--status", "--command-config", str(config))
+            assert output.code == 1
+            assert (
+                "No controller is active: broker 1 answers, and gets no answer from the quorum; dead: 2, 3."
+                in output.out
+            )
+            await asyncio.gather(*(node.start() for node in dead))
+
+            async def is_over() -> bool:
+                return await problem(watch) is None and watch.watcher.answers
+
+            await eventually(is_over, within=120)
+    finally:
+        await asyncio.gather(*(node.kill() for node in nodes))

@@ -161,7 +161,7 @@ async def test_kr_1_a_cluster_whose_brokers_all_go_is_one_line_of_the_log(
     """Whichever broker was asked last, and also after watch has begun again with the given addresses."""
     monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.STALE_S", 0.5)
     monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.LONGEST_WAIT_S", 0.5)
-    patience = {"request_timeout_ms": 500, "bootstrap_timeout_ms": 500}
+    patience: dict[str, Any] = {"request_timeout_ms": 500, "bootstrap_timeout_ms": 500}
     async with AsyncExitStack() as stack:
         async with moving_nodes() as nodes:
             given = ",".join(f"127.0.0.1:{node.port}" for node in nodes)
