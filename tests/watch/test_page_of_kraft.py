@@ -53,4 +53,6 @@ async def test_kr_1_the_page_says_unknown_of_what_this_principal_may_not_see(tmp
         await eventually(lambda: tab.shows("#brokers", "unknown"))
         assert not await tab.shows("#moves", "no leader")
         assert not await tab.shows("#moves", "by null")
+        for section in ("healing", "caps"):
+            assert await tab.value(f"document.getElementById('{section}').checkVisibility()") is False, "of a server"
         assert tab.problems == []
