@@ -32,11 +32,14 @@ class ServedWatch:
         self._security = security
         metrics = watches[0].metrics.page if self._is_one else QueryPage(self._metrics)
         pages: dict[str, Page] = {"/metrics": metrics, "/health": health, "/ready": self._ready}
+        clusters: dict[str, str] = {}
         for one in watches if page else ():
-            pages.update(one.pages())
+            own = one.pages()
+            pages.update(own)
+            clusters.update(dict.fromkeys(own, one.name))
         if page and not self._is_one:
             pages.update({"/": self._list, CLUSTERS: self._document})
-        self._server = HttpServer(*address, pages, security, for_anybody=("/health", "/ready"))
+        self._server = HttpServer(*address, pages, security, ("/health", "/ready"), clusters)
         self._tasks: list[asyncio.Task[None]] = []
 
     @property

@@ -23,6 +23,7 @@ from kafka_reassign_rpc.support.turns import in_turns
 from kafka_reassign_rpc.watch.cluster_watch import ClusterWatch
 from kafka_reassign_rpc.watch.clusters import MOST_CLUSTERS, WatchedCluster, clusters
 from kafka_reassign_rpc.watch.served import ServedWatch
+from kafka_reassign_rpc.watch.watcher import Watcher
 from tests.controller.test_server_parts import free_port
 from tests.http_client import get
 from tests.longest_turn import longest_turn
@@ -126,7 +127,7 @@ async def test_kr_4_a_cluster_that_does_not_answer_leaves_the_others_as_they_are
 
 
 def lines_of_log(stream: io.StringIO) -> list[str]:
-    return [one for one in stream.getvalue().splitlines() if not one.startswith((" ", "Traceback"))]
+    return [one for one in stream.getvalue().splitlines() if not one.startswith((" ", "Traceback", "ZeroDivision"))]
 
 
 @pytest.fixture
@@ -179,6 +180,10 @@ async def test_kr_4_each_line_of_the_log_and_each_problem_names_its_cluster(
         page = (await get(served.address, "/")).body.decode()
         assert "Throttles are not all seen" in page
         assert "cluster east: " not in page, "its row has the name"
+        monkeypatch.setattr(Watcher, "_silent_since", property(lambda _: 1 // 0))
+        assert (await get(served.address, "/api/v1/clusters/east/status")).status == 500
+        assert "cluster east: the page /api/v1/clusters/east/status cannot be made" in log.getvalue()
+        monkeypatch.undo()
     assert [one for one in lines_of_log(log) if not one.startswith(("cluster east: ", "cluster west: "))] == []
 
 
