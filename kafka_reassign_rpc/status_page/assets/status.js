@@ -53,7 +53,7 @@ function take(event) {
   showTiles();
   showGroups();
   // Of watch nobody learns them: a stock controller has none.
-  for (const id of ["h-healing", "h-limits"]) byId(id).closest("section").hidden = status.server === null;
+  for (const one of document.querySelectorAll(".of-server")) one.hidden = status.server === null;
   showHealing();
   showCaps();
 }
