@@ -124,7 +124,10 @@ def seen_of(status: ClusterStatus, configs: Mapping[str, Any] | None, seconds: f
     from kafka_reassign_rpc.reassign_command.status_text import Seen
 
     if status.seen is not None:
-        return Seen(status.seen.status, status.seen.moves, len(status.seen.moves), status.seen.brokers, is_stored=True)
+        stored, controller = status.seen, status.controller
+        is_stock = controller is not None and controller.kind in (cluster_status.BROKER, cluster_status.KRAFT)
+        of = len(stored.moves)
+        return Seen(stored.status, stored.moves, of, stored.brokers, is_stock=is_stock, is_stored=True)
     limit_ms = int(seconds * 1000)
     limits = {"request_timeout_ms": limit_ms, "bootstrap_timeout_ms": limit_ms}
     of_client = {**(configs or {}), **limits}

@@ -21,6 +21,7 @@ from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.secret_files import readable
 from kafka_reassign_rpc.server import core_dumps
+from kafka_reassign_rpc.support.cluster_name import of_cluster
 from kafka_reassign_rpc.support.counted import first_of
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.watch.clusters import WatchedCluster
@@ -114,11 +115,15 @@ def _clusters(file: str | None, values: Mapping[str, Any]) -> Sequence[WatchedCl
 
 def _configs(cluster: WatchedCluster) -> dict[str, Any]:
     file = cluster.command_config
-    which = f"cluster {cluster.name}: " if cluster.name else ""
+    which = of_cluster(cluster.name)
+
+    def warn(text: str) -> None:
+        log.warning("%s%s", which, text)
+
     try:
-        properties = load_properties(file, _warn) if file else {}
+        properties = load_properties(file, warn) if file else {}
         patience = {"request.timeout.ms": str(PATIENCE_MS), "default.api.timeout.ms": str(PATIENCE_MS)}
-        found = client_configs(cluster.bootstrap, {**patience, **properties}, _warn)
+        found = client_configs(cluster.bootstrap, {**patience, **properties}, warn)
     except BadSetting as error:
         raise UsageError(f"{which}{'' if which else '--'}command-config: {error}") from None
     try:
@@ -126,10 +131,6 @@ def _configs(cluster: WatchedCluster) -> dict[str, Any]:
     except BadSetting as error:
         raise UsageError(f"{which}{error}") from None
     return {"client_id": "kafka-reassign-watch", **found}
-
-
-def _warn(text: str) -> None:
-    log.warning("%s", text)
 
 
 def _event_log(values: dict[str, Any], cluster: str) -> EventLog | None:

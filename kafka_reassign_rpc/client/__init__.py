@@ -30,6 +30,7 @@ AsyncReassignmentClient has the same calls for asyncio.
     rack_loss                          moves that leave partitions on fewer racks, or less even over them
     move_progress, text_format         bytes copied, rate and remaining time; the same as text
     result_values, client_errors       what calls return and raise
+    why_no_answer                      whether a node is to blame, or no controller is active
     request_routing                    which node gets a request, in which version, and when it is repeated
     node_questions                     who is there, who controls, which versions a node serves
     client_properties                  the properties of Java clients

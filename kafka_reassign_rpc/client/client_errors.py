@@ -2,6 +2,7 @@ from kafka.errors import for_code
 
 from kafka_reassign_rpc.core import kafka_errors
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.state.kraft_facts import LostQuorum
 
 _CLASSES: dict[int, type[KafkaError]] = {
     found.code: found
@@ -23,6 +24,14 @@ class Unreachable(KafkaError):
     code = 7
     retriable = True
     default_message = "The request timed out."
+
+
+class NoActiveController(Unreachable):
+    """In KRaft mode. Brokers answer what they know themselves; what has to reach a controller waits for one."""
+
+    def __init__(self, found: LostQuorum, more: str = "") -> None:
+        super().__init__(f"{found.text}.{more}")
+        self.found = found
 
 
 class Unauthenticated(KafkaError):

@@ -1,10 +1,11 @@
 """Calls that only a cluster in KRaft mode answers."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from kafka_reassign_rpc.client.client_errors import UnsupportedHere, raise_for
+from kafka_reassign_rpc.client.client_errors import NoActiveController, UnsupportedHere, raise_for
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
+from kafka_reassign_rpc.client.why_no_answer import METADATA_LOG
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
@@ -18,7 +19,6 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.support.counted import first_of
 
-_CLUSTER_METADATA = "__cluster_metadata"
 _MOST_PAGES = 20
 """Each answer has up to 2,000 partitions (`max.request.partition.size.limit`)."""
 _MOST_TOPICS = 100
@@ -28,28 +28,33 @@ _MOST_TOPICS = 100
 class Quorum(NamedTuple):
     """leader   the active controller; -1: unknown
     quiet_s  seconds since each node fetched the metadata, by the leader's clock; empty before Kafka 3.3
+    voters   their ids; empty: unknown
     """
 
     leader: int
     quiet_s: Mapping[int, float]
+    voters: Sequence[int] = ()
 
 
 async def describe_quorum(router: RequestRouter, named: int) -> Quorum:
     """`named`: the controller that Metadata names. In KRaft mode that is any broker, so the quorum is asked (DESCRIBE
-    on the cluster).
+    on the cluster). Raises NoActiveController.
     """
     one = DescribeQuorumRequest.TopicData
-    asked = one(topic_name=_CLUSTER_METADATA, partitions=[one.PartitionData(partition_index=0)])
+    asked = one(topic_name=METADATA_LOG, partitions=[one.PartitionData(partition_index=0)])
     try:
         answer = await router.ask_any(always(DescribeQuorumRequest(topics=[asked])), DescribeQuorumRequest)
     except UnsupportedHere:
         return Quorum(named, {})
+    except NoActiveController:
+        raise
     except KafkaError:
         return Quorum(-1, {})
     found = [one for topic in answer.topics for one in topic.partitions if not one.error_code]
     if answer.error_code or not found:
         return Quorum(-1, {})
-    return Quorum(found[0].leader_id, _quiet_s(found[0]))
+    voters = sorted(one.replica_id for one in found[0].current_voters or ())
+    return Quorum(found[0].leader_id, _quiet_s(found[0]), voters)
 
 
 def _quiet_s(found: DescribeQuorumResponse.TopicData.PartitionData) -> dict[int, float]:

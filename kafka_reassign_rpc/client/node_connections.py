@@ -128,7 +128,9 @@ class NodeConnections:
             self._close(given)
 
     def least_busy(self) -> int:
-        """Prefers a node that keeps nobody waiting, and one with a connection among equals. Raises Unreachable."""
+        """Prefers a node that keeps nobody waiting, one that was not in vain before, and one with a connection among
+        equals. Raises Unreachable.
+        """
         now = asyncio.get_running_loop().time()
         silent: list[int] = []
         for some in (self.nodes, self._given):
@@ -167,9 +169,9 @@ class NodeConnections:
     def _address_of(self, node: int) -> Address | None:
         return self._given.get(node) or self.nodes.get(node)
 
-    def _load(self, node: int) -> tuple[int, bool]:
+    def _load(self, node: int) -> tuple[bool, int, bool]:
         connection = self._open.get(node)
-        return (0, True) if connection is None else (connection.client.in_flight, False)
+        return (node in self._failed, 0, True) if connection is None else (False, connection.client.in_flight, False)
 
     async def connection(self, node: int) -> NodeConnection:
         """Raises Unreachable, Unauthenticated."""
@@ -219,6 +221,28 @@ class NodeConnections:
             client, address, lambda error: self._lose(node, error), lambda: self._heard(address)
         )
         return made
+
+    async def apart(self, node: int) -> RpcClient:
+        """A connection of its own, which the caller closes: on the other one a question may be open. Raises
+        Unreachable, Unauthenticated.
+        """
+        address = self._address_of(node)
+        if address is None:
+            raise Unreachable(f"Broker {node} is not available.")
+        try:
+            return await self._open_to(address)
+        except (OSError, EOFError, RemoteProtocolError) as error:
+            raise client_error(error, address, f", asked by {self._settings.configs.security_protocol}") from error
+
+    @property
+    def failures(self) -> list[str]:
+        """Why given addresses could not be reached, in their order."""
+        return [self._failed[node].why.message for node in self._given if node in self._failed]
+
+    @property
+    def silent(self) -> list[Address]:
+        """Given addresses that take a question and answer nothing."""
+        return [address for node, address in self._given.items() if self.is_silent(node) and node not in self._failed]
 
     async def _open_to(self, address: Address) -> RpcClient:
         """Waits until the node has said what it serves."""

@@ -27,6 +27,7 @@ from kafka_reassign_rpc.client.node_questions import (
     require_controller,
     version_at,
 )
+from kafka_reassign_rpc.client.why_no_answer import explained
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.messages import (
@@ -38,6 +39,7 @@ from kafka_reassign_rpc.support.host_port import Address
 
 log = logging.getLogger(__name__)
 
+MAY_HAVE_HAD_EFFECT = " It is not known whether the request had its effect."
 _MANY_NAMES = 500
 """A thread works on more topics or partitions, too."""
 
@@ -77,7 +79,7 @@ class RequestRouter:
         self._retry_s = settings.configs.retry_backoff_ms / 1000
         self._controller: int | None = None
         self._refreshing = asyncio.Lock()
-        self.why_unknown = ""
+        self._said: set[str] = set()
         """Why no node has answered yet."""
 
     async def close(self) -> None:
@@ -95,7 +97,7 @@ class RequestRouter:
         or partitions it names; a thread makes one that names many.
         """
         elsewhere = None if changes or self._of_controllers else self._another_node
-        answer: Response = await self._send_until_answered(
+        answer: Response = await self._of_cluster(
             self._any_node, build, cls, changes=changes, names=names, elsewhere=elsewhere
         )
         return answer
@@ -119,7 +121,7 @@ class RequestRouter:
         self, build: BuildRequest, cls: type[ApiMessage], highest: int
     ) -> UndecodedAnswer:
         """`highest`: the last version to use. Any node serves the API."""
-        answer: UndecodedAnswer = await self._send_until_answered(
+        answer: UndecodedAnswer = await self._of_cluster(
             self._find_controller,
             build,
             cls,
@@ -185,7 +187,7 @@ class RequestRouter:
         `needs`: the request goes only to nodes with that API, whichever is the controller by then.
         """
         retried = None if any_can else NOT_CONTROLLER
-        answer: Response = await self._send_until_answered(
+        answer: Response = await self._of_cluster(
             self._find_controller,
             build,
             cls,
@@ -307,18 +309,36 @@ class RequestRouter:
 
     async def refresh_until_known(self) -> None:
         """Raises Unauthenticated, and the error of a node that cannot say."""
-        said = set[str]()
         while not self._nodes.nodes:
             try:
                 await self.refresh()
             except Unreachable as error:
-                self.why_unknown = str(error)
-                if self.why_unknown not in said:
-                    said.add(self.why_unknown)
-                    # Whoever waits for the start tells of it in words of its own: this has no name of a cluster.
+                if str(error) not in self._said:
+                    self._said.add(str(error))
+                    # Whoever waits for the start tells of it in words of its own.
                     log.debug("no answer from the cluster, so it is asked again and again: %s", error)
             if not self._nodes.nodes:
                 await asyncio.sleep(self._retry_s)
+
+    def why_unknown(self, silent: str) -> str:
+        """Why none of the given addresses has answered, the same however often and in whatever order they were tried.
+        `silent`: of those that say nothing.
+        """
+        reasons = list(dict.fromkeys([*self._nodes.failures, *sorted(self._said)]))
+        reasons += [f"{address}: {silent}" for address in self._nodes.silent if reasons]
+        return "; ".join(reasons) or silent
+
+    async def _of_cluster(self, *arguments: Any, **options: Any) -> Any:
+        """For questions that any node answers, or passes on: where none does, the one that was asked last may not be to
+        blame.
+        """
+        try:
+            return await self._send_until_answered(*arguments, **options)
+        except Unreachable as error:
+            if self._of_controllers:
+                raise
+            effect = MAY_HAVE_HAD_EFFECT if error.message.endswith(MAY_HAVE_HAD_EFFECT) else ""
+            raise await explained(self._nodes, effect) or error from error
 
     async def _send_until_answered(
         self,
@@ -358,7 +378,7 @@ class RequestRouter:
                 answer: Any = await decoded_answer(cls, *found) if decoded else found
             except (Unreachable, Unauthenticated) as error:
                 if sent and changes:
-                    raise Unreachable(f"{error} It is not known whether the request had its effect.") from error
+                    raise Unreachable(f"{error}{MAY_HAVE_HAD_EFFECT}") from error
                 await self._wait_before_retry(error, deadline)
                 continue
             if retried is None or answer.error_code != retried:
@@ -409,7 +429,7 @@ async def connect(settings: ClientSettings) -> RequestRouter:
         await router.close()
         # A listener of another security protocol may take the connection and then say nothing.
         silent = f"no answer within {seconds:g} s, asked by {settings.configs.security_protocol}"
-        raise Unreachable(f"Unable to bootstrap from {settings.named}: {router.why_unknown or silent}") from None
+        raise Unreachable(f"Unable to bootstrap from {settings.named}: {router.why_unknown(silent)}") from None
     except BaseException:
         await router.close()
         raise

@@ -7,7 +7,8 @@ from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
 from kafka_reassign_rpc.support.counted import agreeing, plural, those
 from kafka_reassign_rpc.support.typed_commands import command
 
-_OPENS = "`kafka-reassign cordon` opens them"
+_ELSEWHERE = "with a kafka-reassign-rpc server as the controller; elsewhere delete cordoned.log.dirs from their configs"
+_OPENS = f"`kafka-reassign cordon` opens them {_ELSEWHERE}"
 
 
 def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOptions) -> None:
@@ -118,4 +119,4 @@ def _check_racks(goal: Goal, options: PlanOptions, in_racks: Collection[int], co
 
 
 def _how_to_open(brokers: Iterable[int]) -> str:
-    return f"`{command('kafka-reassign cordon', '--uncordon', '--brokers', listed(brokers))}`"
+    return f"`{command('kafka-reassign cordon', '--uncordon', '--brokers', listed(brokers))}` {_ELSEWHERE}"

@@ -121,7 +121,8 @@ def around(status: ClusterStatus) -> list[str]:
     found.append(f"moves that wait: {_by_route(status.waiting)}")
     if status.deleting is not None:
         found.append(f"topics in deletion: {status.deleting}")
-    found.append(f"self-healing: {_healing_text(status.healing)}")
+    if status.healing is not None or status.controller is None:  # a stock controller heals nothing
+        found.append(f"self-healing: {_healing_text(status.healing)}")
     return found if status.hint is None else [*found, f"note: {status.hint}"]
 
 

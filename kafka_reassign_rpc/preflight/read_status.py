@@ -117,7 +117,8 @@ def _parts(cluster: Cluster, now: ControllerNow, cluster_id: str | None) -> Stat
     term = TermView(cluster, ProgressTracker(float("inf")), health.now, None)
     owner = UNKNOWN_ID if now.owner is None else now.owner.id
     is_empty = not cluster.brokers and not cluster.topics
-    role, reason = ("controller", "") if owner >= 0 else ("", EMPTY_PLACE if is_empty else NO_CONTROLLER_THERE)
+    of_owner = "watch" if owner in cluster.brokers else "controller"  # a stock controller does not know our rules
+    role, reason = (of_owner, "") if owner >= 0 else ("", EMPTY_PLACE if is_empty else NO_CONTROLLER_THERE)
     view = ServerView(owner, cluster_id or "", role, reason, owner, now.epoch, now.since_ms, cluster.brokers, {}, term)
     selection = finished(select_moves(term, MoveFilter()))
     return StatusParts(
@@ -187,7 +188,7 @@ async def from_nodes(configs: Mapping[str, Any], seconds: float) -> ClusterStatu
         moving=Counter(one.route for one in moves.values() if one.state == MOVING),
         waiting=waiting,
         deleting=None,
-        healing=HealingCounts(0, 0, None, None)
+        healing=None
         if healing is None
         else HealingCounts(
             healing.moving,

@@ -22,6 +22,9 @@ from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.support.typed_commands import command
 from kafka_reassign_rpc.zookeeper import znode_paths
 
+BY_A_SERVER = "with a server as the controller"
+"""A stock controller answers none of our commands about settings."""
+
 
 def findings(cluster: Cluster) -> Iterator[Finding]:
     """Settings that cannot be read are the only finding."""
@@ -45,7 +48,7 @@ def _settings(cluster: Cluster) -> Finding:
             "settings",
             f"{LOG_DIRS} stands among the configs of broker {names}: it counts, but a broker before Kafka 4.3 takes"
             " it for a secret, and stock tools refuse every other change of its configs",
-            f"`{command('kafka-reassign cordon', '--brokers', names)}`, with a server as the controller; then delete it"
+            f"`{command('kafka-reassign cordon', '--brokers', names)}`, {BY_A_SERVER}; then delete it"
             f" there: `{_delete_config('--entity-name', 'ID', names=LOG_DIRS)}`",
         )
     own, _ = divided(cluster.default_configs)
@@ -54,7 +57,7 @@ def _settings(cluster: Cluster) -> Finding:
             "settings",
             f"settings of servers stand among {IN_DEFAULTS}, where stock tools take them for secrets and refuse every"
             f" other change: {'; '.join(notices(cluster.settings, own))}",
-            f"{MOVE_SETTINGS}, with a server as the controller; or set them on a server (kafka-configs.sh) and delete"
+            f"{MOVE_SETTINGS}, {BY_A_SERVER}; or set them on a server (kafka-configs.sh) and delete"
             f" them all at once from the defaults: `{_delete_config('--entity-default', names=','.join(sorted(own)))}`",
         )
     unknown = sorted(cluster.settings.keys() - SERVER_SETTINGS.keys())
@@ -66,7 +69,8 @@ def _settings(cluster: Cluster) -> Finding:
         )
     short = short_interval(cluster.settings.get(INTERVAL, ""))
     if short is not None:
-        return warning("settings", short, f"`{command('kafka-reassign settings', '--set', f'{INTERVAL}=30min')}`")
+        longer = command("kafka-reassign settings", "--set", f"{INTERVAL}=30min")
+        return warning("settings", short, f"`{longer}`, {BY_A_SERVER}")
     text = ", ".join(f"{name}={shown(value)}" for name, value in sorted(cluster.settings.items()))
     return fine("settings", f"the servers share {text}" if text else "no setting is set for all servers")
 
@@ -78,7 +82,7 @@ def _cordon(cluster: Cluster) -> Finding:
         return warning(
             "cordon",
             f"{CORDONED_BROKERS}={shown(text)} cordons no broker",
-            f"it has to be {EXPECTED}: set it again (`kafka-reassign settings`)",
+            f"it has to be {EXPECTED}: set it again (`kafka-reassign settings`, {BY_A_SERVER})",
         )
     if not closed:
         return fine("cordon", "no broker is cordoned")
@@ -87,7 +91,7 @@ def _cordon(cluster: Cluster) -> Finding:
         return warning(
             "cordon",
             "all registered brokers are cordoned: no topic can be created, no partition added, no broker healed",
-            f"open some: `{command('kafka-reassign cordon', '--uncordon', '--brokers', closed_here)}`",
+            f"open some: `{command('kafka-reassign cordon', '--uncordon', '--brokers', closed_here)}`, {BY_A_SERVER}",
         )
     absent = sorted(closed - cluster.brokers.keys())
     gone = f" (not registered: {some(absent)})" if absent else ""
@@ -107,6 +111,7 @@ def _windows(cluster: Cluster) -> Finding:
             "windows",
             f"{WINDOWS}={shown(text)} cannot be read on this host: {error}. A server here would start no move but"
             " repairs",
-            "set it again (`kafka-reassign settings`), or install what is missing, such as the time zones of the host",
+            f"set it again (`kafka-reassign settings`, {BY_A_SERVER}), or install what is missing, such as the time"
+            " zones of the host",
         )
     return fine("windows", "moves start at any time" if windows is None else f"moves start by the time of day: {text}")

@@ -7,6 +7,7 @@ _JAVA_NAMES = {
     "InvalidTopic": "InvalidTopic",
     "RequestTimedOut": "Timeout",
     "Unreachable": "Timeout",
+    "NoActiveController": "Timeout",
     "Unauthenticated": "SaslAuthentication",
     "UnsupportedHere": "UnsupportedVersion",
     "ClusterAuthorizationFailed": "ClusterAuthorization",

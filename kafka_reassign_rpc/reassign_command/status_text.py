@@ -93,7 +93,8 @@ def fitted(line: str) -> list[str]:
 
 def _lines(seen: Seen, blocks: str) -> Iterator[str]:
     status, controller = seen.status, seen.status.controller
-    role = "no controller" if controller.id is None else f"controller {controller.id}"
+    nobody = f"controller {UNKNOWN}" if seen.is_stock else "no controller"
+    role = nobody if controller.id is None else f"controller {controller.id}"
     role += " (not a kafka-reassign-rpc server)" if seen.healing is None and not seen.is_stored else ""
     role += "" if controller.epoch is None else f", epoch {controller.epoch}"
     role += "" if controller.since is None else f", since {utc_time(controller.since)} UTC"
@@ -105,12 +106,8 @@ def _lines(seen: Seen, blocks: str) -> Iterator[str]:
     if status.last is not None:
         yield from last_lines(status)
     yield _health(status)
-    yield _may_start(status)
-    no_cap = UNKNOWN if status.caps is None else NO_CAP
-    caps = (f"{name}={no_cap if value is None else value}" for name, value in caps_of(status).items())
-    yield f"caps: {', '.join(caps)}"
-    if status.window is not None:
-        yield f"windows: {_words(status.window.now, LONGEST_REASON)}"
+    if not seen.is_stock:
+        yield from _rule_lines(status)
     yield ""
     yield action_watch.headline(status)
     yield from _group_lines(status.groups or ())
@@ -120,6 +117,9 @@ def _lines(seen: Seen, blocks: str) -> Iterator[str]:
     yield ""
     if seen.is_stored:
         yield "Progress, self-healing, history and events: only a controller tells them."
+        return
+    if seen.is_stock:
+        yield "Caps, self-healing, history and events: a kafka-reassign-rpc server has them."
         return
     if seen.healing is not None:
         yield from action_heal.status_lines(seen.healing)
@@ -135,6 +135,15 @@ def _lines(seen: Seen, blocks: str) -> Iterator[str]:
         yield "Events: the controller keeps none."
     else:
         yield from (_words(action_events.line(event), LONGEST_EVENT) for event in seen.events[-EVENTS_SHOWN:])
+
+
+def _rule_lines(status: Status) -> Iterator[str]:
+    yield _may_start(status)
+    no_cap = UNKNOWN if status.caps is None else NO_CAP
+    caps = (f"{name}={no_cap if value is None else value}" for name, value in caps_of(status).items())
+    yield f"caps: {', '.join(caps)}"
+    if status.window is not None:
+        yield f"windows: {_words(status.window.now, LONGEST_REASON)}"
 
 
 def _may_start(status: Status) -> str:

@@ -22,6 +22,7 @@ from aiohttp import web
 from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError
 from kafka_reassign_rpc.server.http_security import HandshakeDoor, HttpSecurity, credentials
 from kafka_reassign_rpc.server.listener import Listening, listen
+from kafka_reassign_rpc.support.cluster_name import CLUSTER
 from kafka_reassign_rpc.support.counted import first_of
 
 log = logging.getLogger(__name__)
@@ -137,7 +138,7 @@ def makes_room(connections: Sequence[P], now: float) -> P:
 
 class HttpServer:
     """Serves `pages` by path. `start` binds (or raises OSError) and sets `address`. Paths in `for_anybody` are answered
-    under any `Host`."""
+    under any `Host`. `clusters`: which of several a path is about."""
 
     def __init__(
         self,
@@ -146,10 +147,12 @@ class HttpServer:
         pages: Mapping[str, Page],
         security: HttpSecurity = HttpSecurity(),  # noqa: B008 (a constant)
         for_anybody: Container[str] = (),
+        clusters: Mapping[str, str] = {},
     ) -> None:
         self.address = (host, port)
         self._security = security
         self._for_anybody = for_anybody
+        self._clusters = clusters
         self._pages = pages
         self._web: web.Server
         self._connect: Callable[[], _Connection]
@@ -204,6 +207,7 @@ class HttpServer:
             return _refusal(request, 404, f"there are {first_of(list(self._pages), NAMED_PAGES)}", SERVER)
         if request.method not in ("GET", "HEAD"):
             return _refusal(request, 405, "only GET and HEAD are answered", {"Allow": "GET, HEAD", **SERVER})
+        CLUSTER.set(self._clusters.get(request.path, ""))
         try:
             if isinstance(page, StreamPage):
                 return await _stream(request, page)

@@ -12,6 +12,7 @@ secrecy        what a message may repeat of what was typed
 quiet_arguments  command lines whose errors repeat nothing that may be secret
 bounded_text   what anybody may have written, read and shown within limits
 bounded_log    log lines within limits
+cluster_name   which of several clusters a line is about
 error_text     errors for people
 forgetting     maps that hold what there is
 host_port      addresses as Kafka reads them

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 
 from kafka_reassign_rpc.support.bounded_text import shortened
+from kafka_reassign_rpc.support.cluster_name import CLUSTER, of_cluster
 
 LONGEST_FIELD = 4_000
 """Characters of one value. A whole event, whose fields have limits of their own, is one value."""
@@ -15,12 +16,13 @@ _Error = tuple[type[BaseException], BaseException, TracebackType | None] | tuple
 
 
 class BoundedFormatter(logging.Formatter):
-    """Cuts what is too long: anybody may have written a value."""
+    """Cuts what is too long: anybody may have written a value. Names the cluster for which the task that logs works."""
 
     def format(self, record: logging.LogRecord) -> str:
         return super().format(_with_bounded_values(record))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (its name in logging)
+        record.message = f"{of_cluster(CLUSTER.get())}{record.message}"
         return shortened(super().formatMessage(record), LONGEST_LINE)
 
     def formatException(self, ei: _Error) -> str:  # noqa: N802 (its name in logging)
@@ -46,7 +48,7 @@ class JsonFormatter(BoundedFormatter):
             "ts": f"{at}Z",
             "level": record.levelname,
             "logger": record.name,
-            "message": shortened(record.getMessage(), LONGEST_LINE),
+            "message": shortened(f"{of_cluster(CLUSTER.get())}{record.getMessage()}", LONGEST_LINE),
         }
         if record.exc_info:
             shown["exception"] = self.formatException(record.exc_info)

@@ -6,11 +6,12 @@
     throttle_readings  when throttles were told, and whom to ask again soon
     pace               how often to ask, so that it costs the cluster little
     broker_questions   what only one broker can tell, asked beside the loop
+    quorum_loss        since when nodes are dead while no controller is active
     unseen             what cannot be seen
     watcher            looks again and again, and bears whatever comes
     cluster_watch      one cluster
     clusters           several clusters of a settings file, and `/api/v1/clusters`
     served             the pages over HTTP
 
-The first five decide without I/O.
+The first five, and `quorum_loss`, decide without I/O.
 """

@@ -1,6 +1,8 @@
 """One cluster of a `watch`."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from contextvars import copy_context
 from typing import Any
 
 from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, figures_of
@@ -20,6 +22,7 @@ from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.status_page.events import EventReader
 from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
 from kafka_reassign_rpc.status_page.status_api import StatusApi
+from kafka_reassign_rpc.support.cluster_name import CLUSTER
 from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.watch.clusters import api_of, page_of
@@ -42,6 +45,8 @@ class ClusterWatch:
     ) -> None:
         self.name = name
         self.metrics = Metrics()
+        self._context = copy_context()
+        self._context.run(CLUSTER.set, name)
         self.watcher = watcher = Watcher(configs, self._record, name)
         notifier = Webhooks(webhooks, lambda: watcher.cluster_id or None, UNKNOWN, name or None) if webhooks else None
         self.recorder = EventRecorder(now_ms, event_log, UNKNOWN, self.metrics, notifier)
@@ -51,6 +56,10 @@ class ClusterWatch:
         )
         stats = ServerStats()
         self.metrics.show(self.status, lambda: stats, {})
+
+    def task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """The log names the cluster in all that it does."""
+        return asyncio.create_task(work, context=self._context)
 
     def pages(self) -> dict[str, Page]:
         return {page_of(self.name) if path == "/" else path: page for path, page in self.api.pages.items()}

@@ -7,6 +7,7 @@ from kafka_reassign_rpc.controller.telemetry.metrics import health, metrics_of_c
 from kafka_reassign_rpc.server.http_security import HttpSecurity
 from kafka_reassign_rpc.server.http_server import HttpPage, HttpServer, Page, QueryPage
 from kafka_reassign_rpc.status_page.page import list_page
+from kafka_reassign_rpc.support.cluster_name import of_cluster
 from kafka_reassign_rpc.support.human_units import duration, size
 from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.tasks import end
@@ -31,11 +32,14 @@ class ServedWatch:
         self._security = security
         metrics = watches[0].metrics.page if self._is_one else QueryPage(self._metrics)
         pages: dict[str, Page] = {"/metrics": metrics, "/health": health, "/ready": self._ready}
+        clusters: dict[str, str] = {}
         for one in watches if page else ():
-            pages.update(one.pages())
+            own = one.pages()
+            pages.update(own)
+            clusters.update(dict.fromkeys(own, one.name))
         if page and not self._is_one:
             pages.update({"/": self._list, CLUSTERS: self._document})
-        self._server = HttpServer(*address, pages, security, for_anybody=("/health", "/ready"))
+        self._server = HttpServer(*address, pages, security, ("/health", "/ready"), clusters)
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -45,13 +49,13 @@ class ServedWatch:
     async def __aenter__(self) -> "ServedWatch":
         await self._server.start()
         for one in self.watches:
-            await one.recorder.open()
-        works = [work for one in self.watches for work in (one.watcher.run(), one.figures.keep())]
+            await one.task(one.recorder.open())
+        for one in self.watches:
+            self._tasks += [one.task(one.watcher.run()), one.task(one.figures.keep())]
         if self._security.tls is not None:
-            works.append(self._security.tls.keep())
+            self._tasks.append(asyncio.create_task(self._security.tls.keep()))
         if self._security.users_file is not None:
-            works.append(self._security.users_file.follow())
-        self._tasks = [asyncio.create_task(work) for work in works]
+            self._tasks.append(asyncio.create_task(self._security.users_file.follow()))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -59,7 +63,7 @@ class ServedWatch:
         for one in self.watches:
             await one.api.close()
         await self._server.close()
-        await asyncio.gather(*(one.recorder.close() for one in self.watches))  # each may wait for webhooks
+        await asyncio.gather(*(one.task(one.recorder.close()) for one in self.watches))  # each may wait for webhooks
 
     # ------------------------------------------------------------------------------------------------ its pages
 
@@ -91,7 +95,7 @@ def _row(one: ClusterStatus) -> dict[str, str | None]:
     row: dict[str, str | None] = {
         "name": one.name,
         "page": one.page,
-        "problem": f"{problems[0].text}{more}" if problems else None,
+        "problem": f"{problems[0].text.removeprefix(of_cluster(one.name))}{more}" if problems else None,
     }
     if totals is None:
         return row | dict.fromkeys(("moves", "stalled", "left", "done", "brokers"))

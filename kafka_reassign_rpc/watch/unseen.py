@@ -1,23 +1,17 @@
 """What cannot be seen, and why: told once in the log, and on the page for as long as it holds."""
 
 import logging
-from collections.abc import Mapping, MutableMapping
-from typing import Any
+from collections.abc import Mapping
 
 from kafka_reassign_rpc.watch.pace import Ask
 
-
-class NamedLog(logging.LoggerAdapter[logging.Logger]):
-    def process(self, msg: str, kwargs: MutableMapping[str, Any]) -> tuple[str, MutableMapping[str, Any]]:
-        name = (self.extra or {}).get("cluster")
-        return (f"cluster {name}: {msg}" if name else msg), kwargs
+log = logging.getLogger(__name__)
 
 
 class Unseen:
     """`texts`: by the question that has no answer."""
 
-    def __init__(self, log: NamedLog) -> None:
-        self._log = log
+    def __init__(self) -> None:
         self._texts: dict[Ask, str] = {}
 
     @property
@@ -28,8 +22,8 @@ class Unseen:
         """An empty text: it can be seen again."""
         if not text:
             if self._texts.pop(what, None) is not None:
-                self._log.info("%s can be seen again: status and metrics show them", what.value)
+                log.info("%s can be seen again: status and metrics show them", what.value)
             return
         if self._texts.get(what) != text:
-            self._log.warning("%s", text)
+            log.warning("%s", text)
         self._texts[what] = text

@@ -12,7 +12,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, Unauthenticated, Unreachable, told_configs
+from kafka_reassign_rpc.client.client_errors import NoActiveController
 from kafka_reassign_rpc.client.config_calls import Resource
+from kafka_reassign_rpc.client.kraft_calls import Quorum
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.stock_cluster import NEEDS_DESCRIBE, Listed, others_to_ask, sampled, text_of_hidden
 from kafka_reassign_rpc.client.traffic import Traffic, counted
@@ -22,8 +24,10 @@ from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir, ToldSizes, takes_nothing_new
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.kraft_facts import LostQuorum
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
+from kafka_reassign_rpc.core.status.problems import lost_brokers
 from kafka_reassign_rpc.core.status.views import UNKNOWN, ServerView, TermView
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.support.backoff import Backoff
@@ -36,8 +40,9 @@ from kafka_reassign_rpc.watch import seen_cluster, sizes
 from kafka_reassign_rpc.watch.broker_questions import NO_ANSWER, Answer, BrokerQuestions
 from kafka_reassign_rpc.watch.move_book import MoveBook
 from kafka_reassign_rpc.watch.pace import Ask, Pace
+from kafka_reassign_rpc.watch.quorum_loss import dated
 from kafka_reassign_rpc.watch.throttle_readings import ThrottleReadings
-from kafka_reassign_rpc.watch.unseen import NamedLog, Unseen
+from kafka_reassign_rpc.watch.unseen import Unseen
 
 log = logging.getLogger(__name__)
 
@@ -61,12 +66,15 @@ class Watcher:
     """`configs`: of the client. `name`: of the cluster, where there are several."""
 
     def __init__(self, configs: Mapping[str, Any], record: Record, name: str = "") -> None:
-        self._log = NamedLog(log, {"cluster": name})
+        self._name = name
         self._configs = configs
         self._record = record
         self._client: AsyncReassignmentClient | None = None
         self._why = "the first look at the cluster is not over yet"
         self._failures = 0
+        self._told = ""
+        """Of these failures the log has told."""
+        self._lost_quorum: LostQuorum | None = None
         self._seen_at = float("-inf")
         self._told_at = 0
         """When the moves that are shown were told, ms since 1970; before that: when they were first asked for."""
@@ -77,8 +85,7 @@ class Watcher:
     def _begin(self, cluster_id: str) -> None:
         """With another cluster nothing of what is known holds."""
         self.cluster_id = cluster_id
-        self._controller = UNKNOWN
-        self._quiet_s: Mapping[int, float] = {}
+        self._quorum = Quorum(UNKNOWN, {})
         self._servers: Set[int] = frozenset()
         """Nodes that are servers of ours, and no brokers."""
         self._cluster: Cluster | None = None
@@ -94,7 +101,7 @@ class Watcher:
         self._sizes_told: dict[int, ToldSizes] = {}
         """What each broker has told last: those that are asked less often have not fallen silent."""
         self._questions = BrokerQuestions()
-        self._unseen = Unseen(self._log)
+        self._unseen = Unseen()
         self._throttles = ThrottleReadings()
         self._configs_told: dict[int, told_configs.Answer] = {}
         """What each broker has told last of its own."""
@@ -114,10 +121,14 @@ class Watcher:
         is_seen = cluster is not None and (
             not self._failures or asyncio.get_running_loop().time() - self._seen_at < STALE_S
         )
-        since = self._silent_since
+        always: dict[str, Any] = {
+            "silent_since": self._silent_since,
+            "name": self._name,
+            "lost_quorum": self._lost_quorum,
+        }
         if cluster is None or not is_seen:
             nobody = UNKNOWN, UNKNOWN, UNKNOWN
-            return ServerView(UNKNOWN, self.cluster_id, "", self._why, *nobody, {}, {}, None, silent_since=since)
+            return ServerView(UNKNOWN, self.cluster_id, "", self._why, *nobody, {}, {}, None, **always)
         health = self._health.now if self._health.counted else None
         silent = (cluster.brokers.keys() | cluster.failed.keys()) - self._throttles.known(cluster)
         closed = {broker: takes_nothing_new(log_dirs) for broker, log_dirs in self._sizes.items()}
@@ -136,20 +147,9 @@ class Watcher:
             outdated=self._throttles.outdated(cluster),
             closed=closed,
         )
-        return ServerView(
-            UNKNOWN,
-            self.cluster_id,
-            "watch",
-            "",
-            self._controller,
-            UNKNOWN,
-            UNKNOWN,
-            cluster.brokers,
-            {},
-            term,
-            list(self._unseen.texts.values()),
-            since,
-        )
+        unseen, leader = list(self._unseen.texts.values()), self._quorum.leader
+        role = UNKNOWN, self.cluster_id, "watch", "", leader, UNKNOWN, UNKNOWN
+        return ServerView(*role, cluster.brokers, {}, term, unseen, **always)
 
     @property
     def _silent_since(self) -> int | None:
@@ -182,28 +182,36 @@ class Watcher:
             await self._look()
         except (KafkaError, ProtocolError, OSError, EOFError) as error:
             text = error_text(error) if isinstance(error, OSError) else str(error) or type(error).__name__
-            await self._failed(text)
+            await self._failed(error, text)
             return AFTER_REFUSAL_S if isinstance(error, Unauthenticated) else backoff.next_s()
-        except Exception:
-            self._log.exception("a defect: this look at the cluster is lost; the next one follows")
-            await self._failed("a defect: see the log of this process")
+        except Exception as error:
+            log.exception("a defect: this look at the cluster is lost; the next one follows")
+            await self._failed(error, "a defect: see the log of this process")
             return backoff.next_s()
         if self._failures:
-            self._log.info("the cluster answers again: its moves are shown as they are now")
-        self._failures = 0
-        self._why = ""
+            log.info("the cluster answers again: its moves are shown as they are now")
+        self._failures, self._why, self._told, self._lost_quorum = 0, "", "", None
         self._seen_at = asyncio.get_running_loop().time()
         backoff.reset()
         return self._due_in_s()
 
-    async def _failed(self, text: str) -> None:
-        why = f"the cluster cannot be seen: {text}"
-        if why != self._why:
-            self._log.warning("%s; it is asked again and again, and its moves are not shown until it answers", why)
-        self._why = why
+    async def _failed(self, error: Exception, text: str) -> None:
+        self._lost_quorum = self._without_controller(error.found) if isinstance(error, NoActiveController) else None
+        lost = None if self._lost_quorum is None else self._lost_quorum.text
+        self._why = lost or f"the cluster cannot be seen: {text}"
+        told = lost or type(error).__name__  # which address is named in it may change from try to try
+        if told != self._told:
+            then = "the cluster is asked again and again, and its moves are not shown until it answers"
+            log.warning("%s; %s", self._why, then)
+        self._told = told
         self._failures += 1
-        if self._failures % TRIES == 0:
+        if self._failures % TRIES == 0 and lost is None:
             await self._close()
+
+    def _without_controller(self, found: LostQuorum) -> LostQuorum:
+        cluster = self._cluster
+        lost = None if cluster is None else lost_brokers(cluster, None)
+        return dated(found, self._lost_quorum, lost, self._quorum.voters, self._told_at, now_ms())
 
     def _due_in_s(self) -> float:
         now = self._now()
@@ -283,16 +291,16 @@ class Watcher:
             if not of_all:
                 wanted = self._book.topics | {name.topic for name in listed} | self._hidden
                 found = await client.describe_some(sorted(wanted))
-                self._controller, self._quiet_s = await client.describe_quorum(found.controller)
+                self._quorum = await client.describe_quorum(found.controller)
         self._pace.asked(Ask.MOVES, self._now(), cost)
         if of_all:
             with counted() as cost:
                 found = await client.describe_everything()
-                self._controller, self._quiet_s = await client.describe_quorum(found.controller)
+                self._quorum = await client.describe_quorum(found.controller)
             self._pace.asked(Ask.EVERYTHING, self._now(), cost)
         topics = await asyncio.to_thread(list, found.topics)
         if found.cluster_id and self.cluster_id not in ("", found.cluster_id):
-            self._log.warning(
+            log.warning(
                 "another cluster answers at the same address: %s, it was %s; what was known of that one is dropped",
                 found.cluster_id,
                 self.cluster_id,
@@ -443,7 +451,7 @@ class Watcher:
     async def _look_at_lost_brokers(self, client: AsyncReassignmentClient, cluster: Cluster) -> None:
         """Asks nothing where no broker is lost and every moving partition has a leader."""
         with counted() as cost:
-            found, lacking = await client.kraft_facts(cluster, self._quiet_s)
+            found, lacking = await client.kraft_facts(cluster, self._quorum.quiet_s)
         self._pace.asked(Ask.LOST, self._now(), cost)
         cluster.soft.kraft = found
         self._unseen.put(Ask.LOST, lacking)
@@ -455,7 +463,7 @@ class Watcher:
         broker, and is not asked; a server stays one.
         """
         known = self._servers & {one.id for one in found.nodes}
-        if self._quiet_s or found.controller < 0:
+        if self._quorum.quiet_s or found.controller < 0:
             return known
         if found.controller not in known and not await client.servers_among([found.controller]):
             return frozenset()

@@ -12,6 +12,8 @@ from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
 from tests.planner.clusters import MIB, QUICK, brokers, partition, random_cluster, topic
 
 CORDONED = (3, 7)
+ELSEWHERE = " with a kafka-reassign-rpc server as the controller; elsewhere delete cordoned.log.dirs from their configs"
+"""A snapshot does not say whose brokers these are: a stock controller answers no `kafka-reassign cordon`."""
 
 
 def _plan(cluster: PlannerCluster, kind: GoalKind, cordoned: tuple[int, ...] = CORDONED, **goal: Any) -> Plan:
@@ -97,8 +99,8 @@ def test_dh_3_what_a_live_broker_with_a_failed_log_dir_holds_is_moved_by_a_drain
 @pytest.mark.parametrize(
     ("cordoned", "failed", "reason"),
     [
-        ((2, 3, 4, 5, 6), (), "are cordoned: `kafka-reassign cordon` opens them"),
-        ((2, 3, 4), (4, 5, 6), "are cordoned or have failed log dirs: `kafka-reassign cordon` opens them"),
+        ((2, 3, 4, 5, 6), (), f"are cordoned: `kafka-reassign cordon` opens them{ELSEWHERE}"),
+        ((2, 3, 4), (4, 5, 6), f"are cordoned or have failed log dirs: `kafka-reassign cordon` opens them{ELSEWHERE}"),
         ((2,), (2, 3, 4, 5, 6), "have failed log dirs: repair the disks, then restart the brokers"),
     ],
 )

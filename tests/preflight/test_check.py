@@ -144,7 +144,7 @@ async def test_dh_2_the_check_names_the_cordoned_brokers(
             {},
             Level.WARNING,
             "failure.interval.ms=30 is 0.03 s: a broker that restarts is away for longer",
-            " --set failure.interval.ms=30min`",
+            " --set failure.interval.ms=30min`, with a server as the controller",
         ),
         (
             b"garbage",

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_controller, encode_failure
 from tests.faults.cluster import Cluster
 from tests.waiting import eventually
+from tests.watch.moving_nodes import moving_nodes
 
 from .command import run
 
@@ -124,6 +125,7 @@ async def test_sv_7_a_lost_broker_and_a_controller_that_is_a_broker_are_shown(si
     assert found.controller is not None
     assert (found.controller.id, found.controller.kind) == (2, BROKER)
     assert "!! 3 of 4 brokers live; lost: 9 since 2023-11-14 22:13:20 UTC\n" in shown
+    assert says_no_rule(shown)
     await simulated.zk.delete(znode_paths.failed_broker(9))
     await simulated.zk.delete(znode_paths.CONTROLLER)
 
@@ -139,6 +141,7 @@ async def test_mg_5_a_kraft_controller_that_has_taken_the_cluster_is_named_as_su
     found = (await run("status", "--zookeeper-connect", simulated.connect, "--json")).document
 
     assert shown.out.startswith("controller: KRaft controller 3000, epoch ")
+    assert says_no_rule(shown.out)
     assert found["controller"]["kind"] == KRAFT
     assert (found["lost"], found["healing"]) == (None, None), "brokers in KRaft mode look lost in ZooKeeper"
     assert "brokers in KRaft mode do not register" in " ".join(shown.out.split())
@@ -147,6 +150,21 @@ async def test_mg_5_a_kraft_controller_that_has_taken_the_cluster_is_named_as_su
         told = {one["subject"] for one in checked["findings"] if one["level"] == "UNSAFE"}
         assert told == {"migration"}, "nothing is said of brokers and replicas"
     await simulated.zk.delete(znode_paths.CONTROLLER)
+
+
+async def test_kr_1_of_a_stock_cluster_that_is_asked_nothing_is_said_that_only_a_server_knows() -> None:
+    async with moving_nodes() as (first, _):
+        first.cluster.controller = first.node
+        shown = await run("status", "--bootstrap-server", f"127.0.0.1:{first.port}")
+    assert shown.out.startswith(f"controller: broker 1 at 127.0.0.1:{first.port}\n")
+    assert "moves in flight: 2 (2 by rpc)\n" in shown.out
+    assert says_no_rule(shown.out)
+    assert "self-healing:" not in shown.out
+
+
+def says_no_rule(shown: str) -> bool:
+    """Caps and switches are those of a server: a stock controller knows none."""
+    return "caps:" not in shown and "may start" not in shown
 
 
 async def test_sv_7_a_cluster_without_a_controller_is_exit_code_1(simulated: Cluster) -> None:

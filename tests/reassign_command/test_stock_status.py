@@ -18,11 +18,19 @@ from kafka_reassign_rpc.client.kraft_calls import Quorum
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, LogDir
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
+from kafka_reassign_rpc.core.settings.reassignment_settings import (
+    ENABLED,
+    MAX_BYTES_IN_FLIGHT,
+    MAX_PER_BROKER,
+    MAX_PER_CLUSTER,
+)
 from kafka_reassign_rpc.core.state.cluster import Cluster as State
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.status.broker_documents import Throttle
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.reassign_command import stock_status
+from kafka_reassign_rpc.reassign_command.action_status import document
+from kafka_reassign_rpc.reassign_command.status_text import Seen, lines
 
 NAME = TopicPartition("t", 0)
 MOVE = PartitionReassignment((3, 4, 1, 2), (3, 4), (1, 2))
@@ -119,3 +127,38 @@ def test_sv_11_where_nothing_moves_a_rate_of_all_stock_brokers_is_no_problem() -
 
     found = stock_status.read(cast("ReassignmentClient", Quiet()), lambda _: None)
     assert "needless_throttles" not in [one.kind for one in found.status.problems]
+
+
+def test_kr_1_what_a_stock_controller_cannot_know_is_not_printed_of_it_even_where_configs_of_a_server_are_left() -> (
+    None
+):
+    class Left(StockClient):
+        def describe_configs(self, asked: Any) -> dict[Any, Configs]:
+            return {
+                (BROKER, ""): [Config(ENABLED, "false", OF_ALL_BROKERS), Config(MAX_PER_CLUSTER, "3", OF_ALL_BROKERS)]
+            }
+
+    sizes = {1: 100, 2: 90, 3: 40}
+    found = stock_status.read(cast("ReassignmentClient", Left(sizes, sizes)), lambda _: None)
+    status = found.status
+    assert (status.role, status.enabled, status.disabled_by, status.caps) == ("watch", None, None, None)
+    assert "disabled" not in {one.kind for one in status.problems}
+    seen = Seen(status, found.moves.moves, 1, found.brokers.brokers, is_stock=True, silent=found.silent)
+    text = "\n".join(lines(seen))
+    assert text.splitlines()[0] == "cluster c: controller 1 (not a kafka-reassign-rpc server)"
+    for unknown in ("caps:", "ew move may start", "ew moves may start", "Self-healing:", "History:", "Events:"):
+        assert unknown not in text
+    assert text.endswith("\nCaps, self-healing, history and events: a kafka-reassign-rpc server has them.")
+    assert document(seen)["caps"] == dict.fromkeys((MAX_PER_BROKER, MAX_PER_CLUSTER, MAX_BYTES_IN_FLIGHT))
+
+
+def test_kr_1_a_quorum_that_this_principal_may_not_ask_is_unknown_and_not_without_a_controller() -> None:
+    class Refused(StockClient):
+        def describe_quorum(self, named: int) -> Quorum:
+            return Quorum(-1, {})
+
+    sizes = {1: 100, 2: 90, 3: 40}
+    found = stock_status.read(cast("ReassignmentClient", Refused(sizes, sizes)), lambda _: None)
+    assert "no_controller" not in {one.kind for one in found.status.problems}
+    first = next(lines(Seen(found.status, (), 0, (), is_stock=True)))
+    assert first == "cluster c: controller unknown (not a kafka-reassign-rpc server)"

@@ -4,6 +4,7 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from contextvars import copy_context
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,6 +17,7 @@ from kafka_reassign_rpc.support.bounded_log import (
     JsonFormatter,
     LineLimit,
 )
+from kafka_reassign_rpc.support.cluster_name import CLUSTER
 
 LONG = "x" * 8_000_000
 
@@ -54,6 +56,18 @@ def test_sv_7_each_value_of_a_line_and_each_line_have_a_limit(output: io.StringI
 
     log.error(LONG)
     assert len(output.getvalue().splitlines()[1]) < LONGEST_LINE + 100
+
+
+def test_kr_4_a_line_begins_with_the_cluster_for_which_its_task_works(
+    output: io.StringIO, json_output: io.StringIO
+) -> None:
+    context = copy_context()
+    context.run(CLUSTER.set, "east")
+    context.run(log.error, "lost %d", 7)
+    log.error("of all")
+    assert output.getvalue() == "ERROR cluster east: lost 7\nERROR of all\n"
+    shown = [json.loads(line)["message"] for line in json_output.getvalue().splitlines()]
+    assert shown == ["cluster east: lost 7", "of all"]
 
 
 def test_sv_7_a_traceback_has_a_limit_and_keeps_both_its_ends(output: io.StringIO) -> None:

@@ -1,27 +1,39 @@
 """kr-4: clusters by the dozen in one process, of which a bad one disturbs no other."""
 
 import asyncio
+import io
 import json
+import logging
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafka_reassign_rpc.cli.main import main
+from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.controller.telemetry.metrics import metrics_of_clusters
+from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
+from kafka_reassign_rpc.core.events.notifications import kinds
+from kafka_reassign_rpc.security.bad_setting import Password
 from kafka_reassign_rpc.server.http_security import HttpSecurity
+from kafka_reassign_rpc.support.bounded_log import BoundedFormatter
 from kafka_reassign_rpc.support.turns import in_turns
 from kafka_reassign_rpc.watch.cluster_watch import ClusterWatch
 from kafka_reassign_rpc.watch.clusters import MOST_CLUSTERS, WatchedCluster, clusters
 from kafka_reassign_rpc.watch.served import ServedWatch
+from kafka_reassign_rpc.watch.watcher import Watcher
 from tests.controller.test_server_parts import free_port
 from tests.http_client import get
 from tests.longest_turn import longest_turn
 from tests.processes import processes
+from tests.python_client.scripted_nodes import ScriptedCluster, listening
 from tests.status_page.documented import Documented
 from tests.tables import for_each
 from tests.waiting import eventually
 from tests.watch.moving_nodes import TWO_MOVE, moving_nodes
+from tests.watch.test_watch import EndingNode
 
 UNKNOWN = (
     *("moves_in", "moves_bytes", "moves_remaining", "moves_stalled", "moves_waiting", "moves_held", "partitions"),
@@ -112,6 +124,67 @@ async def test_kr_4_a_cluster_that_does_not_answer_leaves_the_others_as_they_are
             assert 'data-api="/api/v1/clusters/east/"' in own
             assert '<a href="/">All clusters</a>' in own
             assert (await get(served.address, "/api/v1/clusters/north/status")).status == 404
+
+
+def lines_of_log(stream: io.StringIO) -> list[str]:
+    return [one for one in stream.getvalue().splitlines() if not one.startswith((" ", "Traceback", "ZeroDivision"))]
+
+
+@pytest.fixture
+def log() -> Iterator[io.StringIO]:
+    """What a process of watch writes on standard error."""
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(BoundedFormatter("%(message)s"))
+    ours = logging.getLogger("kafka_reassign_rpc")
+    before = ours.level
+    ours.addHandler(handler)
+    ours.setLevel(logging.INFO)
+    yield stream
+    ours.removeHandler(handler)
+    ours.setLevel(before)
+
+
+async def test_kr_4_each_line_of_the_log_and_each_problem_names_its_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: io.StringIO
+) -> None:
+    """Whichever part of the process writes it: watch, the recorder of events, the event log, a webhook."""
+    nobody, taken = free_port(), tmp_path / "file"
+    taken.touch()
+    hook = WebhookConfig((f"http://127.0.0.1:{nobody}/",), Password("x" * 16), kinds(["default"]))
+    both = {name: ScriptedCluster() for name in ("east", "west")}
+    async with AsyncExitStack() as stack:
+        watches = []
+        for name, nodes in both.items():
+            first, second = EndingNode(nodes, 1), EndingNode(nodes, 2)
+            await stack.enter_async_context(listening(first))
+            await stack.enter_async_context(listening(second))
+            configs = {"bootstrap_servers": [f"127.0.0.1:{first.port}"]}
+            watches.append(ClusterWatch(configs, EventLog(taken / name), hook, name, full=True))
+        served = ServedWatch(watches, ("127.0.0.1", 0), HttpSecurity(), page=True)
+        await stack.enter_async_context(served)
+        await eventually(lambda: all(one.watcher.view().unseen for one in watches))
+        monkeypatch.setattr(EndingNode, "is_over", True)
+        parts = ("no event log is kept in", "move.completed", "takes no notification", "Throttles are not all seen")
+        for part in parts:
+            of_each = [f"cluster {name}: " for name in both]
+            await eventually(
+                lambda part=part, of_each=of_each: all(  # type: ignore[misc]
+                    any(one.startswith(whose) and part in one for one in lines_of_log(log)) for whose in of_each
+                )
+            )
+        for one in json.loads((await get(served.address, "/api/v1/clusters")).body)["clusters"]:
+            problems = one["status"]["problems"]
+            assert problems
+            assert {text["text"].partition(": ")[0] for text in problems} == {f"cluster {one['name']}"}
+        page = (await get(served.address, "/")).body.decode()
+        assert "Throttles are not all seen" in page
+        assert "cluster east: " not in page, "its row has the name"
+        monkeypatch.setattr(Watcher, "_silent_since", property(lambda _: 1 // 0))
+        assert (await get(served.address, "/api/v1/clusters/east/status")).status == 500
+        assert "cluster east: the page /api/v1/clusters/east/status cannot be made" in log.getvalue()
+        monkeypatch.undo()
+    assert [one for one in lines_of_log(log) if not one.startswith(("cluster east: ", "cluster west: "))] == []
 
 
 async def test_kr_4_clusters_that_do_not_answer_are_one_line_each_however_often_they_are_asked(tmp_path: Path) -> None:

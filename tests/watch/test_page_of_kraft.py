@@ -8,10 +8,12 @@ import pytest
 
 from benchmarks.held_moves import held_moves
 from tests.status_page.browser import IN_BROWSER, browser
+from tests.status_page.test_browser_servers import NOT_HERE
 from tests.stock.jars import require
 from tests.stock.kraft import VERSION
 from tests.waiting import eventually
 from tests.watch.moving_nodes import TOPIC
+from tests.watch.test_quorum_loss import loses_the_quorum, voters
 from tests.watch.test_unknown import hidden
 from tests.watch.watching import watching
 
@@ -53,4 +55,28 @@ async def test_kr_1_the_page_says_unknown_of_what_this_principal_may_not_see(tmp
         await eventually(lambda: tab.shows("#brokers", "unknown"))
         assert not await tab.shows("#moves", "no leader")
         assert not await tab.shows("#moves", "by null")
+        for section in ("healing", "caps"):
+            assert await tab.value(f"document.getElementById('{section}').checkVisibility()") is False, "of a server"
         assert tab.problems == []
+
+
+async def test_kr_3_the_page_says_of_a_lost_quorum_who_is_dead_and_nothing_that_only_a_server_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.STALE_S", 1.0)
+    async with (
+        voters() as (first, second, end),
+        watching(f"127.0.0.1:{second.port}", tmp_path / "events", request_timeout_ms=1_000) as watch,
+        browser(tmp_path / "profile") as tab,
+    ):
+        await tab.open(f"http://{watch.served.address}/")
+        await eventually(lambda: tab.shows("#moves", f"{TOPIC}-0"))
+        loses_the_quorum(first)
+        await end()
+        text = "broker 1 answers, and gets no answer from the quorum; dead: 2 since 2"
+        await eventually(lambda: tab.shows("#notices", "No controller is active since 2", text), within=60)
+        assert not await tab.shows("#notices", "has known no state"), "it has shown the moves"
+        assert not await tab.shows("nav", "Self-healing")
+        assert await tab.fits()
+        await tab.picture("watch-lost-quorum")
+        assert set(tab.problems) <= {NOT_HERE}

@@ -5,7 +5,7 @@ import json
 import socket
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import AsyncExitStack, ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +134,43 @@ async def test_kr_1_a_cluster_that_does_not_answer_is_one_line_of_the_log_and_it
             await eventually(lambda: watch.watcher._failures >= 3)
     (line,) = [one.getMessage() for one in caplog.records if place in one.getMessage()]
     assert line.startswith("the cluster cannot be seen: ")
+
+
+async def test_kr_1_a_refused_cluster_is_one_line_of_the_log_whichever_of_its_addresses_was_tried_last(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    with ExitStack() as stack:
+        places = []
+        for _ in range(3):
+            taken = stack.enter_context(socket.socket())
+            taken.bind(("127.0.0.1", 0))  # nobody listens there
+            places.append(f"127.0.0.1:{taken.getsockname()[1]}")
+        async with watching(",".join(places), tmp_path / "events", bootstrap_timeout_ms=400) as watch:
+            await eventually(lambda: watch.watcher._failures >= 1)
+            told = watch.watcher.view().reason
+            await eventually(lambda: watch.watcher._failures >= 6)
+            assert watch.watcher.view().reason == told, "the page does not change its mind either"
+    (line,) = [one.getMessage() for one in caplog.records if any(place in one.getMessage() for place in places)]
+    assert [line.count(f"{place}: connection refused") for place in places] == [1, 1, 1]
+
+
+async def test_kr_1_a_cluster_whose_brokers_all_go_is_one_line_of_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whichever broker was asked last, and also after watch has begun again with the given addresses."""
+    monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.STALE_S", 0.5)
+    monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.LONGEST_WAIT_S", 0.5)
+    patience: dict[str, Any] = {"request_timeout_ms": 500, "bootstrap_timeout_ms": 500}
+    async with AsyncExitStack() as stack:
+        async with moving_nodes() as nodes:
+            given = ",".join(f"127.0.0.1:{node.port}" for node in nodes)
+            watch = await stack.enter_async_context(watching(given, tmp_path / "events", **patience))
+            await eventually(lambda: watch.watcher.answers)
+        await eventually(lambda: watch.watcher._failures >= 7, within=40)
+        (problem,) = [one for one in await watch.problems() if "cannot be seen" in one]
+        assert [problem.count(f"127.0.0.1:{node.port}: connection refused") for node in nodes] == [1, 1]
+    assert [one.getMessage() for one in caplog.records if "cannot be seen" in one.getMessage()][1:] == []
 
 
 async def test_kr_1_tls_at_a_listener_without_it_is_said_and_watch_goes_on(world: Cluster, tmp_path: Path) -> None:

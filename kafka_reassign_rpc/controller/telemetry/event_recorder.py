@@ -10,6 +10,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Protocol
 
 import msgspec
@@ -252,7 +253,8 @@ class EventRecorder:
             self._failing = False
 
     async def _in_thread(self, call: Callable[..., None], *arguments: object) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
+        of_this_cluster = copy_context()
+        await asyncio.get_running_loop().run_in_executor(self._thread, of_this_cluster.run, call, *arguments)
 
 
 def _bounded(event: Event) -> Event:

@@ -1,10 +1,12 @@
 """What a cluster in KRaft mode reports of its brokers beside its metadata."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.support.counted import agreeing, first_of, those
+from kafka_reassign_rpc.support.human_units import utc_time
 
 
 class KRaftFacts(msgspec.Struct, frozen=True):
@@ -21,3 +23,36 @@ class KRaftFacts(msgspec.Struct, frozen=True):
 
 
 NOTHING_TOLD = KRaftFacts()
+UNKNOWN = -1
+NAMED = 5
+
+
+class LostQuorum(msgspec.Struct, frozen=True):
+    """A cluster without an active controller: brokers answer, and none gets an answer from the quorum.
+
+    answering  these brokers
+    dead       nodes that do not answer, and brokers that were lost before: since when, ms since 1970; -1: unknown
+    since      when an active controller was heard last; -1: unknown
+    voters     of the quorum, as they were told last; empty: unknown
+    """
+
+    answering: Sequence[int]
+    dead: Mapping[int, int]
+    since: int = UNKNOWN
+    voters: Sequence[int] = ()
+
+    @property
+    def text(self) -> str:
+        who = those(self.answering, most=NAMED)
+        answer, get = agreeing(len(self.answering), "answer"), agreeing(len(self.answering), "get")
+        dead = [f"{one}{_since(at)}" for one, at in sorted(self.dead.items())]
+        lost = f"dead: {first_of(dead, NAMED)}" if dead else "no broker is dead, so look at the controllers"
+        voters = f". Most of the voters have to run: {first_of(self.voters, NAMED)}" if self.voters else ""
+        return (
+            f"No controller is active{_since(self.since)}: {who} {answer}, and {get} no answer from the quorum;"
+            f" {lost}{voters}"
+        )
+
+
+def _since(at: int) -> str:
+    return "" if at == UNKNOWN else f" since {utc_time(at)} UTC"

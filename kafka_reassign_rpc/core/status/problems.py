@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.healing.brake import paused_who
@@ -11,6 +13,7 @@ from kafka_reassign_rpc.core.status.documents import ROLES, StatusProblem, Total
 from kafka_reassign_rpc.core.status.views import ServerView, TermView
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 from kafka_reassign_rpc.support.bounded_text import whole_number
+from kafka_reassign_rpc.support.cluster_name import of_cluster
 from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
 from kafka_reassign_rpc.support.human_units import utc_time
 from kafka_reassign_rpc.support.typed_commands import command
@@ -31,11 +34,14 @@ MOST_UNSEEN = 20
 
 def problems_of(view: ServerView, totals: Totals | None, *, full: bool) -> list[StatusProblem]:
     """`full`: reasons of stalls, and who has switched something off, may be shown."""
-    return sorted(_problems(view, totals, full=full), key=lambda one: one.level != "wrong")
+    found = sorted(_problems(view, totals, full=full), key=lambda one: one.level != "wrong")
+    return [replace(one, text=f"{of_cluster(view.name)}{one.text}") for one in found] if view.name else found
 
 
 def reason_of(view: ServerView, *, full: bool) -> str:
     """Why this process has no role. What `watch` cannot see has addresses and users, which are shown only in full."""
+    if view.lost_quorum is not None:
+        return view.lost_quorum.text
     return UNSEEN_CLUSTER if view.reason and view.server < 0 and not full else view.reason
 
 
@@ -72,7 +78,7 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
     if totals.stalled:
         why = f": {_reasons(term)}" if full and term.progress.sums.stalls else ""
         yield StatusProblem("stalled", "wrong", f"{counted(totals.stalled, 'move', 'are')} stalled{why}", None)
-    disabled = term.cluster.soft.in_force.disabled_by
+    disabled = None if view.rules is None else view.rules.cluster.soft.in_force.disabled_by
     if disabled is not None:
         # A znode is its own reason: whoever makes one leaves no name.
         who = restrictions.disabled_who(term.cluster) if full and not term.cluster.disabled_by_znode else None
@@ -93,7 +99,9 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
 
 
 def _of_role(view: ServerView, *, full: bool) -> Iterator[StatusProblem]:
-    if view.role not in ROLES:
+    if (lost := view.lost_quorum) is not None:
+        yield StatusProblem("no_controller", "wrong", lost.text, lost.since if lost.since >= 0 else None)
+    elif view.role not in ROLES:
         since = "" if view.silent_since is None else f" (since {utc_time(view.silent_since)} UTC)"
         text = f"{reason_of(view, full=full) or 'this server is not ready'}{since}"
         yield StatusProblem("no_controller", "wrong", text, view.silent_since)

@@ -28,9 +28,7 @@ MOST_LISTED = 100
 
 def status_of(view: ServerView, *, at: int, version: str, full: bool) -> Status:
     """`full`: names and addresses may be shown."""
-    term = view.term
-    rules = None if view.role == "watch" else term
-    """What only the controller itself knows of how moves start."""
+    term, rules = view.term, view.rules
     totals = None if term is None else totals_of(term)
     disabled = None if rules is None else rules.cluster.soft.in_force.disabled_by
     healing = None if term is None else _healing(term, full=full)

@@ -7,6 +7,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.kraft_facts import LostQuorum
 from kafka_reassign_rpc.core.status.own_certificates import NO_CERTIFICATES, OwnCertificates
 from kafka_reassign_rpc.core.status.partition_health import UnhealthyPartitions
 
@@ -80,6 +81,8 @@ class ServerView(NamedTuple):
     unseen        what cannot be seen, and why: one line each
     silent_since  since when the cluster has not reported the moves to `watch`, ms since 1970, or None
     certificates  who would take those of this server
+    name          of the cluster, where the process has several, else ""
+    lost_quorum   for `watch`: no controller is active
     """
 
     server: int
@@ -95,3 +98,11 @@ class ServerView(NamedTuple):
     unseen: Sequence[str] = ()
     silent_since: int | None = None
     certificates: OwnCertificates = NO_CERTIFICATES
+    name: str = ""
+    lost_quorum: LostQuorum | None = None
+
+    @property
+    def rules(self) -> TermView | None:
+        """For how moves start, which only the controller itself knows. A stock one has none of them, whatever configs
+        of the cluster name."""
+        return None if self.role == "watch" else self.term

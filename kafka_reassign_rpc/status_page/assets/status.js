@@ -52,6 +52,8 @@ function take(event) {
   showHead();
   showTiles();
   showGroups();
+  // Of watch nobody learns them: a stock controller has none.
+  for (const one of document.querySelectorAll(".of-server")) one.hidden = status.server === null;
   showHealing();
   showCaps();
 }
@@ -74,7 +76,7 @@ function showHead() {
 function notices() {
   const found = status.problems.map((one) => notice(one.text, one.level));
   if (shown !== status) found.push(...lastKnown());
-  else if (status.totals === null) found.push(notice("This server has known no state of the moves before.", ""));
+  else if (status.totals === null && status.server !== null) found.push(notice("This server has known no state of the moves before.", ""));
   if (status.role === "standby" && status.controller.id !== null) found.push(standbyNotice());
   if (status.access === "counts") {
     found.push(notice("Only counts are shown: nobody has to log in here (setting status.page).", ""));
