@@ -210,7 +210,8 @@ def errors_page() -> str:
         " `serve`, `fleet` and `zookeeper` end with 0 after SIGTERM and Ctrl-C.",
         "`kafka-reassign` ends like the stock tool: 0, or 1 for whatever went wrong, and 1 after `--help`. Beyond that"
         " `--verify-queue` ends with 2 where moves wait or are in flight, and `--enable` with 1 where something else"
-        " keeps reassignments disabled.",
+        " keeps reassignments disabled. A filter that finds nothing (`hold --topic`, `throttle --partitions`,"
+        " `--events --broker`) ends with 1 and the nearest name.",
         table(["kafka-reassign-rpc", "code", "meaning"], codes),
     ]
     return "\n\n".join(parts) + "\n"

@@ -11,6 +11,7 @@ from kafka_reassign_rpc.client import Event, UnsupportedHere, text_format
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
 from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents
+from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.reassignment_json import compact
 from kafka_reassign_rpc.support.bounded_text import printable, whole_number, word
@@ -42,8 +43,10 @@ def run(context: ActionContext) -> None:
     with closing(events):
         try:
             while True:
-                _print(context, filter(wanted, events.new()))
+                shown = _print(context, filter(wanted, events.new()))
                 if not follow:
+                    if not shown:
+                        _fail_if_filtered(context)
                     return
                 time.sleep(POLL_S)
         except UnsupportedHere as error:
@@ -54,10 +57,21 @@ def say(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def _print(context: ActionContext, events: Iterator[Event]) -> None:
+def _print(context: ActionContext, events: Iterator[Event]) -> int:
+    """Returns how many."""
+    count = 0
     for event in events:
         context.output.line(line(event))
         context.output.document({"time": _iso(event["at"]), **event})
+        count += 1
+    return count
+
+
+def _fail_if_filtered(context: ActionContext) -> None:
+    topic, broker = context.options.value("topic"), _broker(context.options)
+    topics, brokers = [] if topic is None else [topic], [] if broker is None else [broker]
+    if topics or brokers:
+        raise nothing_matched(context.client, "No such event is recorded", topics=topics, brokers=brokers)
 
 
 def since_ms(options: ParsedOptions, now_s: float) -> int | None:
@@ -68,15 +82,20 @@ def since_ms(options: ParsedOptions, now_s: float) -> int | None:
 
 def event_filter(options: ParsedOptions) -> Filter:
     """What --topic and --broker leave. Raises CommandFailed."""
-    topic, text = options.value("topic"), options.value("broker")
-    broker = None if text is None else whole_number(text, 0, 2**31 - 1)
-    if text is not None and broker is None:
-        raise CommandFailed(f"--broker: expected the id of a broker, got {told(text)}")
+    topic, broker = options.value("topic"), _broker(options)
 
     def wanted(event: Event) -> bool:
         return (topic is None or event.get("topic") == topic) and (broker is None or _is_about(event, broker))
 
     return wanted
+
+
+def _broker(options: ParsedOptions) -> int | None:
+    text = options.value("broker")
+    found = None if text is None else whole_number(text, 0, 2**31 - 1)
+    if text is not None and found is None:
+        raise CommandFailed(f"--broker: expected the id of a broker, got {told(text)}")
+    return found
 
 
 def _is_about(event: Event, broker: int) -> bool:

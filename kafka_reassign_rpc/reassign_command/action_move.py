@@ -8,6 +8,7 @@ from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.reassign_command import action_execute
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
+from kafka_reassign_rpc.reassign_command.nothing_matched import existing_topic
 from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment, ReassignmentFile
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
@@ -70,6 +71,7 @@ class MoveCommand:
 
     def __init__(self, arguments: Sequence[str]) -> None:
         found = _parser().parse(arguments)
+        self._topic = found.topic
         self._targets = _targets(found.topic, found.partition)
         self._queue = found.queue
         self.options = connection_options(found)
@@ -79,6 +81,7 @@ class MoveCommand:
                 self.options.values[name] = [] if value is True else [value]
 
     def run(self, context: ActionContext) -> None:
+        existing_topic(context.client, self._topic)
         reassignment = ReassignmentFile([*self._targets.items()], {}, {})
         action_execute.execute(context, reassignment, queue=self._queue)
 

@@ -12,6 +12,7 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.standing_rates import limit_texts
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
+from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
 from kafka_reassign_rpc.reassign_command.options import Option
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
 from kafka_reassign_rpc.support.bounded_text import whole_number
@@ -97,6 +98,9 @@ class ThrottleCommand:
         except UnsupportedHere as error:
             raise TerseFailure(error.message) from None
         output.collect(throttle=self._rate, moving=found.moving, waiting=found.waiting, repairs=found.repairs)
+        if not are_all and not (found.moving or found.waiting or found.repairs):
+            what = "No such move is in flight or waits"
+            raise nothing_matched(client, what, topics=self._topics, partitions=self._partitions)
         if found.moving or found.waiting:
             moves = f"{counted(found.moving, 'move')} in flight and {counted(found.waiting, 'waiting move')}"
             output.line(f"{moves}: {f'{self._rate} B/s on each broker' if self._rate else 'no throttle any more'}.")

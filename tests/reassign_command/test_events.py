@@ -260,3 +260,10 @@ async def test_sv_7_after_a_failover_the_command_shows_what_both_servers_have_re
             assert all(one["time"].endswith("Z") for one in found)
             assert {one["topic"] for one in await shown("--topic", "after", "--since", "1h")} == {"after"}
             assert await shown("--since", "2100-01-01") == []
+            for named, hint in (
+                (("--topic", "befor"), ": there is no topic befor (is before meant?)"),
+                (("--broker", "22"), ": there is no broker 22 (is 2 meant?)"),
+                (("--topic", "before", "--since", "2100-01-01"), ""),
+            ):
+                nothing = await kafka_reassign("--bootstrap-server", standby.bootstrap, "--events", *named)
+                assert (nothing.code, nothing.lines) == (1, [f"No such event is recorded{hint}."])

@@ -17,6 +17,7 @@ from kafka_reassign_rpc.client import (
     TopicPartition,
     UnsupportedHere,
 )
+from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.status_calls import NO_STATUS
 from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
@@ -47,6 +48,9 @@ class Cluster:
     def describe_topics(self, names: Iterable[str]) -> dict[str, Any]:
         found = {name.partition: PartitionInfo(one[-1], one, one[:2]) for name, one in self.standing.items()}
         return {name: found if name == "heal" else UnknownTopicOrPartition("no") for name in names}
+
+    def describe_everything(self) -> Everything:
+        return Everything("c", 1, [], iter([TopicInfo(name, {}, None) for name in ("heap", "heal")]))
 
     def describe_log_dirs(self, asked: Mapping[int, Iterable[TopicPartition]], *, timeout_ms: int) -> list[LogDirs]:
         sizes = {A: 1_000_000, C: 3_000_000}  # the leader of B does not answer
@@ -155,7 +159,8 @@ def test_236_12_move_waits_in_the_queue_where_it_is_told_to_also_beside_other_mo
     [
         (("heal", "-p", "0:3,1", "-p", "0:1,2"), "kafka-reassign move: -p 0:1,2: another -p names partition 0"),
         (("heal", "-p", "0:3,1,3"), "kafka-reassign move: -p 0:3,1,3: broker 3 stands there twice"),
-        (("other", "-p", "0:3,1"), "UnknownTopicOrPartitionException: Topic other not found."),
+        (("other", "-p", "0:3,1"), "There is no topic other (known: heal, heap)."),
+        (("heel", "-p", "0:3,1"), "There is no topic heel (is heal meant?)."),
         (("heal", "-p", "7:3,1"), "UnknownTopicOrPartitionException: Unable to find partition: heal-7"),
         (("heal", "-p", "0:3,9"), "Error: Unknown broker id 9"),
         (("heal", "-p", "0:3,1", "--throttle", "5MX"), "Error: Cannot parse argument '5MX' of option throttle"),
@@ -271,6 +276,6 @@ def test_236_12_describe_topic_shows_where_partitions_are_and_which_replicas_com
     }
     assert run("--describe-topic", "other")[:2] == (
         1,
-        "Error: org.apache.kafka.common.errors.UnknownTopicOrPartitionException: Topic other not found.\n",
+        "There is no topic other (known: heal, heap).\n",
     )
     assert parse(["--describe-topic", "move"]).value("describe-topic") == "move", "no command"

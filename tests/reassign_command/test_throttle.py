@@ -52,7 +52,8 @@ async def test_dh_4_moves_in_flight_and_waiting_get_another_rate_in_one_command_
     assert (await world.ids()).get(("a", 0), ids["a", 0]) == ids["a", 0]
     await eventually(lambda: world.has(*((topic, index, to) for (topic, index), to in targets.items())))
     none = await throttle(world, "1", "--topics", "a", "--json")
-    assert json.loads(none.out) == {"throttle": 1, "moving": 0, "waiting": 0, "repairs": 0}
+    counts = {"throttle": 1, "moving": 0, "waiting": 0, "repairs": 0}
+    assert json.loads(none.out) == {**counts, "error": "No such move is in flight or waits."}
     configs = ConfigStore(world.zk)
 
     async def all_lifted() -> bool:
@@ -71,7 +72,13 @@ async def test_dh_4_a_stricter_limit_of_others_is_said(world: Cluster) -> None:
     ]
     done = await throttle(world, "0")
     assert done.lines == ["1 move in flight and 0 waiting moves: no throttle any more."]
-    assert (await throttle(world, "9", "--topics", "none")).lines == ["There is no such move."]
+    for named, hint in (
+        (("--topics", "none,c"), ": there is no topic c (known: a, b-1) and no topic none (known: a, b-1)"),
+        (("--topics", "b-1"), ""),
+        (("--partitions", "b-1-7,a-1"), ": there is no partition b-1-7 (is b-1-1 meant?)"),
+    ):
+        nothing = await throttle(world, "9B", *named)
+        assert (nothing.code, nothing.lines) == (1, [f"No such move is in flight or waits{hint}."])
 
 
 async def test_fg_4_a_lease_lifts_the_stricter_rates_that_stand_and_exactly_those_come_back(world: Cluster) -> None:
