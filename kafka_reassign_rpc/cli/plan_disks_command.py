@@ -11,7 +11,7 @@ from kafka_reassign_rpc.cli.pipeline_jobs import say, say_left_out, tell_verifie
 from kafka_reassign_rpc.cli.plan_arguments import broker_ids, names_in
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError, checked, checked_if_given
-from kafka_reassign_rpc.cli.value_parsers import byte_count, share, whole
+from kafka_reassign_rpc.cli.value_parsers import byte_count, byte_rate, share, whole
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.secrecy import told
 
@@ -110,8 +110,8 @@ def _job(arguments: argparse.Namespace) -> "DiskJob":
     from kafka_reassign_rpc.pipeline.disks.plan_disks_job import DiskJob
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
-    throttle = checked_if_given("--throttle", byte_count(1), arguments.throttle)
-    bandwidth = checked("--bandwidth", byte_count(1), arguments.bandwidth)
+    throttle = checked_if_given("--throttle", byte_rate(1), arguments.throttle)
+    bandwidth = checked("--bandwidth", byte_rate(1), arguments.bandwidth)
     paths = store_path(arguments.snapshot), store_path(arguments.out)
     return DiskJob(*paths, _request(arguments), bandwidth, throttle)
 

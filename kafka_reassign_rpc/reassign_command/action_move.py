@@ -13,6 +13,7 @@ from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment, ReassignmentFile
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
 from kafka_reassign_rpc.support.bounded_text import whole_number
+from kafka_reassign_rpc.support.human_units import without_unit
 
 COMMAND = "move"
 _OF_EXECUTE = (
@@ -79,6 +80,8 @@ class MoveCommand:
             value = getattr(found, name.replace("-", "_"))
             if value is not None and value is not False:
                 self.options.values[name] = [] if value is True else [value]
+        if found.throttle is not None and (problem := without_unit(found.throttle)):
+            raise UnreadableCommandLine(f"kafka-reassign {COMMAND}: --throttle: {problem}")
 
     def run(self, context: ActionContext) -> None:
         existing_topic(context.client, self._topic)

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.reassign_command.options import Option
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.counted import agreeing, counted, plural
-from kafka_reassign_rpc.support.human_units import parse_size
+from kafka_reassign_rpc.support.human_units import parse_size, without_unit
 from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.support.typed_commands import command
 
@@ -36,7 +36,7 @@ def _parser() -> Parser:
         "changes those in flight and those that wait, too.",
     )
     parser.add_argument(
-        "rate", type=_rate, metavar="RATE", help="bytes per second on each broker: 40MB; 0: no throttle"
+        "rate", type=_rate, metavar="RATE", help="bytes per second on each broker: 40MB, 500kB; 0: no throttle"
     )
     parser.add_argument("--topics", type=_topics, metavar="a,b", default=[], help="only the moves of these topics")
     parser.add_argument(
@@ -46,6 +46,8 @@ def _parser() -> Parser:
 
 
 def _rate(text: str) -> int:
+    if problem := without_unit(text):
+        raise argparse.ArgumentTypeError(problem)
     found = whole_number(text, 0, INT64)
     found = parse_size(text) if found is None else found
     if found is None or not 0 <= found <= INT64:

@@ -164,6 +164,10 @@ def test_236_12_move_waits_in_the_queue_where_it_is_told_to_also_beside_other_mo
         (("heal", "-p", "7:3,1"), "UnknownTopicOrPartitionException: Unable to find partition: heal-7"),
         (("heal", "-p", "0:3,9"), "Error: Unknown broker id 9"),
         (("heal", "-p", "0:3,1", "--throttle", "5MX"), "Error: Cannot parse argument '5MX' of option throttle"),
+        (
+            ("heal", "-p", "0:3,1", "--throttle", "50"),
+            "kafka-reassign move: --throttle: 50 asks for a unit: 50MB per second, or 50B if that is meant",
+        ),
         (("heal", "-p", "0:3,1", "--lease"), "Error: --lease is about the throttle of --throttle: give both"),
         *(
             (("heal", f"-p={text}"), f"-p {text}: expected PARTITION:BROKER,BROKER,…, such as 0:4,5,6")
