@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from kafka_reassign_rpc.client import UnsupportedHere
 from kafka_reassign_rpc.core.brokers import cordon
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.nothing_matched import known_brokers, unknown_brokers
 from kafka_reassign_rpc.reassign_command.options import Option
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, broker_ids, connection_options
@@ -41,7 +41,7 @@ class CordonCommand:
     def __init__(self, arguments: Sequence[str]) -> None:
         found = _parser().parse(arguments)
         if found.uncordon and not found.brokers:
-            raise UnreadableCommandLine(f"kafka-reassign {COMMAND}: --uncordon needs --brokers")
+            raise _parser().misused("--uncordon needs --brokers")
         self._brokers: frozenset[int] = found.brokers
         self._uncordon: bool = found.uncordon
         self.options = connection_options(found)

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.client import (
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.healing.self_healing_status import awaited_text, repaired_text, replicas_text
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
 from kafka_reassign_rpc.reassign_command.options import Option
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, broker_ids, connection_options
@@ -91,9 +91,9 @@ class HealCommand:
     def __init__(self, arguments: Sequence[str]) -> None:
         found = _parser().parse(arguments)
         if found.dry_run and (found.pause or found.resume or found.approve):
-            raise UnreadableCommandLine("kafka-reassign heal: --dry-run goes with --now, or alone")
+            raise _parser().misused("--dry-run goes with --now, or alone")
         if found.brokers is not None and not found.approve:
-            raise UnreadableCommandLine("kafka-reassign heal: --brokers goes with --approve")
+            raise _parser().misused("--brokers goes with --approve")
         self.options = connection_options(found)
         self._found = found
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from kafka_reassign_rpc.client import UnsupportedHere
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
 from kafka_reassign_rpc.reassign_command.options import Option
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, broker_ids, connection_options
@@ -54,9 +54,7 @@ class _Command:
         found = _parser(command).parse(arguments)
         names_some = any(one is not None for one in (found.topic, found.broker, found.request))
         if found.all == names_some:
-            raise UnreadableCommandLine(
-                f"kafka-reassign {command}: give --all, or some of --topic, --broker and --request"
-            )
+            raise _parser(command).misused("give --all, or some of --topic, --broker and --request")
         self._command, self._is_all = command, found.all
         self._named = {"topics": found.topic, "brokers": found.broker, "requests": found.request}
         self._reason: str = found.reason if command == HOLD else ""

@@ -81,7 +81,7 @@ class MoveCommand:
             if value is not None and value is not False:
                 self.options.values[name] = [] if value is True else [value]
         if found.throttle is not None and (problem := without_unit(found.throttle)):
-            raise UnreadableCommandLine(f"kafka-reassign {COMMAND}: --throttle: {problem}")
+            raise _parser().misused(f"--throttle: {problem}")
 
     def run(self, context: ActionContext) -> None:
         existing_topic(context.client, self._topic)
@@ -115,4 +115,4 @@ def _number(text: str, given: str) -> int:
 
 
 def _wrong(text: str, why: str) -> UnreadableCommandLine:
-    return UnreadableCommandLine(f"kafka-reassign {COMMAND}: -p {text}: {why}")
+    return _parser().misused(f"-p {text}: {why}")

@@ -35,7 +35,6 @@ from kafka_reassign_rpc.reassign_command import (
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import (
     CommandFailed,
-    MisusedOptions,
     TerseFailure,
     UnreadableCommandLine,
     from_server,
@@ -106,28 +105,27 @@ def _run(arguments: Sequence[str]) -> int:
             return _run_action(command.run, command.options)
         options = parse(arguments)
         if not arguments or options.has("help"):
-            return _print_help(help_text.HEADLINE)
+            sys.stderr.write(f"{help_text.HEADLINE}\n{help_text.help_text()}\n")
+            return 1
         if options.has("version"):
             return _print(f"{product_version()}\n")
         if options.has("completion"):
             return _print(action_completion.script(options.value("completion") or ""))
         action = option_rules.chosen_action(options)
-    except (UnreadableCommandLine, CommandFailed) as error:
+    except UnreadableCommandLine as error:
+        # Scripts read what is wrong in the first line, where the stock tool says it, and people in the last one.
+        lines = [error.usage, error] if error.usage else [error, help_text.USAGE, f"kafka-reassign: {error}"]
+        sys.stderr.writelines(f"{line}\n" for line in lines)
+        return 1
+    except CommandFailed as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    except MisusedOptions as error:
-        return _print_help(str(error))
     return _run_action(ACTIONS[action], options)
 
 
 def _print(text: str) -> int:
     Output(sys.stdout, as_json=False).write(text)
     return 0
-
-
-def _print_help(problem: str) -> int:
-    sys.stderr.write(f"{problem}\n{help_text.help_text()}\n")
-    return 1
 
 
 def _run_action(action: Callable[[ActionContext], int | None], options: ParsedOptions) -> int:

@@ -35,7 +35,11 @@ class Parser(QuietParser):
         try:
             return self.parse_args(arguments)
         except _ArgumentError as error:
-            raise UnreadableCommandLine(f"{self.prog}: {error}\n{self.format_usage().rstrip()}") from None
+            raise self.misused(str(error)) from None
+
+    def misused(self, message: str) -> UnreadableCommandLine:
+        """The error to raise."""
+        return UnreadableCommandLine(f"{self.prog}: {message}", self.short_usage())
 
     def options(self) -> list[Option]:
         return [

@@ -125,7 +125,8 @@ def test_46_heal_may_stand_behind_options_but_is_no_command_as_the_value_of_one(
 
 async def test_46_heal_behind_an_option_is_not_taken_for_another_action() -> None:
     refused = await kafka_reassign("--bootstrap-server", "h:1", "heal", "--pause", "--dry-run")
-    assert (refused.code, refused.err) == (1, "kafka-reassign heal: --dry-run goes with --now, or alone\n")
+    assert refused.code == 1
+    assert refused.err.endswith("\nkafka-reassign heal: --dry-run goes with --now, or alone\n")
 
 
 def test_46_the_help_of_the_command_leads_to_that_of_heal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -344,6 +345,6 @@ def test_46_6_an_order_to_heal_that_finds_nothing_to_do_says_so(capsys: pytest.C
 async def test_46_6_a_command_line_that_cannot_be_read_ends_with_1_and_says_why() -> None:
     refused = await kafka_reassign("heal", "--bootstrap-server", "h:1", "--now", "three")
     assert (refused.code, refused.out) == (1, "")
-    assert refused.err.startswith(
-        "kafka-reassign heal: argument --now: expected the id of a broker, got [hidden]\nusage: "
+    assert refused.err.splitlines()[-1] == (
+        "kafka-reassign heal: argument --now: expected the id of a broker, got [hidden]"
     )

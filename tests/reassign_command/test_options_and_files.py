@@ -20,8 +20,9 @@ from kafka_reassign_rpc.reassign_command.action_context import check_addresses
 from kafka_reassign_rpc.reassign_command.action_execute import expected_replicas
 from kafka_reassign_rpc.reassign_command.command_config import client_configs, load
 from kafka_reassign_rpc.reassign_command.command_config import parse as parse_properties
-from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, MisusedOptions, UnreadableCommandLine
+from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.java_set_order import set_order
+from kafka_reassign_rpc.reassign_command.main import COMMANDS, main
 from kafka_reassign_rpc.reassign_command.options import OPTIONS, parse
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.reassignment_json import (
@@ -82,11 +83,35 @@ def test_236_12_what_cannot_be_read_is_named(arguments: list[str], problem: str)
         parse(arguments)
 
 
+@for_each(
+    "arguments",
+    [
+        *(["--nope"], ["--throttle"], ["--list"], [*SERVER, "--list", "--since", "1h"], [*SERVER, "--execute"]),
+        *([word, "--nope"] for word in COMMANDS),
+        *([word, *SERVER] for word in ("hold", "release", "throttle", "move")),
+        ["settings", *SERVER, "--set", "x"],
+        ["heal", *SERVER, "--brokers", "3"],
+    ],
+)
+def test_236_12_a_wrong_command_line_ends_with_what_is_wrong_and_has_a_short_usage(arguments: list[str]) -> None:
+    """Scripts read it in the first line, too, where the stock tool has the options."""
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        assert main(arguments) == 1
+    lines = said.getvalue().splitlines()
+    program = "kafka-reassign" + (f" {arguments[0]}" if arguments[0] in COMMANDS else "")
+    assert lines[-1].startswith(f"{program}: ")
+    assert len([line for line in lines if line.startswith(f"usage: {program} ")]) == 1
+    assert lines[-2].startswith(f"       {program} --help ")
+    assert len(lines) <= 5
+    if arguments[0] not in COMMANDS:
+        assert lines[0] == lines[-1].removeprefix("kafka-reassign: ")
+
+
 def test_236_12_watch_goes_with_execute_and_alone_but_with_nothing_else() -> None:
     plan = ("--reassignment-json-file", "f")
     assert option_rules.chosen_action(parse([*SERVER, "--execute", "--watch", *plan])) == "execute"
     assert option_rules.chosen_action(parse([*SERVER, "--watch", *plan])) == "watch"
-    with pytest.raises(MisusedOptions, match="exactly one action"):
+    with pytest.raises(UnreadableCommandLine, match="exactly one action"):
         option_rules.chosen_action(parse([*SERVER, "--verify", "--watch", *plan]))
     for action in ("cancel", "describe", "list", "watch"):
         assert option_rules.chosen_action(parse([*SERVER, f"--{action}", "--json"])) == action
