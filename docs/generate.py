@@ -93,7 +93,7 @@ def settings_page() -> str:
         " of all brokers (`--entity-default`): " + ", ".join(kafkas) + ".",
         "A value holds that stands there; else one among the default configs of brokers, where earlier versions kept"
         " them ([how they move](operations.md#settings-that-moved)); else that of the server's file or flag.",
-        "These two no flag and no key of the file sets:",
+        "No flag and no key of the file sets these:",
         "\n".join(
             f"- `{name}` (default `{one.default}`): {one.documentation}"
             for name, one in SERVER_SETTINGS.items()

@@ -8,9 +8,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli import plan_disks_command
-from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected
+from kafka_reassign_rpc.cli.pipeline_jobs import connected
 from kafka_reassign_rpc.cli.usage_error import UsageError, checked, checked_if_given
 from kafka_reassign_rpc.cli.value_parsers import whole
+from kafka_reassign_rpc.support.connection_flags import PROPERTIES
 from kafka_reassign_rpc.support.standard_output import forget_output
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--group", choices=GROUPS, help="show no moves but their sums by topic, broker, reason, rule or batch"
     )
     parser.add_argument("--limit", metavar="N", help="show at most so many moves or groups")
-    add_connection_arguments(parser, required=False)
+    parser.add_argument("--bootstrap-server", metavar="HOST:PORT[,…]", help="compare with the cluster of these nodes")
+    parser.add_argument("--command-config", metavar="FILE", help=PROPERTIES)
     parser.add_argument(
         "--state",
         action="append",

@@ -5,6 +5,7 @@ that wait or are in flight; 130 after Ctrl-C.
 """
 
 import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -42,6 +43,8 @@ from kafka_reassign_rpc.reassign_command.command_errors import (
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions, parse
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.subcommands import command_of
+from kafka_reassign_rpc.support.connection_flags import bootstrap_server, command_config
+from kafka_reassign_rpc.support.environment import misspelt
 from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.standard_output import written_out
 
@@ -97,6 +100,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str]) -> int:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="[%(asctime)s] %(levelname)s %(message)s")
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    if (wrong := misspelt(os.environ)) is not None:
+        sys.stderr.write(f"kafka-reassign: {wrong}\n")
+        return 1
     try:
         found = command_of(COMMANDS, arguments)
         if found is not None:
@@ -111,6 +117,7 @@ def _run(arguments: Sequence[str]) -> int:
             return _print(f"{product_version()}\n")
         if options.has("completion"):
             return _print(action_completion.script(options.value("completion") or ""))
+        options = options.with_connection(bootstrap_server(), command_config())
         action = option_rules.chosen_action(options)
     except UnreadableCommandLine as error:
         # Scripts read what is wrong in the first line, where the stock tool says it, and people in the last one.

@@ -8,6 +8,8 @@ atomic_files   files and directories that appear as a whole
 bounded_files  files read up to a length
 file_rights    who else may read a file
 file_stamps    whether a file has changed
+environment    the variables of the environment, and misspelt ones
+connection_flags  flags by which a command reaches a cluster
 secrecy        what a message may repeat of what was typed
 quiet_arguments  command lines whose errors repeat nothing that may be secret
 bounded_text   what anybody may have written, read and shown within limits

@@ -26,7 +26,7 @@ class QuietParser(argparse.ArgumentParser):
         """That of the command which was found: argparse leaves its words to the parser above."""
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):
-                chosen = action.choices.get(getattr(found, action.dest, None))
+                chosen = action.choices.get(str(getattr(found, action.dest, None)))
                 if isinstance(chosen, QuietParser):
                     return chosen._parser_of(found)
         return self

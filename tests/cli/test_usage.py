@@ -248,6 +248,26 @@ def test_sv_1_a_wrong_word_ends_with_what_is_wrong_behind_a_short_usage_of_its_c
     assert last.startswith(f"{program}: error: ")
 
 
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["status"], "Invalid port in bootstrap.servers: h:99999"),
+        (["export", "--out", "o"], "Invalid port in bootstrap.servers: h:99999"),
+        (["submit", "--plan", "p"], "p: no such directory"),
+        (["watch"], "Invalid port in bootstrap.servers: h:99999"),
+    ],
+)
+def test_sv_1_the_environment_has_the_default_of_the_cluster(
+    words: list[str], problem: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([words[0], "--help"])
+    assert "KAFKA_REASSIGN_BOOTSTRAP_SERVER" in capsys.readouterr().out
+    monkeypatch.setenv("KAFKA_REASSIGN_BOOTSTRAP_SERVER", "h:99999")
+    assert main(words) == 2
+    assert capsys.readouterr().err.splitlines()[-1].endswith(problem)
+
+
 def test_sv_1_the_help_names_every_command() -> None:
     ended = run("--help")  # as a process, as a user starts it
 

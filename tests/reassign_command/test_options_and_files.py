@@ -137,6 +137,48 @@ def test_236_12_the_help_has_each_option_in_one_group_and_five_examples() -> Non
             option_rules.chosen_action(parse([*words, *SERVER]))
 
 
+@for_each(
+    ("flags", "server", "config"),
+    [
+        ((), "env:1", "/env"),
+        (("--bootstrap-server", "h:1"), "h:1", "/env"),
+        (("--command-config", "/f"), "env:1", "/f"),
+        (("--bootstrap-controller", "c:1"), None, "/env"),
+    ],
+)
+def test_236_12_the_environment_has_the_defaults_of_the_connection(
+    flags: tuple[str, ...], server: str | None, config: str
+) -> None:
+    found = parse(["--list", *flags]).with_connection("env:1", "/env")
+    assert (found.value("bootstrap-server"), found.value("command-config")) == (server, config)
+    assert option_rules.chosen_action(found) == "list"
+
+
+@pytest.mark.parametrize("word", COMMANDS)
+def test_236_12_the_environment_has_the_defaults_of_commands_that_are_words(
+    word: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needed = {"move": ["t", "-p", "0:1"], "hold": ["--all"], "release": ["--all"], "throttle": ["0"]}.get(word, [])
+    monkeypatch.setenv("KAFKA_REASSIGN_BOOTSTRAP_SERVER", "env:1")
+    monkeypatch.setenv("KAFKA_REASSIGN_COMMAND_CONFIG", "/env")
+    for flags, server, config in (((), "env:1", "/env"), ((*SERVER, "--command-config", "/f"), "h:1", "/f")):
+        found = COMMANDS[word]([*needed, *flags]).options
+        assert (found.value("bootstrap-server"), found.value("command-config")) == (server, config)
+    with pytest.raises(SystemExit):
+        COMMANDS[word](["--help"])
+    said = capsys.readouterr().out
+    assert "KAFKA_REASSIGN_BOOTSTRAP_SERVER" in said
+    assert "KAFKA_REASSIGN_COMMAND_CONFIG" in said
+
+
+def test_236_12_a_misspelt_variable_of_the_environment_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KAFKA_REASSIGN_BOOTSTRAP_SERVERS", "h:1")
+    assert main(["--list"]) == 1
+    assert "is KAFKA_REASSIGN_BOOTSTRAP_SERVER meant?" in capsys.readouterr().err
+
+
 def test_236_12_a_plan_keeps_log_dirs_and_expectations_apart() -> None:
     plan = parse_reassignment(
         '{"partitions":[{"topic":"t","partition":3,"replicas":[1,2],"log_dirs":["any","/d"],"expected_replicas":[2]}]}'
