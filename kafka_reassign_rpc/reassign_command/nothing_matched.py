@@ -8,7 +8,7 @@ from kafka_reassign_rpc.client import KafkaError, PartitionInfo, ReassignmentCli
 from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, from_server
 from kafka_reassign_rpc.support.bounded_text import word
-from kafka_reassign_rpc.support.counted import first_of
+from kafka_reassign_rpc.support.counted import all_of, first_of
 
 _LONGEST = 249
 """Characters of a name that are compared and shown: Kafka's limit for topics."""
@@ -42,7 +42,7 @@ def nothing_matched(
         if requests:
             moves = client.list_partition_reassignments().values()
             hints += _unknown("reason", requests, {one.reason for one in moves if one.reason})
-    return TerseFailure(f"{what}{': there is ' if hints else ''}{' and '.join(hints)}.")
+    return TerseFailure(f"{what}{': there is ' if hints else ''}{all_of(hints) if hints else ''}.")
 
 
 def existing_topic(client: ReassignmentClient, topic: str) -> dict[int, PartitionInfo]:
@@ -71,7 +71,8 @@ def known_brokers(client: ReassignmentClient) -> set[int]:
 
 def unknown_brokers(brokers: Iterable[int], known: Iterable[int]) -> str:
     """`no broker 33 (is 3 meant?)`, of all that are not known; "": there are none such."""
-    return " and ".join(_unknown("broker", map(str, sorted(brokers)), {str(one) for one in known}))
+    found = _unknown("broker", map(str, brokers), {str(one) for one in known})
+    return all_of(found) if found else ""
 
 
 def _topics(client: ReassignmentClient, named: Iterable[str]) -> dict[str, int]:

@@ -84,6 +84,7 @@ def test_240_6_bars_have_their_width_whatever_the_share() -> None:
 def test_240_6_only_what_is_all_there_is_100_percent() -> None:
     assert "(99 %)" in text_format.amounts(Progress(9_999, 10_000))
     assert text_format.amounts(Progress(5, None)) == "5 B of an unknown size"
+    assert text_format.amounts(Progress(None, None)) == "size unknown"
     assert text_format.amounts(Progress(10, 40, 3.0, 10.0)) == "10 B of 40 B (25 %), 3 B/s, 10 s left"
 
 
