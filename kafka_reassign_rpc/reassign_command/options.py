@@ -142,7 +142,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "completion",
         "Print a script with which the shell completes the options of this command.",
-        "bash|zsh",
+        "bash|zsh|fish",
         ours=True,
     ),
     Option(
