@@ -2,17 +2,12 @@
 
 from collections.abc import Collection, Iterable
 from contextlib import suppress
-from difflib import get_close_matches
 
 from kafka_reassign_rpc.client import KafkaError, PartitionInfo, ReassignmentClient, TopicPartition
 from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, from_server
-from kafka_reassign_rpc.support.bounded_text import word
-from kafka_reassign_rpc.support.counted import all_of, first_of
-
-_LONGEST = 249
-"""Characters of a name that are compared and shown: Kafka's limit for topics."""
-_SHOWN = 10
+from kafka_reassign_rpc.support.counted import all_of
+from kafka_reassign_rpc.support.nearest_name import no_such, unknown_names
 
 
 def nothing_matched(
@@ -34,14 +29,14 @@ def nothing_matched(
     with suppress(KafkaError):  # who may not see the names learns that nothing matched all the same
         if named:
             known = _topics(client, named)
-            hints += _unknown("topic", named, known)
+            hints += unknown_names("topic", named, known)
             indexes = {str(TopicPartition(topic, index)) for topic, count in known.items() for index in range(count)}
-            hints += _unknown("partition", (str(one) for one in wanted if one.topic in known), indexes)
+            hints += unknown_names("partition", (str(one) for one in wanted if one.topic in known), indexes)
         if brokers:
-            hints += _unknown("broker", map(str, brokers), {str(one) for one in known_brokers(client)})
+            hints += unknown_names("broker", map(str, brokers), {str(one) for one in known_brokers(client)})
         if requests:
             moves = client.list_partition_reassignments().values()
-            hints += _unknown("reason", requests, {one.reason for one in moves if one.reason})
+            hints += unknown_names("reason", requests, {one.reason for one in moves if one.reason})
     return TerseFailure(f"{what}{': there is ' if hints else ''}{all_of(hints) if hints else ''}.")
 
 
@@ -52,7 +47,7 @@ def existing_topic(client: ReassignmentClient, topic: str) -> dict[int, Partitio
         known: Collection[str] = ()
         with suppress(KafkaError):
             known = _topics(client, ())
-        raise TerseFailure(f"There is {_no('topic', topic, known)}.")
+        raise TerseFailure(f"There is {no_such('topic', topic, known)}.")
     if isinstance(found, KafkaError):
         raise from_server(found)
     return found
@@ -71,7 +66,7 @@ def known_brokers(client: ReassignmentClient) -> set[int]:
 
 def unknown_brokers(brokers: Iterable[int], known: Iterable[int]) -> str:
     """`no broker 33 (is 3 meant?)`, of all that are not known; "": there are none such."""
-    found = _unknown("broker", map(str, brokers), {str(one) for one in known})
+    found = unknown_names("broker", map(str, brokers), {str(one) for one in known})
     return all_of(found) if found else ""
 
 
@@ -80,19 +75,3 @@ def _topics(client: ReassignmentClient, named: Iterable[str]) -> dict[str, int]:
     sought = {*named}
     topics = client.describe_everything().topics
     return {one.name: len(one.partitions) if one.name in sought else 0 for one in topics}
-
-
-def _unknown(kind: str, given: Iterable[str], known: Collection[str]) -> list[str]:
-    return [_no(kind, name, known) for name in sorted({*given}, key=_rank) if name not in known]
-
-
-def _no(kind: str, name: str, known: Collection[str]) -> str:
-    near = get_close_matches(name[:_LONGEST], known, 1)
-    few = sorted(known, key=_rank)
-    hint = f"is {word(near[0], _LONGEST)} meant?" if near else f"known: {first_of(few, _SHOWN)}" if few else ""
-    return f"no {kind} {word(name, _LONGEST)}{hint and f' ({hint})'}"
-
-
-def _rank(name: str) -> tuple[int, str]:
-    """Numbers come in their order."""
-    return len(name), name

@@ -19,6 +19,7 @@ forgetting     maps that hold what there is
 host_port      addresses as Kafka reads them
 counted        numbers with their nouns and verbs
 shell_completion  scripts with which shells complete command lines
+nearest_name   names that nothing has, with what was meant
 typed_commands  commands that somebody is told to type
 human_units    sizes and durations with units
 text_columns   columns that text takes in a terminal
