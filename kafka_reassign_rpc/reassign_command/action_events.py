@@ -2,12 +2,14 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from typing import Any
 
 from kafka_reassign_rpc.client import Event, UnsupportedHere, text_format
+from kafka_reassign_rpc.core.events.catalogue import EVENTS
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
 from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents
@@ -16,6 +18,7 @@ from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.reassignment_json import compact
 from kafka_reassign_rpc.support.bounded_text import printable, whole_number, word
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, utc_time
+from kafka_reassign_rpc.support.nearest_name import meant, unknown_names
 from kafka_reassign_rpc.support.secrecy import told
 
 LONGEST_TOPIC = 249
@@ -40,13 +43,14 @@ def run(context: ActionContext) -> None:
     wanted = event_filter(context.options)
     follow = context.options.has("follow")
     events = MergedEvents(context.client, context.client_of, say, since=since)
+    principals: set[str] = set()
     with closing(events):
         try:
             while True:
-                shown = _print(context, filter(wanted, events.new()))
+                shown = _print(context, filter(wanted, _noting(principals, events.new())))
                 if not follow:
                     if not shown:
-                        _fail_if_filtered(context)
+                        _fail_if_filtered(context, principals)
                     return
                 time.sleep(POLL_S)
         except UnsupportedHere as error:
@@ -67,11 +71,25 @@ def _print(context: ActionContext, events: Iterator[Event]) -> int:
     return count
 
 
-def _fail_if_filtered(context: ActionContext) -> None:
-    topic, broker = context.options.value("topic"), _broker(context.options)
-    topics, brokers = [] if topic is None else [topic], [] if broker is None else [broker]
-    if topics or brokers:
-        raise nothing_matched(context.client, "No such event is recorded", topics=topics, brokers=brokers)
+def _noting(principals: set[str], events: Iterator[Event]) -> Iterator[Event]:
+    for event in events:
+        if "principal" in event:
+            principals.add(event["principal"])
+        yield event
+
+
+def _fail_if_filtered(context: ActionContext, principals: Collection[str]) -> None:
+    options = context.options
+    topic, broker, principal = options.value("topic"), _broker(options), _principal(options)
+    if all(one is None for one in (topic, broker, principal, options.value("event"))):
+        return
+    raise nothing_matched(
+        context.client,
+        "No such event is recorded",
+        topics=[] if topic is None else [topic],
+        brokers=[] if broker is None else [broker],
+        others=[] if principal is None else unknown_names("principal with events", [principal], principals),
+    )
 
 
 def since_ms(options: ParsedOptions, now_s: float) -> int | None:
@@ -81,11 +99,17 @@ def since_ms(options: ParsedOptions, now_s: float) -> int | None:
 
 
 def event_filter(options: ParsedOptions) -> Filter:
-    """What --topic and --broker leave. Raises CommandFailed."""
+    """What --topic, --broker, --principal and --event leave. Raises CommandFailed."""
     topic, broker = options.value("topic"), _broker(options)
+    principal, name = _principal(options), _name(options)
 
     def wanted(event: Event) -> bool:
-        return (topic is None or event.get("topic") == topic) and (broker is None or _is_about(event, broker))
+        return (
+            (topic is None or event.get("topic") == topic)
+            and (broker is None or _is_about(event, broker))
+            and (principal is None or _is_of(event, principal))
+            and (name is None or fnmatchcase(event["event"], name))
+        )
 
     return wanted
 
@@ -96,6 +120,24 @@ def _broker(options: ParsedOptions) -> int | None:
     if text is not None and found is None:
         raise CommandFailed(f"--broker: expected the id of a broker, got {told(text)}")
     return found
+
+
+def _principal(options: ParsedOptions) -> str | None:
+    text = options.value("principal")
+    return text if text is None or ":" in text else f"User:{text}"
+
+
+def _is_of(event: Event, principal: str) -> bool:
+    """It asked for this, or for the move that has ended."""
+    before = event.get("requested_by", "")
+    return event.get("principal") == principal or before == principal or before.startswith(f"{principal} ")
+
+
+def _name(options: ParsedOptions) -> str | None:
+    name = options.value("event")
+    if name is not None and not any(fnmatchcase(one, name) for one in EVENTS):
+        raise CommandFailed(f"--event: there is no such event{meant(name, EVENTS)}")
+    return name
 
 
 def _is_about(event: Event, broker: int) -> bool:

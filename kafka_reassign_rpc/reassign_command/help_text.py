@@ -10,7 +10,13 @@ usage: kafka-reassign --bootstrap-server HOST:PORT --ACTION [OPTION …]
        kafka-reassign COMMAND --bootstrap-server HOST:PORT [OPTION …]
        kafka-reassign --help shows all of them"""
 GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Look", ("status", "describe-topic", "list", "describe", "watch", "events", "follow", "since", "topic", "broker")),
+    (
+        "Look",
+        (
+            *("status", "describe-topic", "list", "describe", "watch", "events", "follow", "since", "topic", "broker"),
+            *("principal", "event"),
+        ),
+    ),
     (
         "Move partitions",
         (

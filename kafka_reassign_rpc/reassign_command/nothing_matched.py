@@ -18,10 +18,12 @@ def nothing_matched(
     partitions: Iterable[TopicPartition] | None = None,
     brokers: Iterable[int] | None = None,
     requests: Iterable[str] | None = None,
+    others: Iterable[str] = (),
 ) -> TerseFailure:
     """The failure to raise: `what` there is none of, then each given name that nothing has, with the nearest one.
 
     requests  the reasons that moves were asked for with
+    others    what else there is not, as `unknown_names` says it
     """
     wanted = [*(partitions or ())]
     named = {*(topics or ()), *(one.topic for one in wanted)}
@@ -37,6 +39,7 @@ def nothing_matched(
         if requests:
             moves = client.list_partition_reassignments().values()
             hints += unknown_names("reason", requests, {one.reason for one in moves if one.reason})
+    hints += others
     return TerseFailure(f"{what}{': there is ' if hints else ''}{all_of(hints) if hints else ''}.")
 
 

@@ -47,7 +47,7 @@ _PERMITTED: dict[str, tuple[str, ...]] = {
     "describe": (),
     "describe-topic": (),
     "watch": ("reassignment-json-file",),
-    "events": ("follow", "since", "topic", "broker"),
+    "events": ("follow", "since", "topic", "broker", "principal", "event"),
     "status": (),
 }
 ACTIONS = (

@@ -135,6 +135,18 @@ OPTIONS: tuple[Option, ...] = (
         ours=True,
     ),
     Option(
+        "principal",
+        "With --events: show what this principal asked for, and what became of its moves, alone.",
+        "User:NAME",
+        ours=True,
+    ),
+    Option(
+        "event",
+        "With --events: show events of this name alone (move.stalled), or of all names that begin so (heal.*).",
+        "name",
+        ours=True,
+    ),
+    Option(
         "follow",
         "With --events: wait for new events and show them, also after a failover of the controller.",
         ours=True,

@@ -18,10 +18,15 @@ def unknown_names(kind: str, given: Iterable[str], known: Collection[str]) -> li
 
 def no_such(kind: str, name: str, known: Collection[str]) -> str:
     """Returns `no topic ordrs (is orders meant?)`, or `no broker 70 (known: 1, 2, 3)`."""
+    return f"no {kind} {word(name, _LONGEST)}{meant(name, known)}"
+
+
+def meant(name: str, known: Collection[str]) -> str:
+    """The end of such a text: what is known, with a blank before it."""
     near = get_close_matches(name[:_LONGEST], known, 1)
     few = sorted(known, key=_rank)
     hint = f"is {word(near[0], _LONGEST)} meant?" if near else f"known: {first_of(few, _SHOWN)}" if few else ""
-    return f"no {kind} {word(name, _LONGEST)}{hint and f' ({hint})'}"
+    return hint and f" ({hint})"
 
 
 def _rank(name: str) -> tuple[int, str]:
