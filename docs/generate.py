@@ -93,7 +93,7 @@ def settings_page() -> str:
         " of all brokers (`--entity-default`): " + ", ".join(kafkas) + ".",
         "A value holds that stands there; else one among the default configs of brokers, where earlier versions kept"
         " them ([how they move](operations.md#settings-that-moved)); else that of the server's file or flag.",
-        "These two no flag and no key of the file sets:",
+        "No flag and no key of the file sets these:",
         "\n".join(
             f"- `{name}` (default `{one.default}`): {one.documentation}"
             for name, one in SERVER_SETTINGS.items()
@@ -210,7 +210,8 @@ def errors_page() -> str:
         " `serve`, `fleet` and `zookeeper` end with 0 after SIGTERM and Ctrl-C.",
         "`kafka-reassign` ends like the stock tool: 0, or 1 for whatever went wrong, and 1 after `--help`. Beyond that"
         " `--verify-queue` ends with 2 where moves wait or are in flight, and `--enable` with 1 where something else"
-        " keeps reassignments disabled.",
+        " keeps reassignments disabled. A filter that finds nothing (`hold --topic`, `throttle --partitions`,"
+        " `--events --broker`) ends with 1 and the nearest name.",
         table(["kafka-reassign-rpc", "code", "meaning"], codes),
     ]
     return "\n\n".join(parts) + "\n"

@@ -6,7 +6,7 @@ import shlex
 from importlib import import_module
 
 from kafka_reassign_rpc.reassign_command import option_rules, options
-from kafka_reassign_rpc.reassign_command.command_errors import MisusedOptions, UnreadableCommandLine
+from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.main import COMMANDS
 from kafka_reassign_rpc.reassign_command.subcommands import command_of
 
@@ -18,7 +18,7 @@ def refusal(line: str) -> str:
     program, *words = _words(line)
     try:
         _of_kafka_reassign(words) if program == "kafka-reassign" else _of_kafka_reassign_rpc(words)
-    except (MisusedOptions, UnreadableCommandLine, argparse.ArgumentError, ImportError) as error:
+    except (UnreadableCommandLine, argparse.ArgumentError, ImportError) as error:
         return str(error)
     except SystemExit as ended:  # argparse has printed why; 0: the help or the version
         return f"exit code {ended.code}" if ended.code else ""

@@ -7,7 +7,6 @@ connection_settings, self_healing_settings, http_settings, webhook_settings, wat
 sasl_settings, outward_settings)
                                           its parts
 listener_settings                         listeners, their protocols and their security, made from settings
-environment                               the variables of the environment, and misspelt ones
 kafka_config                              the server.properties of a broker; `Setting.of_kafka` says what is taken of it
 security_names                            names that mean security and that nobody would use
 zookeeper_access                          how check, leave and status reach a secured ZooKeeper

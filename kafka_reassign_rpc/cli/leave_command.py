@@ -25,6 +25,7 @@ from kafka_reassign_rpc.leaving.facts import Facts
 from kafka_reassign_rpc.leaving.kept_file import WrongFile
 from kafka_reassign_rpc.leaving.leave import Choices, Stopped, leave
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.support.connection_flags import add_command_config
 from kafka_reassign_rpc.support.secrecy import told_path
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.access import Access
@@ -72,11 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         help="the longest wait for moves, servers and the next controller, each (default: no limit)",
     )
-    parser.add_argument(
-        "--command-config",
-        metavar="FILE",
-        help="a Java properties file with which --export asks the controller for its history",
-    )
+    add_command_config(parser, "a Java properties file with which --export asks the controller for its history")
     parser.add_argument(
         "--without-history", action="store_true", help="--export does without the history that the controller tells"
     )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_reassign_rpc.cli.status_line import clear_status_lines
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.support.connection_flags import add_bootstrap_server, add_command_config
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.slow_word import word_if_slow
@@ -29,15 +30,9 @@ RAISED_AGAIN_S = 0.5
 """Seconds after which a SIGTERM that was swallowed ends the job all the same."""
 
 
-def add_connection_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    parser.add_argument(
-        "--bootstrap-server", required=required, metavar="HOST:PORT[,…]", help="one or more nodes of the cluster"
-    )
-    parser.add_argument(
-        "--command-config",
-        metavar="FILE",
-        help="a Java properties file with configs of the client",
-    )
+def add_connection_arguments(parser: argparse.ArgumentParser) -> None:
+    add_bootstrap_server(parser, required=True)
+    add_command_config(parser)
 
 
 def connection_of(arguments: argparse.Namespace) -> Connection:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafka_reassign_rpc.cli.broker_weights import MEASURES, add_broker_weights, read_broker_weights
 from kafka_reassign_rpc.cli.spark_arguments import check_spark_arguments
 from kafka_reassign_rpc.cli.usage_error import UsageError, checked, checked_if_given
-from kafka_reassign_rpc.cli.value_parsers import byte_count, seconds, share, whole
+from kafka_reassign_rpc.cli.value_parsers import byte_count, byte_rate, seconds, share, whole
 from kafka_reassign_rpc.support.secrecy import told
 
 if TYPE_CHECKING:
@@ -224,9 +224,9 @@ def job_of(arguments: argparse.Namespace) -> "PlanJob":
     )
     defaults = PlanOptions()
     network = NetworkLimits(
-        checked("--bandwidth", byte_count(1), arguments.bandwidth),
+        checked("--bandwidth", byte_rate(1), arguments.bandwidth),
         dict(_broker_bandwidth(one) for one in arguments.broker_bandwidth),
-        -1 if arguments.throttle is None else checked("--throttle", byte_count(1), arguments.throttle),
+        -1 if arguments.throttle is None else checked("--throttle", byte_rate(1), arguments.throttle),
     )
     options = PlanOptions(
         seed=checked("--seed", whole(0), arguments.seed),
@@ -291,7 +291,7 @@ def _broker_bandwidth(text: str) -> tuple[int, int]:
         raise UsageError(f"--broker-bandwidth: expected a broker and its bandwidth, as 4=25MB, got {told(text)}")
     return (
         checked("--broker-bandwidth", whole(0, 2**31 - 1), broker),
-        checked("--broker-bandwidth", byte_count(1), rate),
+        checked("--broker-bandwidth", byte_rate(1), rate),
     )
 
 

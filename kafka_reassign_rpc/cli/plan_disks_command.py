@@ -3,7 +3,7 @@
 import argparse
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,9 @@ from kafka_reassign_rpc.cli.pipeline_jobs import say, say_left_out, tell_verifie
 from kafka_reassign_rpc.cli.plan_arguments import broker_ids, names_in
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError, checked, checked_if_given
-from kafka_reassign_rpc.cli.value_parsers import byte_count, share, whole
-from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.cli.value_parsers import byte_count, byte_rate, share, whole
+from kafka_reassign_rpc.support.counted import all_of, counted
+from kafka_reassign_rpc.support.nearest_name import unknown_names
 from kafka_reassign_rpc.support.secrecy import told
 
 if TYPE_CHECKING:
@@ -110,8 +111,8 @@ def _job(arguments: argparse.Namespace) -> "DiskJob":
     from kafka_reassign_rpc.pipeline.disks.plan_disks_job import DiskJob
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
-    throttle = checked_if_given("--throttle", byte_count(1), arguments.throttle)
-    bandwidth = checked("--bandwidth", byte_count(1), arguments.bandwidth)
+    throttle = checked_if_given("--throttle", byte_rate(1), arguments.throttle)
+    bandwidth = checked("--bandwidth", byte_rate(1), arguments.bandwidth)
     paths = store_path(arguments.snapshot), store_path(arguments.out)
     return DiskJob(*paths, _request(arguments), bandwidth, throttle)
 
@@ -168,11 +169,22 @@ def _fits(wanted: "MoveFilter", move: "PlannedDirMove") -> bool:
     )
 
 
+def nothing_chosen(wanted: "MoveFilter", topics: Collection[str], brokers: Iterable[int]) -> int:
+    """Says so, with the nearest names that the plan has, and returns the exit code."""
+    names = [one for one in wanted.topics if not any(sign in one for sign in "*?[")]
+    unknown = unknown_names("topic", names, topics)
+    unknown += unknown_names("broker", map(str, wanted.brokers), {str(one) for one in brokers})
+    hint = f": there is {all_of(unknown)}" if unknown else ""
+    sys.stderr.write(f"kafka-reassign-rpc plan show: the plan has no such move{hint}\n")
+    return 1
+
+
 def show(plan: "StorePath", wanted: "MoveFilter", sort: str, limit: int | None, *, as_json: bool) -> int:
     import msgspec
 
     from kafka_reassign_rpc.pipeline.disks.disk_plan_files import read_dir_moves, require_all_dir_moves
     from kafka_reassign_rpc.pipeline.disks.disk_texts import move_lines
+    from kafka_reassign_rpc.pipeline.plans.move_list import MoveFilter
     from kafka_reassign_rpc.support.human_units import size
 
     orders: dict[str, Callable[[PlannedDirMove], tuple[Any, ...]]] = {
@@ -181,6 +193,9 @@ def show(plan: "StorePath", wanted: "MoveFilter", sort: str, limit: int | None, 
         "reason": lambda move: (move.reason, move.topic, move.partition),
     }
     require_all_dir_moves(plan)
+    if wanted != MoveFilter() and not any(_fits(wanted, move) for move in read_dir_moves(plan)):
+        named = {(move.topic, move.broker) for move in read_dir_moves(plan)}
+        return nothing_chosen(wanted, {topic for topic, _ in named}, {broker for _, broker in named})
     chosen = (move for move in read_dir_moves(plan) if _fits(wanted, move))
     shown = list(islice(sorted(chosen, key=orders[sort]) if sort in orders else chosen, limit))
     lines = (msgspec.json.encode(move._asdict()).decode() for move in shown)

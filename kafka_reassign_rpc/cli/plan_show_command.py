@@ -8,9 +8,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli import plan_disks_command
-from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected
+from kafka_reassign_rpc.cli.pipeline_jobs import connected
 from kafka_reassign_rpc.cli.usage_error import UsageError, checked, checked_if_given
 from kafka_reassign_rpc.cli.value_parsers import whole
+from kafka_reassign_rpc.support.connection_flags import PROPERTIES
 from kafka_reassign_rpc.support.standard_output import forget_output
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ a kafka-reassign-rpc server), to begin, or it does not fit any more, and why. No
 deleted and made again under the same name does not fit.
 """
 EPILOG = """\
-exit codes: 0 shown (with --bootstrap-server: all moves that are chosen fit the cluster), 1 failed, 2 wrong flags or an
-            unreadable plan, 4 some of the moves that are chosen do not fit the cluster any more
+exit codes: 0 shown (with --bootstrap-server: all moves that are chosen fit the cluster), 1 failed or nothing is chosen,
+            2 wrong flags or an unreadable plan, 4 some of the moves that are chosen do not fit the cluster any more
 example:    kafka-reassign-rpc plan show plans/monday --topic 'orders-*' --sort bytes --limit 20
 """
 CHANGED = 4
@@ -65,7 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--group", choices=GROUPS, help="show no moves but their sums by topic, broker, reason, rule or batch"
     )
     parser.add_argument("--limit", metavar="N", help="show at most so many moves or groups")
-    add_connection_arguments(parser, required=False)
+    parser.add_argument("--bootstrap-server", metavar="HOST:PORT[,…]", help="compare with the cluster of these nodes")
+    parser.add_argument("--command-config", metavar="FILE", help=PROPERTIES)
     parser.add_argument(
         "--state",
         action="append",
@@ -113,7 +115,7 @@ def _listed(flag: str, given: list[str]) -> list[str]:
 
 
 def _show(arguments: argparse.Namespace, wanted: "MoveFilter", limit: int | None) -> int:
-    from kafka_reassign_rpc.pipeline.plans.move_list import read_moves
+    from kafka_reassign_rpc.pipeline.plans.move_list import MoveFilter, read_moves, topic_names
     from kafka_reassign_rpc.pipeline.plans.plan_summary import read_kind
     from kafka_reassign_rpc.pipeline.plans.plan_writer import require_all_moves
     from kafka_reassign_rpc.pipeline.store_paths import store_path
@@ -124,6 +126,9 @@ def _show(arguments: argparse.Namespace, wanted: "MoveFilter", limit: int | None
             raise UsageError("a plan of disks: leave out --group, and let `submit` without --execute compare it")
         return plan_disks_command.show(plan, wanted, arguments.sort, limit, as_json=arguments.json)
     require_all_moves(plan)
+    if wanted != MoveFilter() and next(read_moves(plan, wanted), None) is None:
+        brokers = {broker for one in read_moves(plan, MoveFilter()) for broker in one.move.concerned}
+        return plan_disks_command.nothing_chosen(wanted, topic_names(plan), brokers)
     if arguments.group:
         return _show_groups(plan, arguments.group, wanted, limit)
     if arguments.bootstrap_server is not None:

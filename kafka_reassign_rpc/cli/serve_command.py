@@ -72,10 +72,12 @@ With --watch it only looks at a cluster, the one of --bootstrap-server, and is w
 As soon as the server can be used it prints `ready bootstrap=HOST:PORT zookeeper=HOST:PORT brokers=1,2,…` and, with
 --metrics-listener, `metrics=HOST:PORT` and the address of the status page, `page=http://HOST:PORT/`.
 
-Each setting is a flag and a key of the TOML file: --broker-id 7 is "broker.id" = 7. A flag wins over the file.
+Each setting is a flag and a key of the TOML file: --broker-id 7 is "broker.id" = 7. Passwords, keys and [[cluster]] are
+keys alone. A flag wins over an environment variable, that over the file of --config, and that over --kafka-config.
 Sizes and durations may have a unit: 50MB, 500MiB, 500ms, 20s, 5min.
-A setting marked "dynamic" can also be set for the whole cluster while servers run, as a dynamic config of its dotted
-name (kafka-configs.sh --entity-type brokers --entity-default). That value then takes precedence.
+A setting marked "dynamic" can also be set for all servers while they run, and that value takes precedence:
+`kafka-reassign settings --set NAME=VALUE`, or kafka-configs.sh --entity-type brokers --entity-name with the id of a
+server. unclean.leader.election.enable and min.insync.replicas are Kafka's own: --entity-default sets them.
 """
 
 ACCESS_TO_ACLS = ("authorizer.zookeeper.ssl.", "authorizer.zookeeper.clientCnxnSocket")
@@ -97,8 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         return watch_command.run(arguments)
     if of_watch := [one for one in (BOOTSTRAP, COMMAND_CONFIG, CLUSTERS) if one in read[GIVEN]]:
-        where = "in flags, in the file and in the environment"
-        raise UsageError(f"{of_watch[0]} says which cluster to look at: give --watch too, or leave it out {where}")
+        raise UsageError(f"{of_watch[0]} says which cluster to look at: give --watch too, or leave it out")
     values = complete_listeners(read)
     if values["zookeeper.connect"] is None and (advice := lacking("demo")) is not None:
         raise UsageError(f"--zookeeper-connect is not set, and a ZooKeeper of this command's own {advice}")

@@ -38,7 +38,7 @@ OF_BROKER = "settings of kafka.config"
 """The key of the settings in `--kafka-config` that are taken, as texts, also where a flag or `--config` overrides them
 for this server: they are a broker's. They may be secret."""
 GIVEN = "settings that were given"
-"""The key of the names that a flag, an environment variable or `--config` gives."""
+"""The key of the names that a flag or `--config` gives. Variables of the environment are defaults, of many commands."""
 LISTENERS_APART = ("metrics",)
 """Listeners that have settings of their own and are none of `listeners`."""
 _SHOWN_NAMES = 10
@@ -217,7 +217,7 @@ def read_settings(arguments: argparse.Namespace, settings: Iterable[Setting]) ->
     flags = [one.name for one in known.values() if getattr(arguments, one.key, None) is not None]
     return {
         **found,
-        GIVEN: [*from_file, *flags, *(one.name for one in known.values() if _of_environment(one) is not None)],
+        GIVEN: [*from_file, *flags],
         LEFT_OUT: kafka.left,
         SECRET_FILES: (*of_config, *kafka.secret_files),
         OF_BROKER: {name: Password(text) for name, text in from_kafka.items()},

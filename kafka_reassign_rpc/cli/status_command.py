@@ -26,6 +26,7 @@ from kafka_reassign_rpc.preflight import cluster_status
 from kafka_reassign_rpc.preflight.cluster_status import ClusterStatus, StatusParts
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.secret_files import readable
+from kafka_reassign_rpc.support.connection_flags import add_bootstrap_server, add_command_config, bootstrap_server
 from kafka_reassign_rpc.support.typed_commands import ANY
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
@@ -51,18 +52,12 @@ examples:   kafka-reassign-rpc status --bootstrap-server broker1:9092
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    place = parser.add_mutually_exclusive_group(required=True)
-    place.add_argument(
-        "--bootstrap-server", metavar="HOST:PORT[,…]", help="one or more nodes of the cluster, separated by commas"
-    )
+    place = parser.add_mutually_exclusive_group(required=bootstrap_server() is None)
+    add_bootstrap_server(place, required=False)
     place.add_argument(
         "--zookeeper-connect", metavar="HOST:PORT[,…][/CHROOT]", help="the ZooKeeper of the cluster, with its chroot"
     )
-    parser.add_argument(
-        "--command-config",
-        metavar="FILE",
-        help="a Java properties file with configs of the client",
-    )
+    add_command_config(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
     add_timeout(parser)
     add_access(parser)

@@ -9,7 +9,7 @@ from kafka_reassign_rpc.cli.plan_disks_command import DISKS
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.submit_ending import carry_out
 from kafka_reassign_rpc.cli.usage_error import UsageError, checked_if_given
-from kafka_reassign_rpc.cli.value_parsers import byte_count, whole
+from kafka_reassign_rpc.cli.value_parsers import byte_rate, whole
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.typed_commands import command
 
@@ -114,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    throttle = checked_if_given("--throttle", byte_count(0), arguments.throttle)
+    throttle = checked_if_given("--throttle", byte_rate(0), arguments.throttle)
     per_broker = checked_if_given("--max-moves-per-broker", whole(1), arguments.max_moves_per_broker)
     in_all = checked_if_given("--max-moves", whole(1), arguments.max_moves)
     if arguments.by_batch and (per_broker or in_all):

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import parse_super_users
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.security.bad_setting import Password
 from kafka_reassign_rpc.support.host_port import BadAddress, host_port
-from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
+from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size, without_unit
 from kafka_reassign_rpc.support.secrecy import told, told_class
 from kafka_reassign_rpc.zookeeper.connect_string import parse_connect_string
 
@@ -38,8 +38,20 @@ def whole(low: int, high: int = 2**63 - 1) -> Callable[[Any], int]:
 
 
 def byte_count(low: int, high: int = 2**63 - 1) -> Callable[[Any], int]:
-    """A parser of bytes, or of bytes per second, from `low` to `high`: 50MB, 500MiB, or a plain number."""
+    """A parser of bytes from `low` to `high`: 50MB, 500MiB, or a plain number."""
     return _with_unit(whole(low, high), parse_size, "50MB, 500MiB")
+
+
+def byte_rate(low: int) -> Callable[[Any], int]:
+    """A parser of bytes per second, from `low`: 50MB, 5B, or a plain number that is not too small to be meant."""
+    parse = byte_count(low)
+
+    def parse_rate(value: Any) -> int:
+        if problem := without_unit(str(value)):
+            raise ValueError(problem)
+        return parse(value)
+
+    return parse_rate
 
 
 def milliseconds(low: int, high: int = 2**63 - 1) -> Callable[[Any], int]:

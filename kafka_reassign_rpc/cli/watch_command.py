@@ -105,10 +105,10 @@ def _clusters(file: str | None, values: Mapping[str, Any]) -> Sequence[WatchedCl
                 " which cluster to watch"
             )
         return [WatchedCluster("", bootstrap, config)]
-    if bootstrap or config:
+    if {BOOTSTRAP, COMMAND_CONFIG} & {*values[GIVEN]}:
         raise UsageError(
             f"{file} has [[cluster]]: its bootstrap-server and command-config stand there, and neither in flags nor in"
-            f" keys nor in environment variables ({BOOTSTRAP}, {COMMAND_CONFIG})"
+            f" keys ({BOOTSTRAP}, {COMMAND_CONFIG})"
         )
     return named  # type: ignore[no-any-return]
 

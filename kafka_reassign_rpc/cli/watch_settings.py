@@ -1,8 +1,8 @@
 """Which cluster to look at: a part of the server's catalogue."""
 
-from kafka_reassign_rpc.cli import environment
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.value_parsers import text, true_or_false
+from kafka_reassign_rpc.support import environment
 from kafka_reassign_rpc.watch.clusters import clusters
 
 WATCH = "watch"

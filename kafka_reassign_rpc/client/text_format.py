@@ -42,7 +42,9 @@ def bar(share: float | None, width: int) -> str:
 def amounts(progress: Progress) -> str:
     """For example `12.0 MB of 30.0 MB (40 %), 3.0 MB/s, 6 s left`."""
     done = "unknown" if progress.done is None else size(progress.done)
-    if progress.total is None:
+    if progress.total is None and progress.done is None:
+        text = "size unknown"
+    elif progress.total is None:
         text = f"{done} of an unknown size"
     elif progress.share is None:
         text = f"{done} of {size(progress.total)}"

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-
-SPARK_CLASSES = "KAFKA_REASSIGN_SPARK_CLASSES"
+from kafka_reassign_rpc.support.environment import SPARK_CLASSES
 
 
 def archive_path() -> Path:

@@ -16,7 +16,7 @@ from kafka_reassign_rpc.preflight.cures import Cures
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, some_brokers, unsafe, warning
 from kafka_reassign_rpc.preflight.kraft_broker_findings import is_generated
 from kafka_reassign_rpc.preflight.read_state import FoundState, UniqueNames
-from kafka_reassign_rpc.support.counted import agreeing, those
+from kafka_reassign_rpc.support.counted import agreeing, all_of, those
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.quota_znodes import quote_name, unquote_name
 
@@ -53,7 +53,7 @@ def _principals(names: UniqueNames) -> Iterator[Finding]:
         same = _same(found, lambda name: unquote_name(name) or name)
         if same:
             odd = [name for group in same for name in group if quote_name(unquote_name(name)) != name]
-            shown = some(" and ".join(group) for group in same)
+            shown = some(map(all_of, same))
             yield unsafe(
                 "principals",
                 f"several znodes of /config/{kind} are one name to Kafka: {shown}. Which one's quotas and SCRAM"

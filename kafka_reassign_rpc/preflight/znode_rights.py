@@ -10,6 +10,7 @@ from itertools import islice
 
 from kafka_reassign_rpc.core.state.config_entities import TOPICS as CONFIGS_OF_TOPICS
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
+from kafka_reassign_rpc.support.counted import all_of
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.zookeeper import acl_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import AclEntry
@@ -148,7 +149,7 @@ def _of_new_znodes(owned: Sequence[str], *, sets_acl: bool) -> Iterator[Finding]
 
 def _findings(refused: Sequence[str], perhaps: Sequence[str], count: int, own: Identities) -> Iterator[Finding]:
     if refused:
-        who = " and ".join(f"{scheme}:{name}" for scheme, name in sorted(own)) or "a client without credentials"
+        who = all_of(f"{scheme}:{name}" for scheme, name in sorted(own)) if own else "a client without credentials"
         yield unsafe(
             "rights",
             f"the ACLs refuse {who} on {some(refused)}",

@@ -21,6 +21,7 @@
     history_plots            the figures of the past as --status plots them
     output, java_set_order   text or JSON on standard output; the order in which Java prints sets
     merged_events            the events of all running servers as one stream
+    nothing_matched          what a filter that finds nothing says, with the nearest name
     command_errors           the errors that end the command
 
 Texts and exit codes are those of Kafka's org.apache.kafka.tools.reassign.ReassignPartitionsCommand, so scripts that

@@ -1,11 +1,12 @@
 """`kafka-reassign cordon`: keeps new replicas away from brokers, and opens them again (KIP-1066)."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
-from kafka_reassign_rpc.client import ReassignmentClient, UnsupportedHere
+from kafka_reassign_rpc.client import UnsupportedHere
 from kafka_reassign_rpc.core.brokers import cordon
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
+from kafka_reassign_rpc.reassign_command.nothing_matched import known_brokers, unknown_brokers
 from kafka_reassign_rpc.reassign_command.options import Option
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, broker_ids, connection_options
 
@@ -40,7 +41,7 @@ class CordonCommand:
     def __init__(self, arguments: Sequence[str]) -> None:
         found = _parser().parse(arguments)
         if found.uncordon and not found.brokers:
-            raise UnreadableCommandLine(f"kafka-reassign {COMMAND}: --uncordon needs --brokers")
+            raise _parser().misused("--uncordon needs --brokers")
         self._brokers: frozenset[int] = found.brokers
         self._uncordon: bool = found.uncordon
         self.options = connection_options(found)
@@ -48,19 +49,15 @@ class CordonCommand:
     def run(self, context: ActionContext) -> None:
         client, output = context.client, context.output
         try:
+            before = client.cordoned() if self._uncordon else frozenset()
             found = client.cordon(self._brokers, uncordon=self._uncordon) if self._brokers else client.cordoned()
         except UnsupportedHere as error:
             raise TerseFailure(error.message) from None
+        if self._uncordon and not self._brokers & before:
+            raise TerseFailure(f"Nothing to open: there is {unknown_brokers(self._brokers, found)} in the list.")
         output.collect(cordoned=sorted(found))
         output.line(f"Cordoned: {cordon.listed(found)}." if found else "The list of cordoned brokers is empty.")
-        away = _not_registered(client, self._brokers & found)
-        if away:
-            output.line(f"No broker is registered now as {cordon.listed(away)}: look at the ids, or they are down.")
-
-
-def _not_registered(client: ReassignmentClient, brokers: Collection[int]) -> set[int]:
-    """A broker that is down may be cordoned. So may a misspelt id, and then the broker that was meant stays open."""
-    if not brokers:
-        return set()
-    nodes = {node.id for node in client.describe_cluster()}
-    return set(brokers) - (nodes - client.servers_among(nodes))
+        # A broker that is down may be cordoned. So may a misspelt id, and then the broker that was meant stays open.
+        new = self._brokers & found
+        if new and (unknown := unknown_brokers(new, known_brokers(client))):
+            raise TerseFailure(f"There is {unknown}. The cordon holds all the same.")

@@ -1,8 +1,9 @@
 """--describe-topic: where the partitions of a topic are, and what moves. Works with any Kafka."""
 
-from kafka_reassign_rpc.client import PartitionReassignment, text_format
+from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition, text_format
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.leader_sizes import leader_sizes
+from kafka_reassign_rpc.reassign_command.nothing_matched import existing_topic
 from kafka_reassign_rpc.reassign_command.output import partition_fields
 from kafka_reassign_rpc.support.counted import counted
 
@@ -11,7 +12,8 @@ _HEADING = ("Partition", "Leader", "Replicas", "In sync", "Size", "Moves")
 
 def run(context: ActionContext) -> None:
     topic = context.options.value("describe-topic") or ""
-    found = context.partitions([topic])
+    known = existing_topic(context.client, topic)
+    found = {TopicPartition(topic, index): one for index, one in known.items()}
     moves = context.client.list_partition_reassignments(found)
     sizes = leader_sizes(context.client, {name: one.leader for name, one in found.items()})
     rows: list[tuple[str, ...]] = [_HEADING]

@@ -2,19 +2,23 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from typing import Any
 
 from kafka_reassign_rpc.client import Event, UnsupportedHere, text_format
+from kafka_reassign_rpc.core.events.catalogue import EVENTS
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
 from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents
+from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.reassignment_json import compact
 from kafka_reassign_rpc.support.bounded_text import printable, whole_number, word
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, utc_time
+from kafka_reassign_rpc.support.nearest_name import meant, unknown_names
 from kafka_reassign_rpc.support.secrecy import told
 
 LONGEST_TOPIC = 249
@@ -39,11 +43,14 @@ def run(context: ActionContext) -> None:
     wanted = event_filter(context.options)
     follow = context.options.has("follow")
     events = MergedEvents(context.client, context.client_of, say, since=since)
+    principals: set[str] = set()
     with closing(events):
         try:
             while True:
-                _print(context, filter(wanted, events.new()))
+                shown = _print(context, filter(wanted, _noting(principals, events.new())))
                 if not follow:
+                    if not shown:
+                        _fail_if_filtered(context, principals)
                     return
                 time.sleep(POLL_S)
         except UnsupportedHere as error:
@@ -54,10 +61,35 @@ def say(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def _print(context: ActionContext, events: Iterator[Event]) -> None:
+def _print(context: ActionContext, events: Iterator[Event]) -> int:
+    """Returns how many."""
+    count = 0
     for event in events:
         context.output.line(line(event))
         context.output.document({"time": _iso(event["at"]), **event})
+        count += 1
+    return count
+
+
+def _noting(principals: set[str], events: Iterator[Event]) -> Iterator[Event]:
+    for event in events:
+        if "principal" in event:
+            principals.add(event["principal"])
+        yield event
+
+
+def _fail_if_filtered(context: ActionContext, principals: Collection[str]) -> None:
+    options = context.options
+    topic, broker, principal = options.value("topic"), _broker(options), _principal(options)
+    if all(one is None for one in (topic, broker, principal, options.value("event"))):
+        return
+    raise nothing_matched(
+        context.client,
+        "No such event is recorded",
+        topics=[] if topic is None else [topic],
+        brokers=[] if broker is None else [broker],
+        others=[] if principal is None else unknown_names("principal with events", [principal], principals),
+    )
 
 
 def since_ms(options: ParsedOptions, now_s: float) -> int | None:
@@ -67,16 +99,45 @@ def since_ms(options: ParsedOptions, now_s: float) -> int | None:
 
 
 def event_filter(options: ParsedOptions) -> Filter:
-    """What --topic and --broker leave. Raises CommandFailed."""
-    topic, text = options.value("topic"), options.value("broker")
-    broker = None if text is None else whole_number(text, 0, 2**31 - 1)
-    if text is not None and broker is None:
-        raise CommandFailed(f"--broker: expected the id of a broker, got {told(text)}")
+    """What --topic, --broker, --principal and --event leave. Raises CommandFailed."""
+    topic, broker = options.value("topic"), _broker(options)
+    principal, name = _principal(options), _name(options)
 
     def wanted(event: Event) -> bool:
-        return (topic is None or event.get("topic") == topic) and (broker is None or _is_about(event, broker))
+        return (
+            (topic is None or event.get("topic") == topic)
+            and (broker is None or _is_about(event, broker))
+            and (principal is None or _is_of(event, principal))
+            and (name is None or fnmatchcase(event["event"], name))
+        )
 
     return wanted
+
+
+def _broker(options: ParsedOptions) -> int | None:
+    text = options.value("broker")
+    found = None if text is None else whole_number(text, 0, 2**31 - 1)
+    if text is not None and found is None:
+        raise CommandFailed(f"--broker: expected the id of a broker, got {told(text)}")
+    return found
+
+
+def _principal(options: ParsedOptions) -> str | None:
+    text = options.value("principal")
+    return text if text is None or ":" in text else f"User:{text}"
+
+
+def _is_of(event: Event, principal: str) -> bool:
+    """It asked for this, or for the move that has ended."""
+    before = event.get("requested_by", "")
+    return event.get("principal") == principal or before == principal or before.startswith(f"{principal} ")
+
+
+def _name(options: ParsedOptions) -> str | None:
+    name = options.value("event")
+    if name is not None and not any(fnmatchcase(one, name) for one in EVENTS):
+        raise CommandFailed(f"--event: there is no such event{meant(name, EVENTS)}")
+    return name
 
 
 def _is_about(event: Event, broker: int) -> bool:

@@ -17,7 +17,8 @@ from kafka_reassign_rpc.client import (
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.healing.self_healing_status import awaited_text, repaired_text, replicas_text
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
+from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
 from kafka_reassign_rpc.reassign_command.options import Option
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, broker_ids, connection_options
 from kafka_reassign_rpc.support.bounded_text import whole_number
@@ -90,9 +91,9 @@ class HealCommand:
     def __init__(self, arguments: Sequence[str]) -> None:
         found = _parser().parse(arguments)
         if found.dry_run and (found.pause or found.resume or found.approve):
-            raise UnreadableCommandLine("kafka-reassign heal: --dry-run goes with --now, or alone")
+            raise _parser().misused("--dry-run goes with --now, or alone")
         if found.brokers is not None and not found.approve:
-            raise UnreadableCommandLine("kafka-reassign heal: --brokers goes with --approve")
+            raise _parser().misused("--brokers goes with --approve")
         self.options = connection_options(found)
         self._found = found
 
@@ -125,9 +126,11 @@ def _switch(context: ActionContext, *, paused: bool) -> None:
 
 def _approve(context: ActionContext, brokers: frozenset[int] | None) -> None:
     found = context.client.approve_repairs(brokers)
+    if brokers and not found.approved:
+        raise nothing_matched(context.client, "No such repair waits for approval", brokers=brokers)
     context.output.collect(approved=found.approved, held=found.held, brokers=list(found.brokers))
     if not found.approved:
-        context.output.line("No such repair waits for approval." if brokers else "No repair waits for approval.")
+        context.output.line("No repair waits for approval.")
         return
     of = f" of broker{plural(len(found.brokers))} {', '.join(map(str, found.brokers))}" if found.brokers else ""
     context.output.line(f"{counted(found.approved, 'move')} of the repair{of} may start.")

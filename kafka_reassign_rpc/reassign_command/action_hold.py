@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from kafka_reassign_rpc.client import UnsupportedHere
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
+from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
 from kafka_reassign_rpc.reassign_command.options import Option
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, broker_ids, connection_options
 from kafka_reassign_rpc.support.counted import counted
@@ -53,10 +54,8 @@ class _Command:
         found = _parser(command).parse(arguments)
         names_some = any(one is not None for one in (found.topic, found.broker, found.request))
         if found.all == names_some:
-            raise UnreadableCommandLine(
-                f"kafka-reassign {command}: give --all, or some of --topic, --broker and --request"
-            )
-        self._command = command
+            raise _parser(command).misused("give --all, or some of --topic, --broker and --request")
+        self._command, self._is_all = command, found.all
         self._named = {"topics": found.topic, "brokers": found.broker, "requests": found.request}
         self._reason: str = found.reason if command == HOLD else ""
         self.options = connection_options(found)
@@ -72,6 +71,8 @@ class _Command:
             raise TerseFailure(error.message) from None
         done = "held" if self._command == HOLD else "released"
         output.collect(**{done: found.changed}, unchanged=found.unchanged, in_flight=found.in_flight)
+        if not self._is_all and not (found.changed or found.unchanged or found.in_flight):
+            raise nothing_matched(client, "No such move is in the queue", **self._named)
         already = "held already" if self._command == HOLD else "not held"
         others = f", {found.unchanged} {already}" if found.unchanged else ""
         output.line(f"{counted(found.changed, 'move')} {done}{others}.")

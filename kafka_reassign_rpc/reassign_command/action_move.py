@@ -8,10 +8,12 @@ from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.reassign_command import action_execute
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
+from kafka_reassign_rpc.reassign_command.nothing_matched import existing_topic
 from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment, ReassignmentFile
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
 from kafka_reassign_rpc.support.bounded_text import whole_number
+from kafka_reassign_rpc.support.human_units import without_unit
 
 COMMAND = "move"
 _OF_EXECUTE = (
@@ -70,6 +72,7 @@ class MoveCommand:
 
     def __init__(self, arguments: Sequence[str]) -> None:
         found = _parser().parse(arguments)
+        self._topic = found.topic
         self._targets = _targets(found.topic, found.partition)
         self._queue = found.queue
         self.options = connection_options(found)
@@ -77,8 +80,11 @@ class MoveCommand:
             value = getattr(found, name.replace("-", "_"))
             if value is not None and value is not False:
                 self.options.values[name] = [] if value is True else [value]
+        if found.throttle is not None and (problem := without_unit(found.throttle)):
+            raise _parser().misused(f"--throttle: {problem}")
 
     def run(self, context: ActionContext) -> None:
+        existing_topic(context.client, self._topic)
         reassignment = ReassignmentFile([*self._targets.items()], {}, {})
         action_execute.execute(context, reassignment, queue=self._queue)
 
@@ -109,4 +115,4 @@ def _number(text: str, given: str) -> int:
 
 
 def _wrong(text: str, why: str) -> UnreadableCommandLine:
-    return UnreadableCommandLine(f"kafka-reassign {COMMAND}: -p {text}: {why}")
+    return _parser().misused(f"-p {text}: {why}")

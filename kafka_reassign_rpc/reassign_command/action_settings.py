@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from kafka_reassign_rpc.client import ServerSetting, UnsupportedHere
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, short_interval
+from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, THROTTLE, short_interval
 from kafka_reassign_rpc.core.settings.settings_in_force import IN_DEFAULTS
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.options import Option
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
-from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
+from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size, without_unit
 from kafka_reassign_rpc.support.secrecy import told, told_name
 
 COMMAND = "settings"
@@ -62,13 +62,15 @@ class SettingsCommand:
         for text in found.set:
             name, equals, value = text.partition("=")
             if not equals:
-                raise UnreadableCommandLine(f"kafka-reassign {COMMAND}: --set: expected NAME=VALUE, got {told(text)}")
+                raise _parser().misused(f"--set: expected NAME=VALUE, got {told(text)}")
             if name in self._changes:
-                raise UnreadableCommandLine(f"kafka-reassign {COMMAND}: {told_name(name)} is named twice")
+                raise _parser().misused(f"{told_name(name)} is named twice")
+            if name == THROTTLE and (problem := without_unit(value)):
+                raise _parser().misused(f"{name}: {problem}")
             self._changes[name] = _plain(name, value)
         self._moves = found.move
         if self._moves and self._changes:
-            raise UnreadableCommandLine(f"kafka-reassign {COMMAND}: --move goes alone")
+            raise _parser().misused("--move goes alone")
         self.options = connection_options(found)
 
     def run(self, context: ActionContext) -> None:

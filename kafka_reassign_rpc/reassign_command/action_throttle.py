@@ -12,11 +12,12 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.throttling.standing_rates import limit_texts
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
+from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
 from kafka_reassign_rpc.reassign_command.options import Option
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.counted import agreeing, counted, plural
-from kafka_reassign_rpc.support.human_units import parse_size
+from kafka_reassign_rpc.support.human_units import parse_size, without_unit
 from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.support.typed_commands import command
 
@@ -35,7 +36,7 @@ def _parser() -> Parser:
         "changes those in flight and those that wait, too.",
     )
     parser.add_argument(
-        "rate", type=_rate, metavar="RATE", help="bytes per second on each broker: 40MB; 0: no throttle"
+        "rate", type=_rate, metavar="RATE", help="bytes per second on each broker: 40MB, 500kB; 0: no throttle"
     )
     parser.add_argument("--topics", type=_topics, metavar="a,b", default=[], help="only the moves of these topics")
     parser.add_argument(
@@ -45,6 +46,8 @@ def _parser() -> Parser:
 
 
 def _rate(text: str) -> int:
+    if problem := without_unit(text):
+        raise argparse.ArgumentTypeError(problem)
     found = whole_number(text, 0, INT64)
     found = parse_size(text) if found is None else found
     if found is None or not 0 <= found <= INT64:
@@ -97,6 +100,9 @@ class ThrottleCommand:
         except UnsupportedHere as error:
             raise TerseFailure(error.message) from None
         output.collect(throttle=self._rate, moving=found.moving, waiting=found.waiting, repairs=found.repairs)
+        if not are_all and not (found.moving or found.waiting or found.repairs):
+            what = "No such move is in flight or waits"
+            raise nothing_matched(client, what, topics=self._topics, partitions=self._partitions)
         if found.moving or found.waiting:
             moves = f"{counted(found.moving, 'move')} in flight and {counted(found.waiting, 'waiting move')}"
             output.line(f"{moves}: {f'{self._rate} B/s on each broker' if self._rate else 'no throttle any more'}.")

@@ -17,12 +17,12 @@ _JAVA_NAMES = {
 }
 
 
-class MisusedOptions(Exception):
-    """Options do not go together. The command prints the message, then the help, on standard error."""
-
-
 class UnreadableCommandLine(Exception):
-    """The command prints the message on standard error."""
+    """Nobody knows such an option, or options do not go together. `usage`: that of a command that is a word."""
+
+    def __init__(self, message: str, usage: str = "") -> None:
+        super().__init__(message)
+        self.usage = usage
 
 
 class TerseFailure(Exception):

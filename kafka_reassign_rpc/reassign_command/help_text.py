@@ -5,8 +5,18 @@ import textwrap
 from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option
 
 HEADLINE = "This tool helps to move topic partitions between replicas."
+USAGE = """\
+usage: kafka-reassign --bootstrap-server HOST:PORT --ACTION [OPTION …]
+       kafka-reassign COMMAND --bootstrap-server HOST:PORT [OPTION …]
+       kafka-reassign --help shows all of them"""
 GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Look", ("status", "describe-topic", "list", "describe", "watch", "events", "follow", "since", "topic", "broker")),
+    (
+        "Look",
+        (
+            *("status", "describe-topic", "list", "describe", "watch", "events", "follow", "since", "topic", "broker"),
+            *("principal", "event"),
+        ),
+    ),
     (
         "Move partitions",
         (

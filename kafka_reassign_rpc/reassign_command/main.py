@@ -5,6 +5,7 @@ that wait or are in flight; 130 after Ctrl-C.
 """
 
 import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -35,7 +36,6 @@ from kafka_reassign_rpc.reassign_command import (
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import (
     CommandFailed,
-    MisusedOptions,
     TerseFailure,
     UnreadableCommandLine,
     from_server,
@@ -43,6 +43,8 @@ from kafka_reassign_rpc.reassign_command.command_errors import (
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions, parse
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.subcommands import command_of
+from kafka_reassign_rpc.support.connection_flags import bootstrap_server, command_config
+from kafka_reassign_rpc.support.environment import misspelt
 from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.standard_output import written_out
 
@@ -98,6 +100,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str]) -> int:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="[%(asctime)s] %(levelname)s %(message)s")
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    if (wrong := misspelt(os.environ)) is not None:
+        sys.stderr.write(f"kafka-reassign: {wrong}\n")
+        return 1
     try:
         found = command_of(COMMANDS, arguments)
         if found is not None:
@@ -106,28 +111,28 @@ def _run(arguments: Sequence[str]) -> int:
             return _run_action(command.run, command.options)
         options = parse(arguments)
         if not arguments or options.has("help"):
-            return _print_help(help_text.HEADLINE)
+            sys.stderr.write(f"{help_text.HEADLINE}\n{help_text.help_text()}\n")
+            return 1
         if options.has("version"):
             return _print(f"{product_version()}\n")
         if options.has("completion"):
             return _print(action_completion.script(options.value("completion") or ""))
+        options = options.with_connection(bootstrap_server(), command_config())
         action = option_rules.chosen_action(options)
-    except (UnreadableCommandLine, CommandFailed) as error:
+    except UnreadableCommandLine as error:
+        # Scripts read what is wrong in the first line, where the stock tool says it, and people in the last one.
+        lines = [error.usage, error] if error.usage else [error, help_text.USAGE, f"kafka-reassign: {error}"]
+        sys.stderr.writelines(f"{line}\n" for line in lines)
+        return 1
+    except CommandFailed as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    except MisusedOptions as error:
-        return _print_help(str(error))
     return _run_action(ACTIONS[action], options)
 
 
 def _print(text: str) -> int:
     Output(sys.stdout, as_json=False).write(text)
     return 0
-
-
-def _print_help(problem: str) -> int:
-    sys.stderr.write(f"{problem}\n{help_text.help_text()}\n")
-    return 1
 
 
 def _run_action(action: Callable[[ActionContext], int | None], options: ParsedOptions) -> int:

@@ -1,6 +1,6 @@
 """The rules of which options go together: which action is asked for, what it requires and what it permits."""
 
-from kafka_reassign_rpc.reassign_command.command_errors import MisusedOptions
+from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.options import BY_NAME, ParsedOptions, names
 
 _CONNECTION = ("bootstrap-server", "command-config", "json")
@@ -47,7 +47,7 @@ _PERMITTED: dict[str, tuple[str, ...]] = {
     "describe": (),
     "describe-topic": (),
     "watch": ("reassignment-json-file",),
-    "events": ("follow", "since", "topic", "broker"),
+    "events": ("follow", "since", "topic", "broker", "principal", "event"),
     "status": (),
 }
 ACTIONS = (
@@ -71,24 +71,26 @@ _WITH_WATCH = ("execute", "execute-queue")
 
 
 def chosen_action(options: ParsedOptions) -> str:
-    """Raises MisusedOptions, in the stock tool's order and words."""
+    """Raises UnreadableCommandLine, in the stock tool's order and words."""
     asked = [name for name in ACTIONS if options.has(name)]
     if len(asked) == 2 and asked[0] in _WITH_WATCH and asked[1] == "watch":
         asked.pop()
     if len(asked) != 1:
-        raise MisusedOptions(f"Command must include exactly one action: {names(BY_NAME[name] for name in ACTIONS)}")
+        raise UnreadableCommandLine(
+            f"Command must include exactly one action: {names(BY_NAME[name] for name in ACTIONS)}"
+        )
     connections = [name for name in ("bootstrap-server", "bootstrap-controller") if options.has(name)]
     if len(connections) > 1:
-        raise MisusedOptions("Please don't specify both --bootstrap-server and --bootstrap-controller")
+        raise UnreadableCommandLine("Please don't specify both --bootstrap-server and --bootstrap-controller")
     if not connections:
-        raise MisusedOptions("Please specify either --bootstrap-server or --bootstrap-controller")
+        raise UnreadableCommandLine("Please specify either --bootstrap-server or --bootstrap-controller")
     [action] = asked
     for name in _REQUIRED.get(action, ()):
         if not options.has(name):
-            raise MisusedOptions(f'Missing required argument "[{name}]"')
+            raise UnreadableCommandLine(f'Missing required argument "[{name}]"')
     for_controllers = ("bootstrap-controller",) if action in ("cancel", "list") else ()
     allowed = {action, *_REQUIRED.get(action, ()), *_PERMITTED[action], *_CONNECTION, *for_controllers}
     for name in options.values:
         if name not in allowed:
-            raise MisusedOptions(f'Option "[{name}]" can\'t be used with action "[{action}]"')
+            raise UnreadableCommandLine(f'Option "[{name}]" can\'t be used with action "[{action}]"')
     return action

@@ -6,8 +6,10 @@ mean the same, words that are no option are ignored, and an option that takes a 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, UnreadableCommandLine
+from kafka_reassign_rpc.support.environment import BOOTSTRAP_SERVER, COMMAND_CONFIG
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
 from kafka_reassign_rpc.support.secrecy import told, told_option
 from kafka_reassign_rpc.support.typed_commands import ANY, Connection
@@ -133,6 +135,18 @@ OPTIONS: tuple[Option, ...] = (
         ours=True,
     ),
     Option(
+        "principal",
+        "With --events: show what this principal asked for, and what became of its moves, alone.",
+        "User:NAME",
+        ours=True,
+    ),
+    Option(
+        "event",
+        "With --events: show events of this name alone (move.stalled), or of all names that begin so (heal.*).",
+        "name",
+        ours=True,
+    ),
+    Option(
         "follow",
         "With --events: wait for new events and show them, also after a failover of the controller.",
         ours=True,
@@ -140,10 +154,14 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "completion",
         "Print a script with which the shell completes the options of this command.",
-        "bash|zsh",
+        "bash|zsh|fish",
         ours=True,
     ),
-    Option("bootstrap-server", "the server(s) to use for bootstrapping.", "Server(s) to use for bootstrapping"),
+    Option(
+        "bootstrap-server",
+        f"the server(s) to use for bootstrapping. Default: the environment variable {BOOTSTRAP_SERVER}.",
+        "Server(s) to use for bootstrapping",
+    ),
     Option(
         "bootstrap-controller",
         "The controller to use for reassignment. By default, the tool will get the quorum controller. This option "
@@ -152,7 +170,8 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "command-config",
-        "Property file containing configs to be passed to Admin Client.",
+        "Property file containing configs to be passed to Admin Client. Default: the environment variable "
+        f"{COMMAND_CONFIG}.",
         "Admin client property file",
     ),
     Option(
@@ -269,6 +288,14 @@ class ParsedOptions:
         if len(found) > 1:
             raise CommandFailed(f"Found multiple arguments for option {name}, but you asked for only one")
         return found[0]
+
+    def with_connection(self, server: str | None, config: str | None) -> Self:
+        """These where the command line names no other. The values are those of the environment."""
+        if server is not None and not (self.has("bootstrap-server") or self.has("bootstrap-controller")):
+            self.values["bootstrap-server"] = [server]
+        if config is not None:
+            self.values.setdefault("command-config", [config])
+        return self
 
     @property
     def connection(self) -> Connection:

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus, Thrott
 from kafka_reassign_rpc.core.status.documents import Group, Move, Status
 from kafka_reassign_rpc.reassign_command import action_events, action_heal, action_watch, history_plots
 from kafka_reassign_rpc.support.bounded_text import abridged, printable
-from kafka_reassign_rpc.support.counted import agreeing, counted
+from kafka_reassign_rpc.support.counted import agreeing, all_of, counted
 from kafka_reassign_rpc.support.human_units import duration, utc_time
 from kafka_reassign_rpc.support.text_columns import width_of, wrapped
 from kafka_reassign_rpc.support.typed_commands import without_command
@@ -194,9 +194,9 @@ def _move_lines(seen: Seen) -> Iterator[str]:
 
 
 def comes_and_goes(one: Move) -> str:
-    """For example `3 and 4 come, 1 goes`."""
+    """For example `3, 4 and 5 come, 1 goes`."""
     told = [
-        f"{' and '.join(map(str, brokers))} {agreeing(len(brokers), verb)}"
+        f"{all_of(brokers)} {agreeing(len(brokers), verb)}"
         for brokers, verb in ((one.adding, "come"), (one.removing, "go"))
         if brokers
     ]

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from kafka_reassign_rpc.core.brokers import cordon
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option, ParsedOptions
+from kafka_reassign_rpc.support.connection_flags import add_bootstrap_server, add_command_config
 from kafka_reassign_rpc.support.quiet_arguments import QuietParser
 from kafka_reassign_rpc.support.secrecy import told
 
@@ -19,12 +20,8 @@ class Parser(QuietParser):
 
     def __init__(self, command: str, description: str, epilog: str) -> None:
         super().__init__(prog=f"kafka-reassign {command}", description=description, epilog=epilog)
-        self.add_argument(
-            "--bootstrap-server",
-            required=True,
-            help="HOST:PORT of one or more nodes of the cluster, separated by commas",
-        )
-        self.add_argument("--command-config", metavar="FILE", help="a Java properties file with configs of the client")
+        add_bootstrap_server(self, required=True)
+        add_command_config(self)
         self.add_argument("--json", action="store_true", help="print JSON instead of text")
 
     def refuse(self, message: str) -> None:
@@ -35,7 +32,11 @@ class Parser(QuietParser):
         try:
             return self.parse_args(arguments)
         except _ArgumentError as error:
-            raise UnreadableCommandLine(f"{self.prog}: {error}\n{self.format_usage().rstrip()}") from None
+            raise self.misused(str(error)) from None
+
+    def misused(self, message: str) -> UnreadableCommandLine:
+        """The error to raise."""
+        return UnreadableCommandLine(f"{self.prog}: {message}", self.short_usage())
 
     def options(self) -> list[Option]:
         return [

@@ -8,6 +8,8 @@ atomic_files   files and directories that appear as a whole
 bounded_files  files read up to a length
 file_rights    who else may read a file
 file_stamps    whether a file has changed
+environment    the variables of the environment, and misspelt ones
+connection_flags  flags by which a command reaches a cluster
 secrecy        what a message may repeat of what was typed
 quiet_arguments  command lines whose errors repeat nothing that may be secret
 bounded_text   what anybody may have written, read and shown within limits
@@ -17,6 +19,8 @@ error_text     errors for people
 forgetting     maps that hold what there is
 host_port      addresses as Kafka reads them
 counted        numbers with their nouns and verbs
+shell_completion  scripts with which shells complete command lines
+nearest_name   names that nothing has, with what was meant
 typed_commands  commands that somebody is told to type
 human_units    sizes and durations with units
 text_columns   columns that text takes in a terminal

@@ -1,6 +1,6 @@
 """Numbers with their nouns and verbs, in texts for people."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 ONE = {"": "", "do": "does", "are": "is", "were": "was", "go": "goes", "miss": "misses", "have": "has", "them": "it"}
 """Verbs of many -> of one, where that is not the verb with an s; and the pronoun."""
@@ -26,6 +26,12 @@ def agreeing(count: int, verb: str) -> str:
 def those(names: Collection[int] | Collection[str], noun: str = "broker", verb: str = "", *, most: int = 20) -> str:
     """Returns `topics a, b and 7 more`; with a verb `broker 4 is` or `brokers 4, 5 are`."""
     return f"{noun}{plural(len(names), noun)} {first_of(sorted(names), most)}{verb and ' '}{agreeing(len(names), verb)}"
+
+
+def all_of(names: Iterable[object]) -> str:
+    """Returns `5, 6 and 1`."""
+    *most, last = map(str, names)
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def first_of(names: Sequence[object], most: int, *, of: int | None = None, between: str = ", ") -> str:

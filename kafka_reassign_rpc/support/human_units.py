@@ -46,6 +46,13 @@ def parse_size(text: str) -> int | None:
     return _parse(text, _BYTES)
 
 
+def without_unit(rate: str) -> str:
+    """Why so small a rate asks for its unit, or "": who types 5 hardly means bytes per second."""
+    text = rate.strip()
+    is_slip = re.fullmatch(r"0*[1-9][0-9]{0,2}", text, re.ASCII) is not None
+    return f"{text} asks for a unit: {text}MB per second, or {text}B if that is meant" if is_slip else ""
+
+
 def parse_duration_ms(text: str) -> int | None:
     """The milliseconds of `20s`, `1.5 min`, `500ms`, `2h`, `1d` or a plain number of them, or None."""
     return _parse(text, _MS)

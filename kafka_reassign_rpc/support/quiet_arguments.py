@@ -19,8 +19,17 @@ class QuietParser(argparse.ArgumentParser):
     ) -> argparse.Namespace:
         found, rest = self.parse_known_args(args, namespace)
         if rest:
-            self.error(f"unrecognized arguments: {told_words(rest)}")
+            self._parser_of(found).error(f"unrecognized arguments: {told_words(rest)}")
         return found
+
+    def _parser_of(self, found: argparse.Namespace) -> argparse.ArgumentParser:
+        """That of the command which was found: argparse leaves its words to the parser above."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                chosen = action.choices.get(str(getattr(found, action.dest, None)))
+                if isinstance(chosen, QuietParser):
+                    return chosen._parser_of(found)
+        return self
 
     def error(self, message: str) -> None:  # type: ignore[override]
         """Two of argparse's own messages have a value in them."""
@@ -29,7 +38,22 @@ class QuietParser(argparse.ArgumentParser):
         self.refuse(_NO_VALUE.sub(r"\1: takes no value", message))
 
     def refuse(self, message: str) -> None:
-        super().error(message)
+        self.exit(2, f"{self.short_usage()}\n{self.prog}: error: {message}\n")
+
+    def short_usage(self) -> str:
+        """What has to be given, and where to read about the rest."""
+        return f"usage: {self.usage or self._needed()}\n       {self.prog} --help explains all"
+
+    def _needed(self) -> str:
+        groups = [group for group in self._mutually_exclusive_groups if group.required]
+        words = [f"({' | '.join(map(self._form, group._group_actions))})" for group in groups]
+        words += [self._form(one) for one in self._actions if one.option_strings and one.required]
+        words += [self._form(one) for one in self._actions if not one.option_strings]
+        return " ".join((self.prog, *words, "[OPTION …]"))
+
+    def _form(self, action: argparse.Action) -> str:
+        value = self._get_formatter()._format_args(action, action.dest.upper())
+        return " ".join(filter(None, (*action.option_strings[-1:], value)))
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         parse = self._registry_get("type", action.type, action.type)

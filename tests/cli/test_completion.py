@@ -1,5 +1,6 @@
 """`kafka-reassign-rpc --version` and `--completion`."""
 
+import re
 import subprocess
 from importlib.metadata import version
 
@@ -31,18 +32,15 @@ def test_sv_1_the_command_tells_its_version(capsys: pytest.CaptureFixture[str]) 
     assert printed(capsys, "--version") == f"kafka-reassign-rpc {version('kafka-reassign-rpc')}\n"
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
-def test_sv_1_the_shell_completes_commands_options_and_values(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    script = printed(capsys, "--completion", shell)
-    if shell == "zsh":  # the same script, with bash's completion for zsh
-        head, _, script = script.partition("\n")
-        assert head == "autoload -U +X bashcompinit && bashcompinit"
+def test_sv_1_the_shell_completes_commands_options_and_values(capsys: pytest.CaptureFixture[str]) -> None:
+    script = printed(capsys, "--completion", "bash")
     for line, expected in (
         ("kafka-reassign-rpc ''", {*EXTRA_OF_COMMAND, "--help", "--version", "--completion"}),
         ("kafka-reassign-rpc se", {"serve"}),
         ("kafka-reassign-rpc serve --controller-t", {"--controller-takeover"}),
         ("kafka-reassign-rpc serve --controller-takeover ''", {"never", "vacant", "always"}),
         ("kafka-reassign-rpc serve --config ''", set()),
+        ("kafka-reassign-rpc serve --ssl-keystore-type P", {"PEM", "PKCS12"}),
         ("kafka-reassign-rpc --completion z", {"zsh"}),
         ("kafka-reassign-rpc plan dr", {"drain"}),
         ("kafka-reassign-rpc zookeeper --po", {"--port"}),
@@ -66,8 +64,27 @@ def test_sv_1_behind_a_goal_of_plan_the_shell_completes_the_flags_of_that_goal_a
     assert completed("kafka-reassign-rpc plan drain") == {"drain"}
 
 
+def test_sv_1_zsh_and_fish_lead_to_the_flags_of_a_goal_and_to_the_values_of_a_flag(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    zsh = printed(capsys, "--completion", "zsh")
+    assert zsh.startswith("#compdef kafka-reassign-rpc\n")
+    [goal] = re.findall(r"'plan drain'\) _arguments(.*?);;", zsh, re.DOTALL)
+    assert "'--brokers[" in goal
+    assert "'--replication-factor[" not in goal
+    assert re.search(r"'--status-page\[[^']*:\(off counts full\)'", zsh)
+    fish = printed(capsys, "--completion", "fish").splitlines()
+    drain = (
+        "complete -c kafka-reassign-rpc -n '__fish_seen_subcommand_from plan; and __fish_seen_subcommand_from drain'"
+    )
+    assert [line for line in fish if line.startswith(f"{drain} -l brokers -x -d ")]
+    assert not [line for line in fish if line.startswith(f"{drain} -l replication-factor")]
+    pages = [line for line in fish if "_from serve' -l status-page " in line]
+    assert [" -x -a 'off counts full' " in line for line in pages] == [True]
+
+
 def test_sv_1_another_shell_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["--completion", "fish"])
+        main(["--completion", "tcsh"])
     assert ended.value.code == 2
-    assert "expected one of bash, zsh, got [hidden]" in capsys.readouterr().err
+    assert "expected one of bash, zsh, fish, got [hidden]" in capsys.readouterr().err

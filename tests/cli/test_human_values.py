@@ -8,7 +8,7 @@ import pytest
 
 from kafka_reassign_rpc.cli import fleet_command
 from kafka_reassign_rpc.cli.main import main
-from kafka_reassign_rpc.cli.value_parsers import byte_count, milliseconds, seconds
+from kafka_reassign_rpc.cli.value_parsers import byte_count, byte_rate, milliseconds, seconds
 from tests.tables import for_each
 
 
@@ -21,6 +21,10 @@ from tests.tables import for_each
         (byte_count(1), "7", 7),
         (byte_count(1), 7, 7),
         (byte_count(-1), "-1", -1),
+        (byte_rate(0), "0", 0),
+        (byte_rate(0), "999B", 999),
+        (byte_rate(0), "1000", 1000),
+        (byte_rate(0), 40_000_000, 40_000_000),
         (milliseconds(1), "20s", 20_000),
         (milliseconds(1), "20", 20),
         (seconds(1), "20s", 20),
@@ -40,6 +44,9 @@ def test_dp_3_sizes_and_durations_may_have_units(parse: Callable[[Any], int], gi
         (byte_count(1), "0MB", "expected a whole number from 1 to 9223372036854775807, got 0; with a unit"),
         (byte_count(1), "9999999PB", "expected a whole number from 1 to"),
         (byte_count(1), "0.5B", "expected a whole number, got '0.5B'"),
+        (byte_rate(0), "999", "999 asks for a unit: 999MB per second, or 999B if that is meant"),
+        (byte_rate(0), " 05 ", "05 asks for a unit"),
+        (byte_rate(0), "-1", "expected a whole number from 0 to"),
         (milliseconds(1), "50MB", "expected a whole number, got '50MB'; with a unit: 20s, 5min"),
         (seconds(1), "1500ms", "expected a whole number, got '1500ms'; with a unit: 20s, 5min"),
         (seconds(1), "-20", "expected a whole number from 1 to"),
@@ -82,6 +89,9 @@ def test_sv_1_fleet_takes_sizes_and_durations_with_units() -> None:
             "submit --plan p --bootstrap-server b:1 --throttle 20s",
             "--throttle: expected a whole number, got '20s'; with",
         ),
+        ("submit --plan p --bootstrap-server b:1 --throttle 5", "--throttle: 5 asks for a unit: 5MB per second"),
+        ("plan drain --brokers 1 --snapshot s --out o --throttle 40", "--throttle: 40 asks for a unit"),
+        ("plan heal --snapshot s --out o --bandwidth 125", "--bandwidth: 125 asks for a unit"),
         ("submit --plan p --bootstrap-server b:1 --max-moves 0", "--max-moves: expected a whole number from 1 to"),
         ("submit --plan p --bootstrap-server b:1 --by-batch --max-moves 5", "--by-batch: the size of batches is that"),
     ],

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from kafka_reassign_rpc.cli import serve_command
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import Setting, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
+from kafka_reassign_rpc.core.configs.own_settings import refuse_in_defaults
 from kafka_reassign_rpc.core.leadership.elections import default_allows_unclean
 from kafka_reassign_rpc.core.reassignment_algebra import min_insync_replicas
 from kafka_reassign_rpc.core.settings.healing_throttle import HealingThrottle
@@ -64,6 +67,18 @@ def test_sv_1_the_help_of_a_setting_is_sentences_that_name_the_unit_and_minus_on
         assert "ytes" in setting.help
     if setting.default_text == "-1":
         assert "-1: " in setting.help
+
+
+def test_sv_1_the_help_of_serve_says_which_dynamic_settings_the_defaults_of_brokers_take() -> None:
+    """Those of servers they refuse: stock tools would take them for secrets."""
+    [line] = [one for one in serve_command.DESCRIPTION.splitlines() if "are Kafka's own: --entity-default" in one]
+    for name in (setting.name for setting in SETTINGS if setting.dynamic):
+        try:
+            refuse_in_defaults({name: "5"}, {}, 1000)
+        except ConfigValueError:
+            assert name not in line
+        else:
+            assert name in line
 
 
 def test_sv_1_the_help_of_serve_shows_every_setting_with_its_default(

@@ -49,10 +49,10 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         said = capsys.readouterr()
         assert code == 2
         assert said.out == ""
-        lines = [line for line in said.err.strip().splitlines() if not line.startswith(("usage:", " "))]
-        assert len(lines) == 1, said.err
-        assert lines[0].startswith("kafka-reassign-rpc")
-        assert saying in lines[0]
+        *usage, last = said.err.strip().splitlines()
+        assert last.startswith("kafka-reassign-rpc")
+        assert saying in last
+        assert [one[:7] for one in usage] in ([], ["usage: ", " " * 7])
 
     return check
 
@@ -232,6 +232,40 @@ def test_dp_2_the_help_of_a_goal_has_an_example_of_its_own_that_can_be_run(
         monkeypatch.setattr(plan_command, name, take)
     assert main(words) == 0
     assert len(taken) == 1
+
+
+@pytest.mark.parametrize("command", ["", *("plan drain" if command == "plan" else command for command in COMMANDS)])
+def test_sv_1_a_wrong_word_ends_with_what_is_wrong_behind_a_short_usage_of_its_command(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*command.split(), "--nope"])
+    assert ended.value.code == 2
+    program = f"kafka-reassign-rpc {command}".rstrip()
+    usage, hint, last = capsys.readouterr().err.splitlines()
+    assert usage.startswith(f"usage: {program} ")
+    assert hint.split() == [*program.split(), "--help", "explains", "all"]
+    assert last.startswith(f"{program}: error: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["status"], "Invalid port in bootstrap.servers: h:99999"),
+        (["export", "--out", "o"], "Invalid port in bootstrap.servers: h:99999"),
+        (["submit", "--plan", "p"], "p: no such directory"),
+        (["watch"], "Invalid port in bootstrap.servers: h:99999"),
+    ],
+)
+def test_sv_1_the_environment_has_the_default_of_the_cluster(
+    words: list[str], problem: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([words[0], "--help"])
+    assert "KAFKA_REASSIGN_BOOTSTRAP_SERVER" in capsys.readouterr().out
+    monkeypatch.setenv("KAFKA_REASSIGN_BOOTSTRAP_SERVER", "h:99999")
+    assert main(words) == 2
+    assert capsys.readouterr().err.splitlines()[-1].endswith(problem)
 
 
 def test_sv_1_the_help_names_every_command() -> None:

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.cli import serve_command, watch_command
-from kafka_reassign_rpc.cli.environment import VARIABLES, misspelt
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
-from kafka_reassign_rpc.pipeline.class_archive import SPARK_CLASSES
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.support.environment import SPARK_CLASSES, VARIABLES, misspelt
 from kafka_reassign_rpc.transport.broker_link_settings import broker_links
 
 ZK = ("--zookeeper-connect", "127.0.0.1:1")
@@ -90,6 +89,16 @@ def test_sv_1_a_misspelt_variable_of_the_environment_ends_the_start(
         [line] = capsys.readouterr().err.splitlines()
         assert "no such variable of the environment; is KAFKA_REASSIGN_WATCH meant?" in line
         assert "hunter2" not in line
+
+
+def test_sv_1_serve_heeds_the_variables_of_a_cluster_to_look_at_only_where_it_looks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are the defaults of all commands that reach a cluster."""
+    monkeypatch.setenv("KAFKA_REASSIGN_BOOTSTRAP_SERVER", "h:1")
+    monkeypatch.setenv("KAFKA_REASSIGN_COMMAND_CONFIG", "/f")
+    with pytest.raises(Started):
+        main(["serve", *ZK])
 
 
 def test_sv_1_variables_that_are_read_and_those_of_services_are_no_mistake() -> None:

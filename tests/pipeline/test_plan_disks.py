@@ -123,6 +123,8 @@ def test_dh_3_an_even_plan_has_batches_for_the_stock_tool_and_their_rollback(
     assert capsys.readouterr().out == f"{out}: 4 moves, no rule is broken\n"
     assert main(["plan", "show", str(out), "--sort", "bytes", "--limit", "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["to_log_dir"] == "/b"
+    assert main(["plan", "show", str(out), "--topic", "tt"]) == 1
+    assert "the plan has no such move: there is no topic tt (is t meant?)" in capsys.readouterr().err
     (out / BATCH_FILES[1]).unlink()
     assert main(["plan", "verify", "--snapshot", str(snapshot), "--plan", str(out)]) == 1
     assert capsys.readouterr().err.startswith("rollback: t-0 of broker 1: ('/a', '/b') in the table, None in the file")

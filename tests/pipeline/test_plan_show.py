@@ -65,13 +65,30 @@ def test_dp_9_each_move_is_a_line_in_the_order_in_which_moves_start(
         (("--sort", "bytes"), ["orders-0", "orders-1", "logs-2", "logs-12"]),
         (("--sort", "reason"), ["logs-2", "orders-0", "logs-12", "orders-1"]),
         (("--sort", "bytes", "--limit", "2"), ["orders-0", "orders-1"]),
-        (("--topic", "gone"), []),
     ],
 )
 def test_dp_9_moves_are_chosen_and_sorted(
     arguments: tuple[str, ...], names: list[str], plan: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert [line.split()[0] for line in shown(plan, capsys, *arguments)[:-1]] == names
+
+
+@pytest.mark.parametrize("also", [(), ("--group", "topic"), ("--json",)])
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("--topic", "order"), ": there is no topic order (is orders meant?)"),
+        (("--topic", "order*,log", "--batch", "9"), ": there is no topic log (is logs meant?)"),
+        (("--topic", "logs", "--broker", "77"), ": there is no broker 77 (known: 1, 2, 3, 4, 5, 6)"),
+        (("--reason", "nothing of it"), ""),
+    ],
+)
+def test_dp_9_where_no_move_fits_the_exit_code_is_1_and_the_nearest_name_is_told(
+    arguments: tuple[str, ...], hint: str, also: tuple[str, ...], plan: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", "show", str(plan), *arguments, *also]) == 1
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", f"kafka-reassign-rpc plan show: the plan has no such move{hint}\n")
 
 
 def test_dp_9_sums_are_shown_by_broker_topic_reason_or_batch(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -150,7 +150,7 @@ def test_fg_4_submit_says_which_limit_holds_and_what_that_means_for_its_time(
     summary["expected_seconds"] = 4.0
     summary["timeline"] = {"seconds": 4.0, "brokers": [{"broker": 2, "sent": [0], "received": [6000]}]}
     (plan / "summary.json").write_text(json.dumps(summary))
-    _, said = submit(cluster, monkeypatch, plan, "--throttle", "300")
+    _, said = submit(cluster, monkeypatch, plan, "--throttle", "300B")
     assert said[0].startswith(
         "On brokers 1,2,3 it stays 50 B/s to receive: the dynamic config of all brokers is stricter"
     )

@@ -12,9 +12,9 @@ import pytest
 
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.pipeline import spark_session
-from kafka_reassign_rpc.pipeline.class_archive import SPARK_CLASSES
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.spark_session import SMALL_ROWS
+from kafka_reassign_rpc.support.environment import SPARK_CLASSES
 from tests.pipeline.test_plan_room import write_snapshot
 
 

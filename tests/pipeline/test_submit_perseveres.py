@@ -243,10 +243,10 @@ def test_dp_4_frozen_brokers_do_not_keep_submit_from_checking_the_health_of_the_
 
 
 def test_dp_4_a_reason_goes_to_the_controller_and_where_none_is_kept_nothing_begins(tmp_path: Path) -> None:
-    cluster = three_brokers()
-    submission(cluster, tmp_path / "p", BATCH, reason="OPS-17").execute()
-    [(_, options)] = cluster.altered
-    assert options["reason"] == "OPS-17; plan p (rebalance)"
+    for name, called in (("p", "plan p"), ("plan", "plan"), ("plan-7", "plan-7"), ("planets", "plan planets")):
+        submission(three := three_brokers(), tmp_path / name, BATCH, reason="OPS-17").execute()
+        [(_, options)] = three.altered
+        assert options["reason"] == f"OPS-17; {called} (rebalance)"
     stock = three_brokers()
     stock.keeps_reasons = False
     with pytest.raises(UnsupportedHere, match="does not keep what moves are for"):

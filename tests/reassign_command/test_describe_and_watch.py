@@ -39,7 +39,7 @@ from kafka_reassign_rpc.reassign_command.action_describe import grouped
 from kafka_reassign_rpc.reassign_command.action_generate import SOME_BROKERS_WITHOUT_RACK, propose
 from kafka_reassign_rpc.reassign_command.action_watch import ProgressReporter, document, summary
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
-from kafka_reassign_rpc.reassign_command.options import OPTIONS
+from kafka_reassign_rpc.reassign_command.options import OPTIONS, Option
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.watch_screen import WatchScreen
 from kafka_reassign_rpc.support.text_columns import width_of
@@ -84,6 +84,7 @@ def test_240_6_bars_have_their_width_whatever_the_share() -> None:
 def test_240_6_only_what_is_all_there_is_100_percent() -> None:
     assert "(99 %)" in text_format.amounts(Progress(9_999, 10_000))
     assert text_format.amounts(Progress(5, None)) == "5 B of an unknown size"
+    assert text_format.amounts(Progress(None, None)) == "size unknown"
     assert text_format.amounts(Progress(10, 40, 3.0, 10.0)) == "10 B of 40 B (25 %), 3 B/s, 10 s left"
 
 
@@ -394,7 +395,13 @@ def test_236_12_bash_completes_every_option() -> None:
         ("kafka-reassign heal ''", [f"--{option.name}" for option in action_heal.options()]),
         ("kafka-reassign heal --d", ["--dry-run"]),
         ("kafka-reassign heal --now 3", []),
-        ("kafka-reassign ''", [f"--{option.name}" for option in OPTIONS]),
+        ("kafka-reassign ''", [*action_completion.COMMANDS, *(f"--{option.name}" for option in OPTIONS)]),
+        # As in the README: options before the command. Bash divides words at colons and equals signs.
+        ("kafka-reassign --bootstrap-server localhost : 9092 mo", ["move"]),
+        ("kafka-reassign --bootstrap-server localhost : 9092 move payments --th", ["--throttle"]),
+        ("kafka-reassign --command-config = f --json settings --m", ["--move"]),
+        ("kafka-reassign --bootstrap-server move he", ["heal"]),
+        ("kafka-reassign --expect-current --dry", ["--dry-run"]),
     ):
         script = (
             f"{action_completion.script('bash')}\nCOMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1))\n"
@@ -404,12 +411,26 @@ def test_236_12_bash_completes_every_option() -> None:
         assert (done.stdout.split(), done.stderr) == (wanted, "")
 
 
-def test_236_12_zsh_has_a_line_for_every_option_and_other_shells_are_refused() -> None:
+def test_236_12_zsh_and_fish_have_a_line_for_every_option_and_other_shells_are_refused() -> None:
     script = action_completion.script("zsh")
     assert script.startswith("#compdef kafka-reassign\n")
     assert all(
         f"'--{option.name}[" in script for option in (*OPTIONS, *action_heal.options(), *action_settings.options())
     )
     assert len(shlex.split(script, comments=True)) > len(OPTIONS)  # every quote is closed
-    with pytest.raises(CommandFailed, match="bash or zsh"):
-        action_completion.script("fish")
+    lines = action_completion.script("fish").splitlines()
+    for where, options in (("not __fish_seen_subcommand_from", OPTIONS), *action_completion.COMMANDS.items()):
+        said = [line for line in lines if f" -n '{where}" in line or f"_from {where}'" in line]
+        assert [word for line in said for word in line.split(" -d ")[0].split(" -l ")[1:]] == [
+            f"{one.name}{takes(one)}" for one in options
+        ]
+    with pytest.raises(CommandFailed, match="expected one of bash, zsh, fish, got"):
+        action_completion.script("tcsh")
+
+
+def takes(option: Option) -> str:
+    if option.name == "completion":
+        return " -x -a 'bash zsh fish'"
+    if option.value is None or option.optional_value:
+        return ""
+    return " -r -F" if "file" in option.value else " -x"

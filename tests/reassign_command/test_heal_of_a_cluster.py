@@ -53,6 +53,9 @@ async def test_46_6_an_operator_sees_a_lost_broker_holds_its_repair_back_and_ord
             return lines[1].startswith("Broker 3: gone since 20") and ", 2 replicas" in lines[1]
 
         await eventually(is_noticed)
+        for broker, hint in (("33", ": there is no broker 33 (is 3 meant?)"), ("3", "")):
+            nothing = await heal(world.bootstrap, "--approve", "--brokers", broker)
+            assert (nothing.code, nothing.lines) == (1, [f"No such repair waits for approval{hint}."])
         assert await heal_json(world.bootstrap, "--pause") == {"paused": True}
         await world.stop_server()
         await world.start_server(1001)

@@ -20,8 +20,9 @@ from kafka_reassign_rpc.reassign_command.action_context import check_addresses
 from kafka_reassign_rpc.reassign_command.action_execute import expected_replicas
 from kafka_reassign_rpc.reassign_command.command_config import client_configs, load
 from kafka_reassign_rpc.reassign_command.command_config import parse as parse_properties
-from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, MisusedOptions, UnreadableCommandLine
+from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.java_set_order import set_order
+from kafka_reassign_rpc.reassign_command.main import COMMANDS, main
 from kafka_reassign_rpc.reassign_command.options import OPTIONS, parse
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.reassignment_json import (
@@ -82,11 +83,35 @@ def test_236_12_what_cannot_be_read_is_named(arguments: list[str], problem: str)
         parse(arguments)
 
 
+@for_each(
+    "arguments",
+    [
+        *(["--nope"], ["--throttle"], ["--list"], [*SERVER, "--list", "--since", "1h"], [*SERVER, "--execute"]),
+        *([word, "--nope"] for word in COMMANDS),
+        *([word, *SERVER] for word in ("hold", "release", "throttle", "move")),
+        ["settings", *SERVER, "--set", "x"],
+        ["heal", *SERVER, "--brokers", "3"],
+    ],
+)
+def test_236_12_a_wrong_command_line_ends_with_what_is_wrong_and_has_a_short_usage(arguments: list[str]) -> None:
+    """Scripts read it in the first line, too, where the stock tool has the options."""
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        assert main(arguments) == 1
+    lines = said.getvalue().splitlines()
+    program = "kafka-reassign" + (f" {arguments[0]}" if arguments[0] in COMMANDS else "")
+    assert lines[-1].startswith(f"{program}: ")
+    assert len([line for line in lines if line.startswith(f"usage: {program} ")]) == 1
+    assert lines[-2].startswith(f"       {program} --help ")
+    assert len(lines) <= 5
+    if arguments[0] not in COMMANDS:
+        assert lines[0] == lines[-1].removeprefix("kafka-reassign: ")
+
+
 def test_236_12_watch_goes_with_execute_and_alone_but_with_nothing_else() -> None:
     plan = ("--reassignment-json-file", "f")
     assert option_rules.chosen_action(parse([*SERVER, "--execute", "--watch", *plan])) == "execute"
     assert option_rules.chosen_action(parse([*SERVER, "--watch", *plan])) == "watch"
-    with pytest.raises(MisusedOptions, match="exactly one action"):
+    with pytest.raises(UnreadableCommandLine, match="exactly one action"):
         option_rules.chosen_action(parse([*SERVER, "--verify", "--watch", *plan]))
     for action in ("cancel", "describe", "list", "watch"):
         assert option_rules.chosen_action(parse([*SERVER, f"--{action}", "--json"])) == action
@@ -110,6 +135,48 @@ def test_236_12_the_help_has_each_option_in_one_group_and_five_examples() -> Non
             action_move.MoveCommand([*words[1:], *SERVER])
         else:
             option_rules.chosen_action(parse([*words, *SERVER]))
+
+
+@for_each(
+    ("flags", "server", "config"),
+    [
+        ((), "env:1", "/env"),
+        (("--bootstrap-server", "h:1"), "h:1", "/env"),
+        (("--command-config", "/f"), "env:1", "/f"),
+        (("--bootstrap-controller", "c:1"), None, "/env"),
+    ],
+)
+def test_236_12_the_environment_has_the_defaults_of_the_connection(
+    flags: tuple[str, ...], server: str | None, config: str
+) -> None:
+    found = parse(["--list", *flags]).with_connection("env:1", "/env")
+    assert (found.value("bootstrap-server"), found.value("command-config")) == (server, config)
+    assert option_rules.chosen_action(found) == "list"
+
+
+@pytest.mark.parametrize("word", COMMANDS)
+def test_236_12_the_environment_has_the_defaults_of_commands_that_are_words(
+    word: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needed = {"move": ["t", "-p", "0:1"], "hold": ["--all"], "release": ["--all"], "throttle": ["0"]}.get(word, [])
+    monkeypatch.setenv("KAFKA_REASSIGN_BOOTSTRAP_SERVER", "env:1")
+    monkeypatch.setenv("KAFKA_REASSIGN_COMMAND_CONFIG", "/env")
+    for flags, server, config in (((), "env:1", "/env"), ((*SERVER, "--command-config", "/f"), "h:1", "/f")):
+        found = COMMANDS[word]([*needed, *flags]).options
+        assert (found.value("bootstrap-server"), found.value("command-config")) == (server, config)
+    with pytest.raises(SystemExit):
+        COMMANDS[word](["--help"])
+    said = capsys.readouterr().out
+    assert "KAFKA_REASSIGN_BOOTSTRAP_SERVER" in said
+    assert "KAFKA_REASSIGN_COMMAND_CONFIG" in said
+
+
+def test_236_12_a_misspelt_variable_of_the_environment_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KAFKA_REASSIGN_BOOTSTRAP_SERVERS", "h:1")
+    assert main(["--list"]) == 1
+    assert "is KAFKA_REASSIGN_BOOTSTRAP_SERVER meant?" in capsys.readouterr().err
 
 
 def test_236_12_a_plan_keeps_log_dirs_and_expectations_apart() -> None:

@@ -117,6 +117,10 @@ async def test_hm_1_enabling_and_resuming_take_away_what_an_earlier_version_has_
         (("--set", "failure.interval.ms"), "kafka-reassign settings: --set: expected NAME=VALUE, got"),
         (("--set", "failure.interval.ms=1", "--delete", "failure.interval.ms"), "failure.interval.ms is named twice"),
         (("--move", "--delete", "failure.interval.ms"), "kafka-reassign settings: --move goes alone"),
+        (
+            ("--set", "self.healing.throttle=5"),
+            "kafka-reassign settings: self.healing.throttle: 5 asks for a unit: 5MB",
+        ),
         (("--put", "x"), "kafka-reassign settings: unrecognized arguments: --put [hidden]"),
     ],
 )

@@ -143,6 +143,7 @@ def test_sv_11_a_row_says_which_replica_comes_and_which_goes() -> None:
         return comes_and_goes(cast("Move", SimpleNamespace(**{"adding": (), "removing": (), **found})))
 
     assert told(adding=(3,), removing=(1, 2)) == "3 comes, 1 and 2 go"
+    assert told(adding=(5, 6, 1)) == "5, 6 and 1 come"
     assert told(removing=(2,)) == "2 goes"
     assert told() == "only the order changes"
 

@@ -39,7 +39,7 @@ async def test_dh_4_moves_in_flight_and_waiting_get_another_rate_in_one_command_
     assert set((await world.alter(targets, throttle=1)).values()) == {(0, None)}
     await eventually(lambda: world.waits(("b-1", 0), ("b-1", 1)))
     ids = await world.ids()
-    slow = await throttle(world, "2", "--partitions", "b-1-1")
+    slow = await throttle(world, "2B", "--partitions", "b-1-1")
     assert (slow.code, slow.lines) == (0, ["0 moves in flight and 1 waiting move: 2 B/s on each broker."])
     done = await throttle(world, "50MB")
     assert (done.code, done.err) == (0, "")
@@ -51,8 +51,9 @@ async def test_dh_4_moves_in_flight_and_waiting_get_another_rate_in_one_command_
     ]
     assert (await world.ids()).get(("a", 0), ids["a", 0]) == ids["a", 0]
     await eventually(lambda: world.has(*((topic, index, to) for (topic, index), to in targets.items())))
-    none = await throttle(world, "1", "--topics", "a", "--json")
-    assert json.loads(none.out) == {"throttle": 1, "moving": 0, "waiting": 0, "repairs": 0}
+    none = await throttle(world, "1B", "--topics", "a", "--json")
+    counts = {"throttle": 1, "moving": 0, "waiting": 0, "repairs": 0}
+    assert json.loads(none.out) == {**counts, "error": "No such move is in flight or waits."}
     configs = ConfigStore(world.zk)
 
     async def all_lifted() -> bool:
@@ -64,14 +65,20 @@ async def test_dh_4_moves_in_flight_and_waiting_get_another_rate_in_one_command_
 async def test_dh_4_a_stricter_limit_of_others_is_said(world: Cluster) -> None:
     await world.configure("brokers", "3", {FOLLOWER_RATE: "5"})
     await world.alter({("a", 0): (3, 4)}, throttle=1)
-    done = await throttle(world, "9", "--topics", "a")
+    done = await throttle(world, "9B", "--topics", "a")
     assert done.lines == [
         "1 move in flight and 0 waiting moves: 9 B/s on each broker.",
         "A stricter limit goes on: 5 B/s to receive on broker 3 (its own dynamic config).",
     ]
     done = await throttle(world, "0")
     assert done.lines == ["1 move in flight and 0 waiting moves: no throttle any more."]
-    assert (await throttle(world, "9", "--topics", "none")).lines == ["There is no such move."]
+    for named, hint in (
+        (("--topics", "none,c"), ": there is no topic c (known: a, b-1) and no topic none (known: a, b-1)"),
+        (("--topics", "b-1"), ""),
+        (("--partitions", "b-1-7,a-1"), ": there is no partition b-1-7 (is b-1-1 meant?)"),
+    ):
+        nothing = await throttle(world, "9B", *named)
+        assert (nothing.code, nothing.lines) == (1, [f"No such move is in flight or waits{hint}."])
 
 
 async def test_fg_4_a_lease_lifts_the_stricter_rates_that_stand_and_exactly_those_come_back(world: Cluster) -> None:
@@ -129,12 +136,19 @@ async def is_healing(world: Cluster, moves: int) -> bool:
         (("fast",), "argument RATE: expected bytes per second, such as 40MB or 0, got [hidden]"),
         (("-1",), "argument RATE: expected bytes per second, such as 40MB or 0, got '-1'"),
         (("9223372036854775808",), "argument RATE: expected bytes per second"),
-        (("1", "--topics", ","), "argument --topics: expected names of topics with commas between them, got [hidden]"),
-        (("1", "--partitions", "orders"), "argument --partitions: expected partitions such as orders-0, got [hidden]"),
+        (("5",), "argument RATE: 5 asks for a unit: 5MB per second, or 5B if that is meant"),
+        (
+            ("1MB", "--topics", ","),
+            "argument --topics: expected names of topics with commas between them, got [hidden]",
+        ),
+        (
+            ("1MB", "--partitions", "orders"),
+            "argument --partitions: expected partitions such as orders-0, got [hidden]",
+        ),
     ],
 )
 async def test_dh_4_a_command_line_that_makes_no_sense_is_refused(args: tuple[str, ...], why: str) -> None:
     refused = await kafka_reassign("throttle", "--bootstrap-server", "h:1", *args)
     assert refused.code == 1
-    assert refused.err.startswith("kafka-reassign throttle: ")
+    assert refused.err.splitlines()[-1].startswith("kafka-reassign throttle: ")
     assert why in refused.err

@@ -1,6 +1,6 @@
 """Numbers with their nouns and verbs."""
 
-from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural, those
+from kafka_reassign_rpc.support.counted import agreeing, all_of, counted, first_of, plural, those
 
 
 def test_a_number_goes_with_its_noun_and_its_verb() -> None:
@@ -12,6 +12,7 @@ def test_a_number_goes_with_its_noun_and_its_verb() -> None:
 
 
 def test_names_go_with_their_noun_and_its_verb() -> None:
+    assert [all_of(names) for names in ([4], [5, 4], (5, 6, 1))] == ["4", "5 and 4", "5, 6 and 1"]
     assert [those(names, verb="are") for names in ([4], [5, 4])] == ["broker 4 is", "brokers 4, 5 are"]
     assert those({"b", "a", "c"}, "topic", most=2) == "topics a, b and 1 more"
 

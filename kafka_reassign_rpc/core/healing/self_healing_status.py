@@ -120,7 +120,7 @@ class HealingStatus:
         if one.replicas is None:
             return ""
         if self.interval_ms is None:
-            return "never healed: failure.interval.ms=-1"
+            return "never healed"
         # Every other failure has a time, but while nothing may start.
         what = "self-healing is held back" if self.held_back is not None else "reassignments are disabled"
         return f"not healed while {what}"

@@ -138,8 +138,14 @@ def _lost(term: TermView, lost: Mapping[int, int]) -> StatusProblem:
         fenced = ", fenced" if broker in term.cluster.soft.kraft.fenced else ""
         told.append(f"{broker}{since}{fenced}{fates.get(broker, '')}")
     lost_ones = first_of(told, NAMED, of=len(lost), between="; ")
-    text = f"{registered} of {counted(registered + len(lost), 'broker')} live; lost: {lost_ones}"
+    text = f"{registered} of {counted(registered + len(lost), 'broker')} live; lost: {lost_ones}{_off(term)}"
     return StatusProblem("lost_brokers", "wrong", text, min((one for one in lost.values() if one >= 0), default=None))
+
+
+def _off(term: TermView) -> str:
+    """Why none of them is healed."""
+    is_off = term.healing is not None and term.healing.interval_ms is None
+    return ". Self-healing is off: failure.interval.ms=-1" if is_off else ""
 
 
 def _fates(healing: HealingStatus | None, lost: Iterable[FailedBroker | LogDirFailure | GoneBroker]) -> dict[int, str]:
@@ -158,7 +164,7 @@ def _failed_log_dirs(term: TermView, *, full: bool) -> StatusProblem:
         named = f" ({first_of(paths, NAMED)})" if full and paths else ""
         told.append(f"{broker}{named} since {utc_time(failures[broker].since)} UTC{fates.get(broker, '')}")
     brokers = first_of(told, NAMED, of=len(failures), between="; ")
-    text = f"{counted(len(failures), 'broker', 'have')} lost log dirs: {brokers}"
+    text = f"{counted(len(failures), 'broker', 'have')} lost log dirs: {brokers}{_off(term)}"
     return StatusProblem("failed_log_dirs", "wrong", text, min(one.since for one in failures.values()))
 
 

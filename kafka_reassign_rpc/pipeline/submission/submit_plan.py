@@ -2,6 +2,7 @@
 arguments. The journal in the plan's directory keeps only the health before the first batch.
 """
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -220,7 +221,9 @@ class Submission:
 
     def _reason(self, part: str) -> str:
         """The controller shows it in events and in listings."""
-        plan = f"plan {self.path.resolve().name} ({self.plan.info.kind})" + (f", {part}" if part else "")
+        name = self.path.resolve().name
+        called = name if re.match(r"plan(?![a-z])", name) else f"plan {name}"
+        plan = f"{called} ({self.plan.info.kind})" + (f", {part}" if part else "")
         plan = f"undo of {plan}" if self.plan.undoes else plan
         return f"{self.reason}; {plan}" if self.reason else plan
 

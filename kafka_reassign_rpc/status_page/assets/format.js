@@ -14,6 +14,9 @@ export function size(bytes) {
   return unit === 0 ? `${Math.round(bytes)} B` : `${bytes.toFixed(1)} ${UNITS[unit]}`;
 }
 
+// How much of what; empty where neither is known.
+export const part = (bytes, whole) => (bytes === null && whole === null ? "" : `${size(bytes)} of ${whole === null ? "an unknown size" : size(whole)}`);
+
 export const rate = (bytes) => (bytes === null ? UNKNOWN : `${size(bytes)}/s`);
 
 export const count = (value) => (value === null ? UNKNOWN : value.toLocaleString("en"));

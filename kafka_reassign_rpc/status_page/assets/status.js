@@ -1,7 +1,7 @@
 // The status page: server-sent events bring the summary; tables are fetched while the page is seen.
 
 import { readAddress, writeAddress } from "./address.js";
-import { UNKNOWN, count, duration, isPhone, plural, rate, size, time, visible } from "./format.js";
+import { UNKNOWN, count, duration, isPhone, part, plural, rate, size, time, visible } from "./format.js";
 import { plot } from "./plots.js";
 import { fill } from "./tables.js";
 
@@ -281,7 +281,7 @@ async function showMoves() {
   const { sums } = body;
   byId("moves-sums").textContent =
     `${plural(sums.in_flight, "move")} in flight, ${sums.waiting === null ? "" : `${count(sums.waiting)} waiting, `}${count(sums.stalled)} stalled` +
-    (sums.in_flight ? `; ${size(sums.bytes_copied)} of ${size(sums.bytes_total)} copied` : "") +
+    (sums.in_flight && part(sums.bytes_copied, sums.bytes_total) ? `; ${part(sums.bytes_copied, sums.bytes_total)} copied` : "") +
     (sums.moves_without_size ? `, without ${plural(sums.moves_without_size, "move")} of unknown size` : "") +
     (body.at - body.listed_at > 2000 ? `; sums and order of ${duration(body.at - body.listed_at)} ago` : "");
   byId("moves-page").textContent = body.moves.length ? `${count(offset + 1)}–${count(Math.min(offset + PAGE, body.count))} of ${count(body.count)}` : "";
@@ -376,7 +376,7 @@ function mayGoCell(found) {
 function diskCell(disk) {
   if (disk === null) return { text: UNKNOWN, tone: "quiet" };
   const failed = disk.failed.map((one) => `${one.path}: ${one.error}`).join("; ");
-  const room = `${size(disk.replicas)}; free ${size(disk.free)} of ${size(disk.capacity)}`;
+  const room = `${size(disk.replicas)}; free ${part(disk.free, disk.capacity) || UNKNOWN}`;
   return { text: room, quiet: failed && `failed: ${failed}`, quietTone: "wrong" };
 }
 

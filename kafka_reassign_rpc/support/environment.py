@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from kafka_reassign_rpc.pipeline.class_archive import SPARK_CLASSES
 from kafka_reassign_rpc.support.secrecy import told_name
 
 PREFIX = "KAFKA_REASSIGN_"
 WATCH = f"{PREFIX}WATCH"
 BOOTSTRAP_SERVER = f"{PREFIX}BOOTSTRAP_SERVER"
 COMMAND_CONFIG = f"{PREFIX}COMMAND_CONFIG"
+SPARK_CLASSES = f"{PREFIX}SPARK_CLASSES"
 VARIABLES = (WATCH, BOOTSTRAP_SERVER, COMMAND_CONFIG, SPARK_CLASSES)
 _OF_SERVICES = re.compile(
     r".*_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_[A-Z]+)?|ENV_.*|NAME)"
