@@ -28,7 +28,9 @@ or start processes of their own.
 """
 MOST_FILES = 40
 LOOK_S = 0.25
-HEAD = """# What the tests cost
+HEAD = """<!-- `python -m tests.costs FILE` wrote this page from a run with `--costs FILE`. Do not edit it. -->
+
+# What the tests cost
 
 CPU seconds are those of
 a test's process and of all that descend from it, Java's included; the rest of the clock is waiting.

@@ -198,15 +198,18 @@ async def test_dp_7_a_server_lets_the_named_replica_lead_and_copies_from_there(
 
 
 class DyingAfterwards(ReassignmentClient):
-    """Its second election is that after the move: this run dies then."""
+    """Its run dies at the election after the move to `target`."""
 
-    elections = 0
+    target: tuple[int, ...] = ()
 
     def elect_preferred_leaders(self, partitions: Iterable[tuple[str, int]], **options: Any) -> Results:
-        self.elections += 1
-        if self.elections == 2:
-            raise Died
-        return super().elect_preferred_leaders(partitions, **options)
+        names = list(partitions)
+        for topic, index in names:
+            found = self.describe_topics([topic], of_controller=True)[topic]
+            assert not isinstance(found, KafkaError)
+            if tuple(found[index].replicas) == self.target:
+                raise Died
+        return super().elect_preferred_leaders(names, **options)
 
 
 class Died(BaseException):
@@ -224,8 +227,10 @@ async def test_dp_7_a_run_that_died_between_move_and_election_is_made_good_by_th
     [new, *_] = [broker for broker in range(1, 7) if broker not in standing]
     first, target = standing[-1], (new, *standing[1:])
     path = write_plan(tmp_path / "p", cluster_id(client), {name: (target, standing)}, first_leaders={name: first})
-    with DyingAfterwards(bootstrap_servers=bootstrap) as dying, pytest.raises(Died):
-        await asyncio.to_thread(real_submission(dying, path, by_batch=by_batch).execute)
+    with DyingAfterwards(bootstrap_servers=bootstrap) as dying:
+        dying.target = target
+        with pytest.raises(Died):
+            await asyncio.to_thread(real_submission(dying, path, by_batch=by_batch).execute)
     await wait_until_assigned(client, {TopicPartition(*name): target})
 
     assert await asyncio.to_thread(real_submission(client, path, by_batch=by_batch).execute) == 0

@@ -21,7 +21,7 @@ from tests.planner.clusters import random_cluster
 from tests.stock.jars import JarsUnavailable, s3_jars
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.gate, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.release, pytest.mark.timeout(3600)]
 
 LIMIT_S = 1500.0
 """Seconds for all jobs on both masters: they take a few minutes on an idle machine."""
