@@ -30,7 +30,7 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.large_requests import answer_with, items_of
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.api.visible_topics import is_visible
+from kafka_reassign_rpc.api.visible_topics import is_visible, known_topics
 from kafka_reassign_rpc.core.kafka_errors import (
     GroupAuthorizationFailed,
     InvalidGroupId,
@@ -44,7 +44,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.protocol.messages import RESPONSES, ApiMessage
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
-from kafka_reassign_rpc.support.turns import Steps, Work, waited
+from kafka_reassign_rpc.support.turns import Steps, Work
 
 Fields = Mapping[str, Any]
 """Of each refused thing, beside its name and its error; others have the default of the schema."""
@@ -133,7 +133,6 @@ def of_partitions(
     errors: Callable[[Any, RequestContext, KnownTopics], TopicErrors],
     before: Callable[[Any, RequestContext], None] = lambda _body, _ctx: None,
     fields: Fields = NO_FIELDS,
-    max_elements: int = PARTITION_NUMBERS,
 ) -> Api:
     """An error for each partition. before: raises what refuses the whole request."""
 
@@ -145,7 +144,7 @@ def of_partitions(
     def fail(body: Any, version: int, error: KafkaError) -> Handled:
         return partitions_refused(body, version, same(error), fields)
 
-    return row(request, max_version, *acl, handle=handle, fail=fail, max_elements=max_elements)
+    return row(request, max_version, *acl, handle=handle, fail=fail, max_elements=PARTITION_NUMBERS)
 
 
 # ------------------------------------------------------------------------------------------------------------- layouts
@@ -312,14 +311,7 @@ def anything(_topic: str) -> bool:
 
 def topics_named_by(node: Node, request: Any, version: int) -> Work[KnownTopics]:
     asked = layout(type(request), version)
-    return (yield from existing_topics(node, (getattr(one, asked.name) for one in getattr(request, asked.topics))))
-
-
-def existing_topics(node: Node, names: Iterable[str]) -> Work[KnownTopics]:
-    known = node.topics_now()
-    if known is None:
-        known = yield from waited(node.topics(set(names)))
-    return known
+    return (yield from known_topics(node, (getattr(one, asked.name) for one in getattr(request, asked.topics))))
 
 
 def check_group(access: Access, operation: AclOperation, group: str) -> None:

@@ -28,7 +28,6 @@ from kafka_reassign_rpc.api.refusals import (
     check_group,
     check_transaction,
     each,
-    existing_topics,
     group_error,
     layout,
     nothing,
@@ -43,7 +42,7 @@ from kafka_reassign_rpc.api.refusals import (
     transaction_error,
     whole,
 )
-from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS
+from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS, known_topics
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, OperationNotAttempted, TransactionalIdAuthorizationFailed
 from kafka_reassign_rpc.protocol import messages as m
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
@@ -64,8 +63,8 @@ def _add_partitions(node: Node, request: m.AddPartitionsToTxnRequest, ctx: Reque
     version = ctx.api_version
     if version >= _FIRST_OF_BROKERS:
         ctx.access.check_cluster(AclOperation.CLUSTER_ACTION, "AddPartitionsToTxn")
-        named = {topic.name for transaction in request.transactions for topic in transaction.topics}
-        known = yield from existing_topics(node, named)
+        named = (topic.name for transaction in request.transactions for topic in transaction.topics)
+        known = yield from known_topics(node, named)
         return (yield from _of_brokers(request, version, known))
     transaction = request.v3_and_below_transactional_id
     check_transaction(ctx.access, WRITE, transaction)
