@@ -38,6 +38,9 @@ LINES = 10
 CHUNK = 262_144
 """Bytes that are written to the event log at once."""
 
+READ_WAITS_S = 1.0
+"""Seconds that a reader waits for events that were recorded before it came."""
+
 LONGEST_NAME, LONGEST_REASON, MOST_IDS = 250, 1000, 100
 """Characters of a topic's name (Kafka allows 249) or another text, characters of a `reason`, and broker ids of a list,
 in an event and its line: a request or a znode may name a topic of any length."""
@@ -158,8 +161,13 @@ class EventRecorder:
             self.counter.observe_duration(what, seconds)
 
     async def read(self, first: int, max_bytes: int) -> EventLogPage | None:
-        """See EventLog.read; None if no log is kept. Raises OSError."""
-        return None if self.event_log is None else await asyncio.to_thread(self.event_log.read, first, max_bytes)
+        """See EventLog.read; None if no log is kept. Raises OSError. Who reads after an answer finds the events of
+        that answer, unless the disk or a flood of events holds them up for longer than READ_WAITS_S."""
+        if self.event_log is None:
+            return None
+        if self._task is not None:
+            await asyncio.wait({self._task}, timeout=READ_WAITS_S)
+        return await asyncio.to_thread(self.event_log.read, first, max_bytes)
 
     async def _work(self) -> None:
         try:

@@ -293,6 +293,14 @@ async def test_sv_7_ten_thousand_events_do_not_block_the_event_loop_or_flood_the
     assert logged[-1].startswith(f"move.started: {10_000 - LINES} more")
 
 
+async def test_sv_7_a_reader_finds_all_that_was_recorded_before_it_came(tmp_path: Path) -> None:
+    async with recorder(EventLog(tmp_path)) as made:
+        made.record(1, [Event("move.started", "t", n) for n in range(3_000)])
+        read = await made.read(2_999, 2**20)
+        assert read is not None
+        assert [json.loads(one)["partition"] for one in read.events] == [2_999]
+
+
 async def test_sv_7_a_full_disk_stops_no_move_and_is_reported_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
