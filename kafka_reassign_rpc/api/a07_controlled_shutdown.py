@@ -37,4 +37,5 @@ API = Api(
     acl=(Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER),),
     handle=handle,
     fail=fail,
+    by_brokers=True,
 )

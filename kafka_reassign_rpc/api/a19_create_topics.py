@@ -301,4 +301,5 @@ API = Api(
     fail=fail,
     max_elements=ELEMENTS,
     to_controller=True,
+    by_brokers=True,
 )

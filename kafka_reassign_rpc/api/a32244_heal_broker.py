@@ -66,4 +66,5 @@ API = Api(
     acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
     handle=handle,
     fail=error_alone(HealBrokerResponse),
+    by_brokers=True,
 )

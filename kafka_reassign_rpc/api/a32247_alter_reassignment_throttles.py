@@ -70,4 +70,5 @@ API = Api(
     handle=handle,
     fail=error_alone(AlterReassignmentThrottlesResponse),
     max_elements=ALL_PARTITIONS,
+    by_brokers=True,
 )

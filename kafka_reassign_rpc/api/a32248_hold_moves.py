@@ -52,4 +52,5 @@ API = Api(
     acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
     handle=handle,
     fail=error_alone(HoldMovesResponse),
+    by_brokers=True,
 )

@@ -33,4 +33,5 @@ API = Api(
     acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
     handle=handle,
     fail=error_alone(ApproveRepairsResponse),
+    by_brokers=True,
 )

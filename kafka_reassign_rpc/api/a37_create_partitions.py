@@ -98,4 +98,5 @@ API = Api(
     fail=fail,
     max_elements=MANY,
     to_controller=True,
+    by_brokers=True,
 )

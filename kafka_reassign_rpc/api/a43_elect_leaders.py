@@ -114,4 +114,5 @@ API = Api(
     fail=fail,
     max_elements=PARTITION_NUMBERS,
     to_controller=True,
+    by_brokers=True,
 )

@@ -187,4 +187,5 @@ API = Api(
     fail=fail,
     max_elements=ALL_PARTITIONS,
     to_controller=True,
+    by_brokers=True,
 )

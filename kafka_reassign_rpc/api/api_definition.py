@@ -117,6 +117,10 @@ class Api(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     advertised      False: served, but not shown in ApiVersions
     to_controller   clients send it to the controller alone (ControllerNodeProvider of Java's KafkaAdminClient): the
                     versions of brokers do not matter
+    by_brokers      brokers carry out what it decides, and learn it from the controller: until they obey, it decides
+                    nothing and is answered NOT_CONTROLLER. The others write what everybody reads in ZooKeeper by
+                    himself (configs, quotas, credentials, ACLs, settings, the cordon), what needs nobody (ids), or what
+                    the broker that asks learns by the answer (AlterPartition)
     """
 
     key: int
@@ -130,3 +134,4 @@ class Api(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     max_elements: int = FEW
     advertised: bool = True
     to_controller: bool = False
+    by_brokers: bool = False

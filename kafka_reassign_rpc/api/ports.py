@@ -115,6 +115,9 @@ class ControllerPort(Protocol):
     def is_active(self) -> bool:
         """Whether this process is the controller and may answer as one: its lease has not run out."""
 
+    async def obeyed(self) -> None:
+        """Waits a moment for the first answer of a broker. Raises NotController while brokers obey another epoch."""
+
     async def alter_reassignments(self, request: AlterReassignments, ctx: RequestContext) -> Sequence[ItemResult]:
         """One result per partition, once all changes are durable."""
 

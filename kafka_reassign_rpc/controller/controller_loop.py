@@ -32,6 +32,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     PolicyViolation,
     RequestTimedOut,
     UnknownServerError,
+    UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -247,8 +248,11 @@ class ControllerLoop:
             self._record(decided_events.events_of(notes, applied.moves))
 
     def _unreadable(self) -> dict[str, KafkaError]:
+        """A stock controller has no partitions of such a topic, either: it answers this code, without a reason."""
         known = self.cluster.topics
-        return {name: UnknownServerError(why) for name, why in self.cluster.unreadable.items() if name not in known}
+        return {
+            name: UnknownTopicOrPartition(why) for name, why in self.cluster.unreadable.items() if name not in known
+        }
 
     async def _learn(self, commands: Sequence[Command[Any]]) -> list[Command[Any]]:
         """Returns the commands that may decide; the others have got their error."""

@@ -11,6 +11,9 @@ ReloadNeeded at a commit            none: the round is decided again; after   co
                                     some attempts REQUEST_TIMED_OUT
 TopicTooLarge                       POLICY_VIOLATION, to the topic's          controller/controller_loop.py
                                     partitions
+a topic whose znode cannot be       UNKNOWN_TOPIC_OR_PARTITION, with the      controller/controller_loop.py
+read, or with the id of another     reason; TOPIC_ALREADY_EXISTS to a
+                                    request that creates it
 a defect in a decision              UNKNOWN_SERVER_ERROR, to that command     controller/controller_loop.py
 ControllerMoved, ReloadNeeded,      NOT_CONTROLLER                            controller/duties/producer_ids.py
 for a block of producer ids

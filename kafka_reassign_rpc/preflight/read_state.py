@@ -153,7 +153,7 @@ async def read_unique_names(zk: ZooKeeper) -> UniqueNames:
     entities = {kind: await children(zk, znode_paths.config_type(kind)) for kind in QUOTED}
     block = None
     with suppress(NoNode, BadZnode):
-        data, stat = await zk.get(znode_paths.PRODUCER_ID_BLOCK)
+        data, stat = await zk.get_or_null(znode_paths.PRODUCER_ID_BLOCK)
         block = ProducerBlock(znode_contents.decode_producer_id_block(data), stat.version)
     return UniqueNames(entities, block)
 

@@ -45,7 +45,7 @@ async def read(zk: ZooKeeper, state: FoundState) -> RestartState:
         changes={folder: await children(zk, folder) for folder in restart_znodes.CHANGE_FOLDERS},
         cluster_id=await _one(zk, znode_paths.CLUSTER_ID),
         features=await _one(zk, znode_paths.FEATURE),
-        producer_ids=await _one(zk, znode_paths.PRODUCER_ID_BLOCK),
+        producer_ids=await _producer_ids(zk),
         tokens=await _data(zk, tokens),
         acls={one.path: one.reason async for _, one in AclStore(zk).read_all() if isinstance(one, BadZnode)},
     )
@@ -85,4 +85,11 @@ async def _data(zk: ZooKeeper, paths: Sequence[str]) -> dict[str, bytes]:
 async def _one(zk: ZooKeeper, path: str) -> bytes | None:
     with suppress(NoNode):
         return (await zk.get(path))[0]
+    return None
+
+
+async def _producer_ids(zk: ZooKeeper) -> bytes | None:
+    """None as well where it has no data: nothing has been given out yet."""
+    with suppress(NoNode):
+        return (await zk.get_or_null(znode_paths.PRODUCER_ID_BLOCK))[0]
     return None

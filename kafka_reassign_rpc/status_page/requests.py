@@ -38,12 +38,14 @@ class Parameters:
             pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=MOST_PARAMETERS)
         except ValueError:
             raise BadParameter(f"more than {MOST_PARAMETERS} parameters") from None
+        seen: set[str] = set()
         for name, value in pairs:
             if name not in known:
                 takes = f"expected {', '.join(known)}" if known else "expected none"
                 raise BadParameter(f"unknown parameter {shown(name)}: {takes}")
-            if name in self._values:
+            if name in seen:
                 raise BadParameter(f"{name} stands there twice")
+            seen.add(name)
             if value:
                 self._values[name] = value
 

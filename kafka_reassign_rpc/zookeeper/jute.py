@@ -32,6 +32,10 @@ OP_OVERHEAD = _OP_PATH.size
 MULTI_OVERHEAD = _REQUEST.size + len(_END)
 
 
+NULL = _INT.pack(-1)
+"""A buffer that is none."""
+
+
 def real_path(chroot: str, path: str) -> str:
     """With the chroot ("" or "/a/b"). Raises ValueError without a slash."""
     if path == "/":

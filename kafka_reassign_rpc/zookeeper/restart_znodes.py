@@ -134,7 +134,7 @@ def _is_level(levels: Mapping[str, int], version: int) -> bool:
     return 1 <= lowest <= highest
 
 
-def producer_ids_trouble(data: bytes) -> ZnodeTrouble | None:
+def producer_ids_trouble(data: bytes | None) -> ZnodeTrouble | None:
     try:
         znode_contents.decode_producer_id_block(data)
     except BadZnode as error:

@@ -267,10 +267,12 @@ _block = msgspec.json.Decoder(_Block)
 _cluster_id = msgspec.json.Decoder(_ClusterId)
 
 
-def decode_producer_id_block(data: bytes, path: str = znode_paths.PRODUCER_ID_BLOCK) -> int | None:
-    """The last allocated producer id, None before the first."""
-    if not data:
+def decode_producer_id_block(data: bytes | None, path: str = znode_paths.PRODUCER_ID_BLOCK) -> int | None:
+    """The last allocated producer id. None before the first: then the znode has no data, not empty data."""
+    if data is None:
         return None
+    if not data:
+        raise BadZnode(path, "empty, where Kafka wants no data or a block of producer ids")
     found = decode_json(_block, data, path)
     end = whole_number(found.block_end, 0, MAX_INT64)
     if found.version != 1 or end is None:

@@ -178,6 +178,15 @@ class ZooKeeper:
 
         return await self._call(_GET_DATA, path, _flag(watch), parse)
 
+    async def get_or_null(self, path: str) -> tuple[bytes | None, Stat]:
+        """Tells empty data from none, as Kafka does. Raises NoNode."""
+
+        def parse(answer: bytes) -> tuple[bytes | None, Stat]:
+            data, end = jute.decode_buffer(answer, jute.HEADER)
+            return None if answer.startswith(jute.NULL, jute.HEADER) else data, jute.decode_stat(answer, end)
+
+        return await self._call(_GET_DATA, path, _flag(False), parse)
+
     async def exists(self, path: str, watch: bool = False) -> Stat | None:
         """Sets the watch also if there is no znode (CREATED, or CHANGED and DELETED)."""
         try:
@@ -355,7 +364,8 @@ class ZooKeeper:
                 future.cancel()
 
     async def ensure_path(self, path: str) -> None:
-        """With its missing parents, the chroot's included. Existing znodes stay as they are."""
+        """With its missing parents, the chroot's included: without data, as Kafka creates them, since it parses empty
+        data of some. Existing znodes stay as they are."""
         names = [name for name in (self.chroot + path).split("/") if name]
         missing = ["/" + "/".join(names[:depth]) for depth in range(len(names), 0, -1)]
         made_from = len(missing)
@@ -377,7 +387,7 @@ class ZooKeeper:
     async def _create_real(self, real: str) -> None:
         xid = self._session.next_xid()
         acl = self._acl_of(real.removeprefix(self.chroot) if real.startswith(f"{self.chroot}/") else real)
-        packet = struct.pack(">ii", xid, _CREATE2) + jute.ustring(real) + _INT.pack(0) + acl + _INT.pack(0)
+        packet = struct.pack(">ii", xid, _CREATE2) + jute.ustring(real) + jute.NULL + acl + _INT.pack(0)
         await self._session.connection().submit(xid, packet, _nothing, real)
 
     async def tree(self, path: str) -> list[str]:

@@ -171,6 +171,9 @@ class ModelController:
     def is_active(self) -> bool:
         return self.active
 
+    async def obeyed(self) -> None:
+        """Always."""
+
     async def _enter(self, *call: Any) -> None:
         self.calls.append(call)
         if self.hold is not None:

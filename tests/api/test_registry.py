@@ -5,7 +5,7 @@ from pathlib import Path
 
 import kafka_reassign_rpc.api
 from kafka_reassign_rpc.api.api_definition import ApiGroup
-from kafka_reassign_rpc.api.registry import CLIENT_APIS, INTER_BROKER_APIS, REFUSED, SERVER_APIS
+from kafka_reassign_rpc.api.registry import CLIENT_APIS, INTER_BROKER_APIS, REFUSED, SENT_TO_CONTROLLER, SERVER_APIS
 from kafka_reassign_rpc.protocol.messages import REQUESTS, RESPONSES
 from kafka_reassign_rpc.protocol.versions import FIRST_VENDOR_KEY, SUPPORTED
 
@@ -29,6 +29,21 @@ def test_sv_2_every_api_served_can_be_read_in_each_of_its_versions() -> None:
         assert api.name == REQUESTS[key].__name__.removesuffix("Request")
         assert api.name == RESPONSES[key].__name__.removesuffix("Response")
     assert CLIENT_APIS.keys() < SERVER_APIS.keys()
+
+
+def test_sv_3_every_api_that_brokers_carry_out_waits_until_they_obey() -> None:
+    """The others of the controller read, write what brokers read by themselves, or answer a broker."""
+    carried_out = {
+        *("CreateTopics", "DeleteTopics", "CreatePartitions", "ElectLeaders", "ControlledShutdown"),
+        *("AlterPartitionReassignments", "AlterReassignmentThrottles", "HoldMoves", "HealBroker", "ApproveRepairs"),
+    }
+    others = {
+        *("ListPartitionReassignments", "ListReassignments", "DescribeReassignments", "DescribeReassignmentEvents"),
+        *("DescribeSelfHealing", "DescribeStatus", "MoveServerSettings", "AlterUserScramCredentials", "UpdateFeatures"),
+        *("AlterPartition", "AllocateProducerIds", "Envelope"),
+    }
+    assert {api.name for api in SERVER_APIS.values() if api.by_brokers} == carried_out
+    assert {SERVER_APIS[key].name for key in SENT_TO_CONTROLLER} == carried_out | others
 
 
 def test_240_1_the_vendor_group_is_exactly_the_keys_that_kafka_never_allocated() -> None:

@@ -1,18 +1,22 @@
 """Brokers that answer STALE_CONTROLLER_EPOCH: ZooKeeper says whether another controller is elected. If none is,
 somebody has lowered `/controller_epoch`, and the server is elected again under an epoch that brokers obey."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.client.config_calls import BROKER, config_request
 from kafka_reassign_rpc.core.failover.controller_epochs import STEPS
-from kafka_reassign_rpc.protocol.messages import RESPONSES, ApproveRepairsRequest, HealBrokerRequest
+from kafka_reassign_rpc.protocol.messages import RESPONSES, InitProducerIdRequest
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import topic_json
 from tests.controller.notifications.scripted_cluster import JbodBroker, scripted_cluster
 from tests.controller_channel.scripted_broker import STALE_CONTROLLER_EPOCH
 from tests.faults.cluster import Address, alter, alter_request, ask
+from tests.fuzz.messages import Request
 from tests.waiting import eventually
 
 NEWEST_EPOCH = 7
@@ -145,9 +149,32 @@ async def test_sv_3_where_no_broker_obeys_any_epoch_commands_are_answered_not_co
             await eventually(has_tried, within=30)
             for _ in range(3):
                 assert (await ask(cluster.server, alter_request({("t", 0): [2, 1]}), 0)).error_code == NOT_CONTROLLER
-            for request in (HealBrokerRequest(broker_id=9, dry_run=False), ApproveRepairsRequest(brokers=[9])):
-                assert (await ask(cluster.server, request, 0)).error_code == NOT_CONTROLLER
+            for key, version, request in commands():
+                codes = {code for code in error_codes((await ask(cluster.server, request, version)).to_dict()) if code}
+                assert codes == {NOT_CONTROLLER}, (SERVER_APIS[key].name, version)
             assert (await topic_json(zk, "t"))["partitions"] == {"0": [1, 2]}
+            # What brokers read in ZooKeeper by themselves, or nobody has to carry out, is done.
+            setting = {(BROKER, "1000"): {"failure.interval.ms": "60000"}}
+            assert [one.error_code for one in (await ask(cluster.server, config_request(setting), 1)).responses] == [0]
+            init = InitProducerIdRequest(version=0, transactional_id=None, transaction_timeout_ms=1000)
+            assert (await ask(cluster.server, init, 0)).error_code == 0
+
+
+def commands() -> Iterator[tuple[int, int, Any]]:
+    """A request of each API and version that brokers have to carry out, with something in its lists."""
+    for key, api in SERVER_APIS.items():
+        for version in range(api.min_version, api.max_version + 1) if api.by_brokers else ():
+            recipe = Request(key, key, version)
+            yield key, version, recipe.message(array=max(recipe.arrays, key=len, default=""), count=1)
+
+
+def error_codes(answer: object) -> Iterator[int]:
+    if isinstance(answer, Mapping):
+        if "error_code" in answer:
+            yield answer["error_code"]
+        answer = [*answer.values()]
+    for one in answer if isinstance(answer, list) else ():
+        yield from error_codes(one)
 
 
 async def test_sv_3_a_controller_that_a_broker_tells_of_a_newer_one_ends_its_term_at_once_if_zookeeper_says_so_too(

@@ -5,9 +5,9 @@ from random import Random
 from typing import NamedTuple
 
 from kafka_reassign_rpc.api.registry import SERVER_APIS
-from kafka_reassign_rpc.protocol.frame_codec import encode_request
+from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_request
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
-from kafka_reassign_rpc.protocol.messages import REQUESTS
+from kafka_reassign_rpc.protocol.messages import REQUESTS, ProduceRequest
 from tests.fuzz.damage import damaged
 from tests.fuzz.messages import Request
 
@@ -27,10 +27,11 @@ CLIENT_IDS = (None, "", "fuzz", "fuzz", "fuzz", "\r\nINFO forged", "x" * 30_000)
 LONGEST_TEXT = 32_767
 """Of a text whose length takes two bytes."""
 LEAST_FRAME = 8
+_PRODUCE = struct.pack(">h", ProduceRequest.API_KEY)
 
 
 class Frame(NamedTuple):
-    """`data` with the size in front. A frame that is not `whole` gets no answer."""
+    """`data` with the size in front. A frame that is not `whole` gets no answer; of the others, see `wants_answer`."""
 
     key: int
     version: int
@@ -40,6 +41,18 @@ class Frame(NamedTuple):
     @property
     def whole(self) -> bool:
         return self.kind != "size"
+
+    @property
+    def wants_answer(self) -> bool:
+        """Produce with acks=0 gets none: its connection goes on where it names no partition, and closes where it does
+        (KafkaApis.handleProduceRequest). What cannot be decoded closes its connection."""
+        if self.data[4:6] != _PRODUCE:
+            return True
+        try:
+            request = decode_request(self.data[4:])
+        except ProtocolError:
+            return True
+        return bool(request.body.acks)
 
     def __str__(self) -> str:
         return f"{SERVER_APIS[self.key].name} version {self.version}, {self.kind}, {len(self.data)} bytes"

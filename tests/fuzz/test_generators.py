@@ -6,10 +6,11 @@ from random import Random
 import pytest
 
 from kafka_reassign_rpc.api.registry import SERVER_APIS
-from kafka_reassign_rpc.protocol.frame_codec import decode_request
+from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_request
 from kafka_reassign_rpc.protocol.frame_errors import BadLength, RemoteProtocolError, TooManyElements
+from kafka_reassign_rpc.protocol.messages import ProduceRequest
 from tests.fuzz import tokens
-from tests.fuzz.frames import KINDS, frame, frame_of
+from tests.fuzz.frames import KINDS, Frame, frame, frame_of
 from tests.security.sasl_steps import Exchange, plain
 from tests.security.worst_tokens import authenticate
 from tests.tables import for_each
@@ -48,6 +49,14 @@ def test_each_version_has_frames_of_each_kind(key: int, version: int) -> None:
             elif made.whole:
                 with suppress(RemoteProtocolError):
                     decode_request(made.data[4:], SERVED)
+
+
+@for_each(("acks", "cut", "wants"), [(0, 0, False), (1, 0, True), (-1, 0, True), (0, 1, True)])
+def test_an_answer_is_awaited_but_for_a_whole_produce_without_acks(acks: int, cut: int, wants: bool) -> None:
+    """It gets none where it names no partition, and its connection goes on: seed 323270, frame 2189."""
+    request = ProduceRequest(version=5, transactional_id=None, acks=acks, timeout_ms=0, topic_data=[])
+    data = encode_request(request, version=5, correlation_id=1, client_id="fuzz")
+    assert Frame(0, 5, "header", data[: len(data) - cut]).wants_answer is wants
 
 
 def test_large_frames_come_near_the_limit() -> None:

@@ -8,8 +8,8 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 
 UNKNOWN_SERVER_ERROR = -1
 AS_STOCK = (f"{znode_paths.TOPICS}/", "Not all brokers have rack information")
-"""Beginnings of messages with which a stock controller answers UNKNOWN_SERVER_ERROR too: a topic's znode cannot be
-read; a registered broker has no rack, and others have."""
+"""Beginnings of messages with which a stock controller answers UNKNOWN_SERVER_ERROR too: a state cannot be read; a
+registered broker has no rack, and others have."""
 
 DEFECTS = re.compile(
     r"Traceback \(most recent call last\)|Task exception|never retrieved|a defect|cannot answer API|RuntimeWarning"

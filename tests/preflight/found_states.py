@@ -30,7 +30,7 @@ def restart_state() -> dict[str, Any]:
         "changes": {},
         "cluster_id": b'{"version":"1","id":"c"}',
         "features": b'{"version":2,"status":1,"features":{}}',
-        "producer_ids": b"",
+        "producer_ids": None,
         "tokens": {},
         "acls": {},
     }

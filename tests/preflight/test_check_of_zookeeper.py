@@ -263,7 +263,7 @@ async def test_mg_1_whatever_stands_in_a_zookeeper_is_named_before_a_migration(a
             texts[one["subject"]] = texts.get(one["subject"], "") + one["text"]
     assert texts.keys() == {
         "acls", "broker-configs", "brokers", "cluster-id", "configs", "deletions", "leases", "lost-replicas",
-        "migration", "quotas", "topic-ids", "topics", "waiting-moves", "znode-acls",
+        "migration", "producer-ids", "quotas", "topic-ids", "topics", "waiting-moves", "znode-acls",
     }  # fmt: skip
     assert "/config/topics/lost (retention.ms: no text)" in texts["configs"]
     assert "/config/ips/10.0.0.1 (" in texts["configs"]

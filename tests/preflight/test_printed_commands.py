@@ -7,7 +7,7 @@ an operator has configured stands, and what nobody can read is still there to be
 import json
 import re
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from tests.faults.cluster import Cluster, simulated_cluster
 from tests.fork_server import CLI, KAFKA_REASSIGN, output_of
 from tests.migration.page import Shell, put_program, shell
 from tests.preflight.command import every_znode
+from tests.processes import processes
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.gate, pytest.mark.timeout(400)]
@@ -47,8 +48,8 @@ class Printed(NamedTuple):
     in_words: list[str]
 
 
-async def printed(cluster: Cluster, *, asks_server: bool = True) -> Printed:
-    """By all commands that look at a cluster. `asks_server`: by those that ask ours, too."""
+async def printed(cluster: Cluster, server: str | None = "a") -> Printed:
+    """By all commands that look at a cluster. `server`: by those that ask this server of ours, too."""
     connect, below, words = ("--zookeeper-connect", cluster.connect), dict[str, None](), dict[str, None]()
     texts = []
     for asks in (["check"], ["check", "--for-kraft"], ["check", "--without", "3"]):
@@ -57,14 +58,18 @@ async def printed(cluster: Cluster, *, asks_server: bool = True) -> Printed:
             below |= dict.fromkeys(one["commands"])
             texts.append(f"{one['text']} {one['advice']}")
     texts.append((await output_of(CLI, ["status", *connect])).out)
-    if asks_server and cluster.servers["a"].alive:
-        bootstrap = ["--bootstrap-server", cluster.servers["a"].ready_value("bootstrap")]
+    if server is not None and cluster.servers[server].alive:
+        bootstrap = ["--bootstrap-server", cluster.servers[server].ready_value("bootstrap")]
         texts += [(await output_of(KAFKA_REASSIGN, [*bootstrap, one])).out for one in ("--status", "--list")]
         texts.append((await output_of(KAFKA_REASSIGN, ["heal", *bootstrap, "--status"])).out)
-    for one in TYPED.findall(" ".join(texts)):
+    for one in typed(texts):
         if not any(word in one.split() for word in READS):
             words[one] = None
     return Printed([*below], [*words])
+
+
+def typed(texts: Iterable[str]) -> list[str]:
+    return TYPED.findall(" ".join(texts))
 
 
 class Facts(NamedTuple):
@@ -119,9 +124,10 @@ async def operator(folder: Path) -> AsyncIterator[Shell]:
         yield opened
 
 
-async def none_harms(cluster: Cluster, opened: Shell, *, leaves: bool = False) -> Printed:
-    """`leaves`: of commands that leave the cluster, too; our server is stopped when they ask for it."""
-    found = await printed(cluster)
+async def none_harms(cluster: Cluster, opened: Shell, server: str = "a", *, leaves: bool = False) -> Printed:
+    """`server`: the one that is asked. `leaves`: of commands that leave the cluster, too; our server is stopped when
+    they ask for it."""
+    found = await printed(cluster, server)
     before = await facts(cluster.zk)
     for line in [*found.below, *found.in_words]:
         words = line.split()
@@ -132,7 +138,7 @@ async def none_harms(cluster: Cluster, opened: Shell, *, leaves: bool = False) -
                 await opened.run(line)
                 await cluster.zk.delete(znode_paths.CONTROLLER)
         elif not line.startswith("sed "):
-            await opened.run(line.replace("HOST:PORT", cluster.servers["a"].ready_value("bootstrap")))
+            await opened.run(line.replace("HOST:PORT", cluster.servers[server].ready_value("bootstrap")))
         assert harm(before, await facts(cluster.zk)) == [], line
     return found
 
@@ -186,14 +192,14 @@ async def test_mg_1_no_command_that_is_printed_harms_the_cluster_in_the_state_in
         if await zk.exists(path) is None:
             await zk.create(path, b"[]")
         await zk.set(path, b"[]")
-        found = await printed(cluster, asks_server=False)
+        found = await printed(cluster, server=None)
         assert not any(one in line for one in GARBAGE for line in found.below), found
         assert not any("deleteall" in line or "delete_topics" in line for line in found.below), found
         cluster.servers["a"].thaw()
 
         registered = (await zk.get(znode_paths.broker(3)))[0]
         await zk.delete(znode_paths.broker(3))
-        dead = await printed(cluster, asks_server=False)
+        dead = await printed(cluster, server=None)
         assert any("plan heal" in one for one in dead.below)
         assert not any("/config/brokers/3" in one for one in dead.below), "it may come back"
         before = await facts(zk)
@@ -221,3 +227,32 @@ async def test_mg_1_no_command_that_is_printed_harms_the_cluster_in_the_state_in
         for line in elect or [f"zookeeper-shell.sh {cluster.connect} get /controller"]:
             await opened.run(line)
         assert (await zk.get(znode_paths.CONTROLLER))[0] == data, "one printed before does nothing any more"
+
+
+DISKS = ("--log-dirs", "2")
+
+
+async def test_mg_1_no_command_harms_that_is_printed_beside_a_failed_log_dir_or_by_a_standby(
+    zk: ZooKeeper, zk_connect: str, tmp_path: Path
+) -> None:
+    async with processes(tmp_path) as group, operator(tmp_path) as opened:
+        cluster = Cluster(group, zk, zk_connect, tmp_path)
+        await cluster.server("a")
+        await cluster.fleet("3", options=DISKS)
+        await cluster.fleet("1,2", "t:8:2:1000", options=DISKS)
+        await cluster.server("b", broker_id=1001)
+        (tmp_path / "fleet" / "broker-3-dir-1.failed").touch()
+
+        async def is_told() -> bool:
+            status = ["--bootstrap-server", cluster.servers["a"].ready_value("bootstrap"), "--status"]
+            return "lost log dirs" in (await output_of(KAFKA_REASSIGN, status)).out
+
+        await eventually(is_told, within=30)
+        beside_it = await none_harms(cluster, opened)
+        assert beside_it.below
+        by_standby = await none_harms(cluster, opened, "b")
+        assert by_standby.below == (await printed(cluster)).below
+
+        await cluster.servers["a"].stop()
+        await eventually(lambda: cluster.is_controller("b"), within=30)
+        await none_harms(cluster, opened, "b")

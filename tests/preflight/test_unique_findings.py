@@ -132,6 +132,8 @@ async def test_sv_4_the_check_reads_users_and_producer_ids_as_they_stand(zk: Zoo
     await QuotaStore(zk).alter(((USER, "alice"),), lambda _: {"request_percentage": "1"})
     for path, data in {"/config/users/%61lice": b"", znode_paths.PRODUCER_ID_BLOCK: b""}.items():
         await zk.create(path, data)
+    empty = {one.subject: one for one in await checked(zk_connect, seconds=2)}["producer-ids"]
+    assert "/latest_producer_id_block (empty, where Kafka wants no data" in empty.text
     for last in (999, 1_999, 2_999, 999):
         data = znode_contents.encode_producer_id_block(1, last - 999, last)
         await zk.set(znode_paths.PRODUCER_ID_BLOCK, data)

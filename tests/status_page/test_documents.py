@@ -19,7 +19,7 @@ from kafka_reassign_rpc.core.status.moves import MoveFilter, Sort
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import TermView
 from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
-from kafka_reassign_rpc.status_page.requests import BadParameter, EventsRequest, MovesRequest
+from kafka_reassign_rpc.status_page.requests import PARAMETERS, BadParameter, EventsRequest, MovesRequest, Parameters
 from kafka_reassign_rpc.support.slices import finished
 from tests.status_page.views import at_rest, cluster_of, move, run, sample, server_of, term_of
 from tests.tables import for_each
@@ -294,6 +294,8 @@ def test_sv_11_history_keeps_so_many_points_and_a_clock_that_jumps_does_not_bend
         ("state=done", "state: expected one of moving, waiting, stalled"),
         ("topic=" + "x" * 250, "topic: expected at most 249 characters"),
         ("topic=a&topic=b", "topic stands there twice"),
+        ("topic=&topic=b", "topic stands there twice"),
+        ("topic=b&topic=", "topic stands there twice"),
         ("colour=red", "unknown parameter 'colour': expected offset, limit,"),
         ("&".join(f"a{n}=1" for n in range(20)), "more than 10 parameters"),
         ("topic=" + "%41" * 3_000, "the parameters have more than 8192 characters"),
@@ -304,6 +306,14 @@ def test_sv_11_a_parameter_that_makes_no_sense_is_refused_with_what_is_expected(
         MovesRequest(query)
     assert problem in str(refused.value)
     assert len(str(refused.value)) < 300
+
+
+def test_sv_11_no_parameter_of_any_path_may_stand_there_twice() -> None:
+    for known in PARAMETERS.values():
+        for name in known:
+            for query in (f"{name}=1&{name}=1", f"{name}=&{name}=", f"{name}=1&%{ord(name[0]):x}{name[1:]}=2"):
+                with pytest.raises(BadParameter, match=f"^{name} stands there twice$"):
+                    Parameters(query, tuple(known))
 
 
 def test_sv_11_parameters_have_defaults_and_an_empty_one_is_none() -> None:

@@ -134,6 +134,10 @@ EXAMPLES: dict[Ending, Example] = {
     ),
     table.TOKENS: Example({"/delegation_token/tokens/x": b"[]"}, stops="Expected JSON object"),
 }
+EMPTY = {
+    table.PRODUCER_IDS: Example({"/latest_producer_id_block": b""}, stops="Expected JSON object"),
+}
+"""What is there without saying anything: Kafka parses it, where it takes a znode without data for none."""
 PARTS = {table.CLEANER_MAP, table.CLEANER_BUFFER, table.CLEANER_RATE, table.CLEANER_PAUSE, table.CLEANER_MEMORY}
 """They hit a broker that runs."""
 
@@ -185,7 +189,7 @@ async def test_hm_1_each_row_of_the_table_does_to_a_stock_broker_what_it_says_an
     async with restarted_broker(tmp_path, zk_connect, READS_ALL) as broker:
         assert [await broker.tell(command) for command in ("start", "stop", "migrate")] == ["ok"] * 3
         await zk.set(znode_paths.PRODUCER_ID_BLOCK, encode_producer_id_block(1, 0, 999))
-        for ending, example in EXAMPLES.items():
+        for ending, example in (*EXAMPLES.items(), *EMPTY.items()):
             async with standing(zk, example.znodes):
                 await eventually(lambda: no_broker(zk), within=30)
                 if example.named:

@@ -156,7 +156,9 @@ def test_sv_4_small_znodes_read_as_kafka_writes_them() -> None:
     block = znode_contents.encode_producer_id_block(2, 1000, 1999)
     assert block == b'{"version":1,"broker":2,"block_start":"1000","block_end":"1999"}'
     assert znode_contents.decode_producer_id_block(block) == 1999
-    assert znode_contents.decode_producer_id_block(b"") is None
+    assert znode_contents.decode_producer_id_block(None) is None
+    with pytest.raises(BadZnode, match="empty"):
+        znode_contents.decode_producer_id_block(b"")
     assert znode_contents.decode_cluster_id(znode_contents.encode_cluster_id("x-y")) == "x-y"
     assert znode_contents.decode_config(znode_contents.encode_config({"a": "b"}), PATH) == {"a": "b"}
     assert znode_contents.decode_config(b"", PATH) == {}

@@ -18,7 +18,7 @@ from kafka_reassign_rpc.controller.commands.command import (
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.failover.controller_failover import fail_over
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, TopicAlreadyExists, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.quotas.mutation_quotas import UNLIMITED, MutationQuota
 from kafka_reassign_rpc.core.round.round_view import (
     Change,
@@ -72,7 +72,7 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
         for topic in self._wanted:
             found = (
                 self._created_before(work, topic.name)
-                or work.refused.get(topic.name)
+                or _taken(work.refused.get(topic.name))
                 or (yield from self._create(work, topic, defaults, room))
             )
             results[topic.name] = found
@@ -118,6 +118,11 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
         work.view.add(change)
         self._made[topic.name] = change
         return _created(change)
+
+
+def _taken(refused: KafkaError | None) -> KafkaError | None:
+    """The name of a topic that commands do not find, but that is there."""
+    return TopicAlreadyExists(str(refused)) if isinstance(refused, UnknownTopicOrPartition) else refused
 
 
 def _created(change: TopicCreated) -> CreatedTopic:

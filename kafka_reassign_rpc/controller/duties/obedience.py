@@ -1,5 +1,7 @@
-"""Whether brokers obey this term. Until one does, nothing is answered as done: what is decided would stand in ZooKeeper
-alone. A broker that answers nothing proves nothing, so a cluster whose brokers are all away is served as well."""
+"""Whether brokers obey this term. Until one does, nothing that they carry out is answered as done (`by_brokers` in
+`api.api_definition` says which APIs these are): what is decided would stand in ZooKeeper alone. A broker that answers
+nothing proves nothing, so a cluster whose brokers are all away is served as well.
+"""
 
 import asyncio
 from contextlib import suppress

@@ -68,7 +68,7 @@ class ProducerIds:
 
     def _last(self, data: bytes, mzxid: int) -> int | None:
         try:
-            return znode_contents.decode_producer_id_block(data)
+            return znode_contents.decode_producer_id_block(data or None)
         except BadZnode as error:
             if mzxid != self._logged:
                 log.error(

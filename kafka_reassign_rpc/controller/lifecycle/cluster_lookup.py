@@ -1,16 +1,18 @@
 """Which cluster is in ZooKeeper: its id, and whether there is one at all that this server may join."""
 
 import logging
+from contextlib import suppress
 from uuid import uuid4
 
 from kafka_reassign_rpc.controller import controller_election, odd_znodes
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
+from kafka_reassign_rpc.core.producer_id_blocks import BLOCK, first_free
 from kafka_reassign_rpc.core.state.topic import topic_id_text
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NoAuth, NodeExists, NoNode
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +27,24 @@ async def connect(zk: ZooKeeper, config: ServerConfig) -> None:
         await check_cluster_exists(zk, config.takeover)
     for path in (*znode_paths.PERSISTENT, *znode_paths.OWN):
         await zk.ensure_path(path)
+    await _fill_producer_ids(zk)
+
+
+async def _fill_producer_ids(zk: ZooKeeper) -> None:
+    """Servers up to 0.2.0 created this znode with empty data: a stock controller gives out no ids then, and a migration
+    stops. A block that nobody gets takes its place."""
+    path = znode_paths.PRODUCER_ID_BLOCK
+    with suppress(NoNode, NoAuth, BadVersion):
+        data, stat = await zk.get_or_null(path)
+        if data == b"":
+            first = first_free(None, stat.version)
+            block = znode_contents.encode_producer_id_block(-1, first, first + BLOCK - 1)
+            await zk.set(path, block, stat.version)
+            log.warning(
+                "%s was empty, which no stock controller can read: producer ids up to %d count as given out",
+                path,
+                first + BLOCK - 1,
+            )
 
 
 async def cluster_id(zk: ZooKeeper) -> str:

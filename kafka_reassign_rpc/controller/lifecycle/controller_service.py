@@ -153,17 +153,20 @@ class ControllerService:
     def is_active(self) -> bool:
         return self._term is not None and self._term.loop.is_open and self._lease_left() > 0
 
+    async def obeyed(self) -> None:
+        await self._active().obeyed()
+
     async def alter_reassignments(self, request: AlterReassignments, ctx: RequestContext) -> Sequence[ItemResult]:
         term = self._active()
         if any(isinstance(asked, MoveTerms) for _, items in request.topics for _, asked in items):
             await term.up_to_date()  # reassignments may have been disabled
-        return await self._submit(lambda: alter_reassignments_command.AlterReassignmentsCommand(request, ctx.requester))
+        return await self._submit(alter_reassignments_command.AlterReassignmentsCommand(request, ctx.requester))
 
     async def change_rates(
         self, wanted: Mapping[str, Collection[int] | None] | None, rate: int, ctx: RequestContext
     ) -> ThrottledMoves:
         await self._active().up_to_date()
-        changed = await self._submit(lambda: lease_commands.ChangeLeaseRates(wanted, rate, ctx.requester))
+        changed = await self._submit(lease_commands.ChangeLeaseRates(wanted, rate, ctx.requester))
         if isinstance(changed, KafkaError):
             raise changed
         return changed
@@ -197,20 +200,17 @@ class ControllerService:
         as_known = dry_run and not self._active().connected()
         if not as_known:
             await self._active().up_to_date()
-        if not dry_run:
-            await self._active().obeyed()
         return await self._active().healer.heal(broker, ctx.requester, dry_run=dry_run, as_known=as_known)
 
     async def approve_repairs(self, brokers: Collection[int] | None, ctx: RequestContext) -> ApprovalOutcome:
         await self._active().up_to_date()
-        await self._active().obeyed()
         return await self._active().healer.approve(brokers, ctx.requester)
 
     async def hold_moves(
         self, selection: Selection, ctx: RequestContext, *, hold: bool, reason: str = ""
     ) -> HoldOutcome:
         held = Held(now_ms(), ctx.requester.who[:LONGEST_WHO], reason[:LONGEST_REASON]) if hold else None
-        return await self._submit(lambda: HoldMoves(selection, held, ctx.requester))
+        return await self._submit(HoldMoves(selection, held, ctx.requester))
 
     def waiting_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
@@ -288,7 +288,7 @@ class ControllerService:
         ctx: RequestContext,
     ) -> Mapping[str, CreatedTopic | KafkaError]:
         outcomes = await self._submit(
-            lambda: topic_commands.CreateTopicsCommand(
+            topic_commands.CreateTopicsCommand(
                 topics, validate_only=validate_only, new_id=uuid4, random=self._random, quota=quota, by=ctx.requester
             )
         )
@@ -301,7 +301,7 @@ class ControllerService:
         if not known.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(known.wait(), min(max(timeout_ms, 0), LONGEST_WAIT_MS) / 1000)
-        outcomes = await self._submit(lambda: topic_commands.DeleteTopicsCommand(names, quota, ctx.requester))
+        outcomes = await self._submit(topic_commands.DeleteTopicsCommand(names, quota, ctx.requester))
         return outcomes if timeout_ms > 0 else _too_late(outcomes, _successes(outcomes))
 
     async def create_partitions(
@@ -314,9 +314,7 @@ class ControllerService:
         ctx: RequestContext,
     ) -> Mapping[str, KafkaError | None]:
         outcomes = await self._submit(
-            lambda: topic_commands.CreatePartitionsCommand(
-                topics, validate_only=validate_only, quota=quota, by=ctx.requester
-            )
+            topic_commands.CreatePartitionsCommand(topics, validate_only=validate_only, quota=quota, by=ctx.requester)
         )
         return outcomes if validate_only else await self._led_in_time(outcomes, timeout_ms)
 
@@ -324,7 +322,7 @@ class ControllerService:
         self, partitions: Sequence[TopicPartition] | None, *, unclean: bool, ctx: RequestContext
     ) -> Sequence[ItemResult]:
         return await self._submit(
-            lambda: leadership_commands.ElectLeadersCommand(partitions, unclean=unclean, by=ctx.requester)
+            leadership_commands.ElectLeadersCommand(partitions, unclean=unclean, by=ctx.requester)
         )
 
     async def alter_partition(self, request: AlterPartition) -> Sequence[Partition | KafkaError]:
@@ -379,6 +377,5 @@ class ControllerService:
             raise NotController
         return term
 
-    async def _submit(self, command: Callable[[], Command[T]]) -> T:
-        await self._active().obeyed()
-        return await self._active().loop.submit(command())
+    async def _submit(self, command: Command[T]) -> T:
+        return await self._active().loop.submit(command)

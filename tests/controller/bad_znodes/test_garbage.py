@@ -35,7 +35,7 @@ GARBAGE = {
     "deep": b"[" * 100_000,
     "huge": b'{"version":1,"x":"' + b"x" * 900_000 + b'"}',
 }
-UNKNOWN_SERVER_ERROR = -1
+UNKNOWN_SERVER_ERROR, UNKNOWN_TOPIC_OR_PARTITION, TOPIC_ALREADY_EXISTS = -1, 3, 36
 LEADER_NOT_AVAILABLE = 5
 
 
@@ -179,7 +179,7 @@ async def test_sv_3_garbage_that_appears_under_a_controller_is_left_out_and_the_
         await zk.set(znode_paths.topic("good"), garbage)
         await eventually(lambda: reported(caplog, znode_paths.topic("good")))
         answers = await alter(address, {("good", 0): [1, 3]})
-        assert answers == {("good", 0): UNKNOWN_SERVER_ERROR}
+        assert answers == {("good", 0): UNKNOWN_TOPIC_OR_PARTITION}
         await zk.set(znode_paths.topic("good"), good)
 
         async def works_again() -> bool:
@@ -209,7 +209,7 @@ async def test_sv_3_a_topic_cannot_be_created_over_garbage_and_other_topics_are_
         answer = await ask(address, request, 4)
 
         errors = {topic.name: (topic.error_code, topic.error_message) for topic in answer.topics}
-        assert errors["taken"][0] == UNKNOWN_SERVER_ERROR
+        assert errors["taken"][0] == TOPIC_ALREADY_EXISTS
         assert "/brokers/topics/taken" in errors["taken"][1]
         assert errors["fine"][0] == 0
         assert errors["half-taken"][0] == 0

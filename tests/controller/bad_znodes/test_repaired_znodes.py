@@ -10,7 +10,14 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, ElectLeadersRequest
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.bad_znodes.test_garbage import UNKNOWN_SERVER_ERROR, brokers, no_defect, rests, serving
+from tests.controller.bad_znodes.test_garbage import (
+    TOPIC_ALREADY_EXISTS,
+    UNKNOWN_SERVER_ERROR,
+    brokers,
+    no_defect,
+    rests,
+    serving,
+)
 from tests.controller.bare_controller import BareController, elected_controller, put_topic, register, state_json
 from tests.controller.bare_watches import watches_of
 from tests.controller.commit.test_vanished_topics import reload
@@ -114,7 +121,7 @@ async def test_sv_3_the_name_of_an_unreadable_topic_is_free_once_its_znode_is_go
         async def created() -> bool:
             return bool((await ask(address, request, 4)).topics[0].error_code == 0)
 
-        assert (await ask(address, request, 4)).topics[0].error_code == UNKNOWN_SERVER_ERROR
+        assert (await ask(address, request, 4)).topics[0].error_code == TOPIC_ALREADY_EXISTS
         await zk.delete(znode_paths.topic("taken"))
         await eventually(created)
 

@@ -13,7 +13,7 @@ from tests.controller.cluster import Cluster, cluster
 from tests.waiting import eventually
 from tests.zookeeper.trees import delete_tree
 
-UNKNOWN_SERVER_ERROR, INVALID_TOPIC = -1, 17
+UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC, TOPIC_ALREADY_EXISTS = 3, 17, 36
 
 
 async def served(world: Cluster) -> set[str]:
@@ -69,7 +69,7 @@ async def test_sv_4_the_topic_that_had_an_id_first_is_served_and_the_other_is_le
         assert sorted((await told(world, catalogue.TOPIC_LEFT_ALONE))[before:]) == ["copy", "own"]
 
         code, text = await refused(world, "copy")
-        assert code == UNKNOWN_SERVER_ERROR
+        assert code == UNKNOWN_TOPIC_OR_PARTITION, "as a stock controller answers that meets a twin"
         assert f"its topic id {first} is that of topic a.b, which had it first" in (text or "")
         assert await world.alter({("a.b", 0): (2, 3)}) == {("a.b", 0): (0, None)}
         await eventually(lambda: world.has(("a.b", 0, (2, 3))))
@@ -106,7 +106,7 @@ async def test_sv_4_names_of_topics_that_are_left_alone_are_taken_until_their_zn
             answer = await world.ask(CreateTopicsRequest(topics=[topic], timeout_ms=5_000, validate_only=False), 5)
             return int(answer.topics[0].error_code)
 
-        assert [await created(name) for name in ("a.b", "c.d")] == [UNKNOWN_SERVER_ERROR] * 2
+        assert [await created(name) for name in ("a.b", "c.d")] == [TOPIC_ALREADY_EXISTS] * 2
         assert [await created(name) for name in ("a_b", "c_d")] == [INVALID_TOPIC] * 2
         deleted = await world.ask(DeleteTopicsRequest(topic_names=["a.b"], timeout_ms=5_000), 4)
         assert [one.error_code for one in deleted.responses] != [0]

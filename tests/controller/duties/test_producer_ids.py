@@ -9,8 +9,10 @@ from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.producer_id_blocks import BLOCK, first_free, is_set_back
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
+from kafka_reassign_rpc.zookeeper.znode_contents import decode_producer_id_block
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import SessionOver
+from tests.controller.bad_znodes.test_garbage import serving
 from tests.controller.bare_controller import elected_controller
 
 SERVER = 1000
@@ -51,6 +53,22 @@ async def test_sv_4_no_producer_id_is_given_out_twice_though_somebody_sets_the_z
     assert first[:6] == [BLOCK * number for number in range(6)]
     assert first[6] >= 6 * BLOCK
     assert first[7] == first[6] + BLOCK, "each once more"
+
+
+async def test_sv_4_a_server_leaves_no_empty_block_behind_which_stock_controllers_cannot_read(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """Its own is without data until a block is given out, as a broker creates it."""
+    path = znode_paths.PRODUCER_ID_BLOCK
+    for _ in range(2):
+        async with serving(zk_connect):
+            data, stat = await zk.get_or_null(path)
+            assert (data, stat.version) == (None, 0)
+    await zk.set(path, b"")
+    await zk.set(path, b"")
+    async with serving(zk_connect):
+        data, stat = await zk.get_or_null(path)
+        assert (decode_producer_id_block(data), stat.version) == (2 * BLOCK + BLOCK - 1, 3), "two may be given out"
 
 
 def test_sv_4_the_writes_of_the_znode_count_where_it_says_less() -> None:
