@@ -29,6 +29,8 @@ _KEY_USAGES = (
     *("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement"),
     *("key_cert_sign", "crl_sign", "encipher_only", "decipher_only"),
 )
+_ROUNDS = 1_000
+"""Of the password of a store: as many as protect one take a JVM that lives for seconds longer than all else."""
 _YEAR = datetime.timedelta(days=365)
 
 
@@ -63,8 +65,10 @@ class Issued(NamedTuple):
         return found if password is None else {**found, "ssl.key.password": password}
 
     def pkcs12_keystore(self, path: Path, password: str = PASSWORD) -> dict[str, str]:
-        hidden = BestAvailableEncryption(password.encode())
-        path.write_bytes(pkcs12.serialize_key_and_certificates(b"own", self.key, self.chain[0], self.chain[1:], hidden))
+        algorithm = pkcs12.PBES.PBESv2SHA256AndAES256CBC
+        hidden = PrivateFormat.PKCS12.encryption_builder().kdf_rounds(_ROUNDS).key_cert_algorithm(algorithm)
+        sealed = hidden.hmac_hash(hashes.SHA256()).build(password.encode())
+        path.write_bytes(pkcs12.serialize_key_and_certificates(b"own", self.key, self.chain[0], self.chain[1:], sealed))
         return {"ssl.keystore.type": "PKCS12", "ssl.keystore.location": str(path), "ssl.keystore.password": password}
 
 

@@ -1,8 +1,10 @@
 """Which run has which test."""
 
+from pathlib import Path
+
 import pytest
 
-from tests.tiers import PARTS, RUNS, chosen, is_in, room
+from tests.tiers import PARTS, RUNS, chosen, is_in, room, used_by_others
 
 FILES = [f"tests/{name}/test_it.py" for name in ("a", "b", "c", "d", "e", "f", "watch")]
 
@@ -45,6 +47,23 @@ def test_the_rooms_of_a_change_are_chosen_whatever_the_number() -> None:
     ]
     for number in range(PARTS):
         assert {FILES[1], FILES[-1]} <= chosen(FILES, number, changed)
+
+
+def test_a_changed_file_of_tests_chooses_itself_and_no_other_of_its_room() -> None:
+    files = [*FILES, "tests/b/test_other.py"]
+    for number in range(PARTS):
+        fifth = chosen(files, number, ())
+        assert chosen(files, number, ["tests/b/test_it.py"]) == fifth | {"tests/b/test_it.py"}
+        assert chosen(files, number, ["tests/b/test_it.py"], ["tests/b/test_it.py"]) >= {"tests/b/test_other.py"}
+        assert chosen(files, number, ["tests/b/conftest.py"]) == fifth | {"tests/b/test_it.py", "tests/b/test_other.py"}
+
+
+def test_a_file_of_tests_from_which_another_imports_is_found(tmp_path: Path) -> None:
+    (tmp_path / "tests" / "a").mkdir(parents=True)
+    (tmp_path / "tests" / "a" / "test_it.py").write_text("def helper(): ...\n")
+    (tmp_path / "tests" / "test_top.py").write_text("from tests.a.test_it import helper\nfrom tests.other import it\n")
+    assert used_by_others(tmp_path) == {"tests/a/test_it.py"}
+    assert "tests/pipeline/test_plan_job.py" in used_by_others()
 
 
 def test_a_room_is_a_folder_of_the_package_or_of_its_tests() -> None:

@@ -2,13 +2,15 @@
 
 test   what README promises a newcomer (`make test`): all tests but those marked `gate` or `release`
 gate   what `.ci/run` has on top (`make test-gate`): those marked `gate`; and of those that only `all` has, or has more
-       of (`release`, `more`), the files of a fifth, which the number of commits chooses, and of the rooms that changed
+       of (`release`, `more`), the files of a fifth, which the number of commits chooses, those that changed, and
+       those of the rooms whose code changed
 all    everything (`make test-all`), before a release, or after a change of protocol, api, channel or stock versions
 
 A mark says where a test runs, never what it means: a test with the mark `more` tries more random examples, or starts
 stock Kafka beside its recording, where a run is not `test`.
 """
 
+import re
 import subprocess
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ import pytest
 RUNS = ("test", "gate", "all")
 PARTS = 5
 ROOT = Path(__file__).parents[1]
+_IMPORT = re.compile(r"^ *from (tests(?:\.\w+)*\.test_\w+) import", re.MULTILINE)
 SITTING = timedelta(hours=6)
 """What was committed within this time before the last commit is the change that the gate looks at."""
 
@@ -60,10 +63,27 @@ def room(path: str) -> str | None:
     return below.partition("/")[0] if top in {"tests", "kafka_reassign_rpc"} and "/" in below else None
 
 
-def chosen(files: Iterable[str], number: int, changed: Iterable[str]) -> set[str]:
-    """Of the files with tests of `all`: those of the gate after `number` commits, where `changed` has changed."""
-    rooms = {room(path) for path in changed} - {None}
-    return {file for at, file in enumerate(sorted(set(files))) if at % PARTS == number % PARTS or room(file) in rooms}
+def chosen(files: Iterable[str], number: int, changed: Collection[str], used: Collection[str] = ()) -> set[str]:
+    """Of the files with tests of `all`: those of the gate after `number` commits, where `changed` has changed. A file
+    of tests chooses itself alone, unless it is `used` by others.
+    """
+    own = {path for path in changed if is_test_file(path) and path not in used}
+    rooms = {room(path) for path in changed if path not in own} - {None}
+    return {
+        file
+        for at, file in enumerate(sorted(set(files)))
+        if at % PARTS == number % PARTS or file in own or room(file) in rooms
+    }
+
+
+def is_test_file(path: str) -> bool:
+    return path.startswith("tests/") and Path(path).name.startswith("test_") and path.endswith(".py")
+
+
+def used_by_others(root: Path = ROOT) -> set[str]:
+    """The files of tests from which others import."""
+    imports = (_IMPORT.findall(file.read_text()) for file in root.joinpath("tests").rglob("*.py"))
+    return {f"{name.replace('.', '/')}.py" for names in imports for name in names}
 
 
 def file_of(item: pytest.Item) -> str:

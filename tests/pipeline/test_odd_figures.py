@@ -19,11 +19,8 @@ from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.reports import svg_plots
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from tests import tiers
-from tests.effort import examples
 from tests.pipeline.odd_snapshot import ODD, write_odd_snapshot
 from tests.pipeline.test_export import run
-
-pytestmark = pytest.mark.gate
 
 PLANS = (
     "heal",
@@ -93,6 +90,7 @@ def by_hand(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
 each_command = pytest.mark.parametrize("command", PLANS, ids=lambda command: command.replace(" --", "-"))
 
 
+@pytest.mark.gate
 @each_command
 def test_dp_2_a_log_dir_that_stands_twice_is_refused_and_a_replica_in_another_dir_is_not(
     command: str, by_hand: Mapping[str, Path], tmp_path: Path
@@ -101,6 +99,7 @@ def test_dp_2_a_log_dir_that_stands_twice_is_refused_and_a_replica_in_another_di
     assert planned(command, by_hand[TAKEN], tmp_path / "plan") != 2
 
 
+@pytest.mark.gate
 @pytest.mark.usefixtures("shared")
 def test_dp_5_an_audit_refuses_a_log_dir_that_stands_twice_and_no_replica_in_another_dir(
     by_hand: Mapping[str, Path], tmp_path: Path
@@ -109,30 +108,30 @@ def test_dp_5_an_audit_refuses_a_log_dir_that_stands_twice_and_no_replica_in_ano
     assert audited(by_hand[TAKEN], tmp_path / "audit") != 2
 
 
-@pytest.mark.more
+@pytest.mark.release
 @each_command
 def test_dp_2_a_plan_of_odd_figures_keeps_the_rules_or_is_refused_with_what_is_odd(
     command: str, tmp_path: Path
 ) -> None:
-    for seed in range(examples(len(ODD))):
+    for seed in range(len(ODD)):
         snapshot = tmp_path / f"snapshot-{seed}"
         write_odd_snapshot(snapshot, seed)
         planned(command, snapshot, tmp_path / "plan")
 
 
-@pytest.mark.more
+@pytest.mark.release
 @pytest.mark.usefixtures("shared")
 def test_dp_5_an_audit_of_odd_figures_is_made_or_refused_with_what_is_odd(tmp_path: Path) -> None:
-    for seed in range(100, 100 + examples(len(ODD))):
+    for seed in range(100, 100 + len(ODD)):
         snapshot = tmp_path / f"snapshot-{seed}"
         write_odd_snapshot(snapshot, seed)
         audited(snapshot, tmp_path / "audit")
 
 
-@pytest.mark.more
+@pytest.mark.release
 def test_dp_6_spark_refuses_odd_figures_as_this_process_does(spark: SparkSession, tmp_path: Path) -> None:
     """Sums of them would end its tasks with an error of Java."""
-    for seed in range(200, 200 + examples(8)):
+    for seed in range(200, 200 + 8):
         odd, snapshot = write_odd_snapshot(tmp_path / f"snapshot-{seed}", seed), tmp_path / f"snapshot-{seed}"
         results = []
         for name, plan in (("here", plan_job.run_here), ("spark", partial(plan_job.run, spark))):

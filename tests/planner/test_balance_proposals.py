@@ -44,7 +44,7 @@ def test_dp_2_an_expansion_copies_as_much_as_its_max_bytes_allow(part: float) ->
     assert min(arrived) >= 0.3 * limit, "both new brokers get a part of it"
 
 
-@pytest.mark.gate
+@pytest.mark.release
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [2, 3])
 def test_dp_2_a_rebalance_copies_little_more_than_it_must(seed: int) -> None:

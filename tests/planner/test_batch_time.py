@@ -33,7 +33,7 @@ def seconds_at_random(moves: Sequence[PlannedMove], seed: int) -> float:
     return simulate_batches(batched_as_they_come(at_random), NETWORK).seconds
 
 
-@pytest.mark.gate
+@pytest.mark.release
 @pytest.mark.parametrize(
     ("goal", "usual", "most", "of_random"),
     [("heal", 1.6, 2.1, 0.65), ("drain", 1.3, 1.7, 0.55), ("expand", 1.02, 1.15, 0.82), ("rebalance", 1.1, 1.4, 0.75)],

@@ -33,7 +33,7 @@ def half_are_slow(cluster: PlannerCluster, seed: int) -> dict[int, int]:
     return {one.id: FAST // chance.choice((4, 4, 2, 1, 1, 1)) for one in cluster.brokers}
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.gate) for seed in (2, 3))])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.release) for seed in (2, 3))])
 @pytest.mark.parametrize("shape", PLAIN_FIRST)
 @pytest.mark.parametrize("kind", GOALS)
 def test_dp_7_no_broker_takes_much_longer_than_the_slowest_in_the_best_placement(
@@ -60,7 +60,7 @@ def test_dp_7_where_many_partitions_are_poured_slow_brokers_get_as_much_as_fits_
 
 
 @pytest.mark.long
-@pytest.mark.gate
+@pytest.mark.release
 @pytest.mark.parametrize("shape", ["plain", "few big"])
 @pytest.mark.parametrize("kind", GOALS)
 def test_dp_7_with_thousands_of_moves_slow_brokers_get_as_much_as_fits_the_time_either(kind: str, shape: str) -> None:

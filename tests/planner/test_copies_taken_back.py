@@ -53,7 +53,7 @@ def test_dp_2_where_rounds_moved_more_than_was_needed_a_part_of_it_stays_where_i
     assert_no_worse(made, more)
 
 
-@pytest.mark.gate
+@pytest.mark.release
 @pytest.mark.parametrize("shape", PLAIN_FIRST)
 @pytest.mark.parametrize("goal", [Goal(GoalKind.EXPAND, (10, 11)), REBALANCE], ids=lambda one: one.kind)
 def test_dp_2_no_measure_is_worse_for_what_is_taken_back_and_no_more_is_copied(goal: Goal, shape: str) -> None:

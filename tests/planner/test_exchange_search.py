@@ -123,7 +123,7 @@ def test_dp_11_the_seed_matters_little_to_the_quality() -> None:
     assert max(one.bytes for one in found) <= 1.08 * min(one.bytes for one in found)
 
 
-@pytest.mark.gate
+@pytest.mark.release
 @pytest.mark.long
 @pytest.mark.parametrize("part", [0.0, 0.3, 0.8])
 def test_dp_11_the_search_copies_no_more_than_max_bytes(part: float) -> None:

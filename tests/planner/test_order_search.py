@@ -43,8 +43,8 @@ def over_bound(moves: Sequence[PlannedMove]) -> float:
     ("shape", "partitions", "seed"),
     [
         ("moving", 1_000, 4),
-        pytest.param("moving", 1_000, 1, marks=pytest.mark.gate),
-        pytest.param("giant", 2_000, 3, marks=pytest.mark.gate),
+        pytest.param("moving", 1_000, 1, marks=pytest.mark.release),
+        pytest.param("giant", 2_000, 3, marks=pytest.mark.release),
     ],
 )
 def test_dp_7_a_drain_that_keeps_all_brokers_busy_alike_is_done_within_a_tenth_of_its_bound(

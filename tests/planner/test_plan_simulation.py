@@ -317,7 +317,7 @@ GOALS = {
 }
 
 
-@pytest.mark.gate
+@pytest.mark.release
 @pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("goal", GOALS)

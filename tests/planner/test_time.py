@@ -66,7 +66,7 @@ def test_dp_7_where_many_partitions_are_poured_the_busiest_receiver_gets_little_
     assert made.summary.rounds <= 9
 
 
-@pytest.mark.gate
+@pytest.mark.release
 @pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", GOALS)
@@ -81,7 +81,7 @@ def test_dp_7_with_thousands_of_moves_no_broker_gets_or_sends_much_more_either(
     assert_near_the_best_placement(cluster, goal, made)
 
 
-@pytest.mark.gate
+@pytest.mark.release
 @pytest.mark.long
 @pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "few big"])
 @pytest.mark.parametrize("goal", [Goal(GoalKind.EXPAND, (18, 19)), Goal(GoalKind.REBALANCE)], ids=lambda one: one.kind)
@@ -192,7 +192,7 @@ def test_dp_2_a_lost_broker_that_still_leads_in_the_snapshot_is_no_sender_to_cho
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.gate) for seed in (2, 3))])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.release) for seed in (2, 3))])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", GOALS)
 def test_dp_7_time_first_leaves_brokers_little_further_from_their_targets(kind: str, shape: str, seed: int) -> None:

@@ -23,6 +23,7 @@ from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.security.tls.principal_mapping import NoMatchingRule
 from tests.certificates import Authority
 from tests.security.blanks import OF_AUTHORIZERS, READ, Case, ask_java, bases, cases, recorded, written
+from tests.tables import for_each
 
 OURS = {
     "zookeeper.connect": "the server could connect to none; a broker finds that out later",
@@ -78,7 +79,7 @@ def test_sv_5_everybody_takes_the_files_without_a_blank(folder: Path, whole: dic
         assert recorded()[f"{base}: whole"] == "= PKCS12"
 
 
-@pytest.mark.parametrize("case", cases(), ids=lambda case: case.key)
+@for_each("case", cases(), ids=lambda case: case.key)
 def test_sv_5_a_blank_setting_is_refused_where_kafka_refuses_it_and_taken_where_kafka_takes_it(
     folder: Path, whole: dict[str, dict[str, str]], case: Case
 ) -> None:

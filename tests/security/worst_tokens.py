@@ -164,12 +164,12 @@ def authenticate(token: bytes, version: int = 2) -> bytes:
 
 def _tags(room: int) -> bytes:
     """As many tagged fields as there is room for."""
-    parts: list[bytes] = []
-    size = 0
-    while size < room - 10:
-        parts.append(uvarint(len(parts)) + b"\0")
-        size += len(parts[-1])
-    return uvarint(len(parts)) + b"".join(parts)
+    parts = bytearray()
+    count = 0
+    while len(parts) < room - 10:
+        parts += uvarint(count) + b"\0"
+        count += 1
+    return uvarint(count) + parts
 
 
 def _header(message: Any, version: int) -> bytes:

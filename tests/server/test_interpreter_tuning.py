@@ -18,13 +18,16 @@ from tests.waiting import eventually
 
 @pytest.fixture(autouse=True)
 def interpreter() -> Iterator[None]:
-    """Restores the interpreter's settings after the test."""
+    """Restores the interpreter's settings after the test, which begins with nothing left out of the collections."""
     thresholds, interval, callbacks = gc.get_threshold(), sys.getswitchinterval(), [*gc.callbacks]
+    gc.unfreeze()
     yield
     gc.callbacks[:] = callbacks
     gc.set_threshold(*thresholds)
     sys.setswitchinterval(interval)
     gc.unfreeze()
+    gc.collect()
+    gc.freeze()  # as pytest_collection in tests/conftest.py did
 
 
 def test_sv_1_the_collector_and_the_threads_are_set_for_the_loop() -> None:

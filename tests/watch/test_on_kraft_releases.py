@@ -1,8 +1,8 @@
 """Watch beside stock Kafka in KRaft mode of several releases, one cluster each: what stops a move is produced for real,
 one reason after another, with moves of each release's own tool.
 
-CI runs `IN_CI`, and `test_on_stock_kafka` runs 4.1; the variable KAFKA_RELEASES names others, with commas between them:
-each needs a pom in tests/stock/poms.
+The gate has `IN_CI` in turn and after a change of watch, and `test_on_stock_kafka` runs 4.1; the variable
+KAFKA_RELEASES names others, with commas between them: each needs a pom in tests/stock/poms.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from tests.watch.kraft_world import BROKERS, GUEST, RECORD_BYTES, KRaftWorld, fa
 from tests.watch.stage import Stage
 from tests.watch.watching import looks_every, watching
 
-pytestmark = [pytest.mark.stock, pytest.mark.gate, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.stock, pytest.mark.release, pytest.mark.timeout(400)]
 
 IN_CI = "3.9.1,4.3.1"
 RELEASES = os.environ.get("KAFKA_RELEASES", IN_CI).split(",")
