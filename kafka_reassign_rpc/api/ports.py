@@ -21,7 +21,6 @@ from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.queue.holding import HoldOutcome, Selection
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
-from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
@@ -166,9 +165,6 @@ class ControllerPort(Protocol):
     def progress(self, topic: str, partition: int) -> MoveProgress | None:
         """None before the first sample of the move in flight. The same object until it changes."""
 
-    def history(self) -> Sequence[PastFigures]:
-        """Of all moves, by span, while this process was the controller."""
-
     def state(self) -> ControllerState: ...
 
     def samples(self) -> int:
@@ -260,7 +256,7 @@ class LogDirsPort(Protocol):
 
 
 class StatusPort(Protocol):
-    async def document(self, name: str, query: str) -> tuple[int, bytes]:
+    async def document(self, name: str, given: Mapping[str, str]) -> tuple[int, bytes]:
         """/api/v1/`name` with these parameters, in full: HTTP's status code, and JSON."""
 
 

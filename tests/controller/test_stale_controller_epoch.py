@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.core.failover.controller_epochs import STEPS
-from kafka_reassign_rpc.protocol.messages import RESPONSES, ApproveRepairsRequest, HealBrokerRequest
+from kafka_reassign_rpc.protocol.messages import RESPONSES
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import topic_json
 from tests.controller.notifications.scripted_cluster import JbodBroker, scripted_cluster
 from tests.controller_channel.scripted_broker import STALE_CONTROLLER_EPOCH
 from tests.faults.cluster import Address, alter, alter_request, ask
+from tests.vendor_requests import order
 from tests.waiting import eventually
 
 NEWEST_EPOCH = 7
@@ -145,7 +146,7 @@ async def test_sv_3_where_no_broker_obeys_any_epoch_commands_are_answered_not_co
             await eventually(has_tried, within=30)
             for _ in range(3):
                 assert (await ask(cluster.server, alter_request({("t", 0): [2, 1]}), 0)).error_code == NOT_CONTROLLER
-            for request in (HealBrokerRequest(broker_id=9, dry_run=False), ApproveRepairsRequest(brokers=[9])):
+            for request in (order("heal", broker=9, dry_run=False), order("approve", brokers=[9])):
                 assert (await ask(cluster.server, request, 0)).error_code == NOT_CONTROLLER
             assert (await topic_json(zk, "t"))["partitions"] == {"0": [1, 2]}
 

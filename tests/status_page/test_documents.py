@@ -6,6 +6,7 @@ from typing import TypeVar
 import msgspec
 import pytest
 
+from kafka_reassign_rpc.api.vendor_table import DOCUMENTS
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus
 from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
 from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, FigureHistory
@@ -18,8 +19,11 @@ from kafka_reassign_rpc.core.status.documents import Moves, Status
 from kafka_reassign_rpc.core.status.moves import MoveFilter, Sort
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import TermView
+from kafka_reassign_rpc.core.vendor_bodies import Parameters
+from kafka_reassign_rpc.status_page.events import EventReader
 from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
 from kafka_reassign_rpc.status_page.requests import BadParameter, EventsRequest, MovesRequest
+from kafka_reassign_rpc.status_page.status_api import StatusApi
 from kafka_reassign_rpc.support.slices import finished
 from tests.status_page.views import at_rest, cluster_of, move, run, sample, server_of, term_of
 from tests.tables import for_each
@@ -304,6 +308,26 @@ def test_sv_11_a_parameter_that_makes_no_sense_is_refused_with_what_is_expected(
         MovesRequest(query)
     assert problem in str(refused.value)
     assert len(str(refused.value)) < 300
+
+
+async def test_sv_11_every_document_of_the_page_that_the_vendor_table_names_is_answered_as_the_page_does() -> None:
+    term = term_of(cluster_of({"t": {0: move((1,), (2,))}}))
+
+    async def readers() -> dict[int, EventReader]:
+        return {}
+
+    api = StatusApi(lambda: server_of(term), readers, FigureKeeper(lambda: term, FigureHistory()), "1.0", full=False)
+    given = {"departure": {"brokers": "2"}, "history": {"span": "day"}, "moves": {"limit": "1", "topic": "t"}}
+    for row in DOCUMENTS:
+        if row.body is Parameters:
+            status, body = await api.document(row.name, given.get(row.name, {}))
+            assert status == 200, (row.name, body)
+            msgspec.json.decode(body, type=row.answers)
+            status, body = await api.document(row.name, {"colour": "red"})
+            assert (status, "unknown parameter 'colour'" in body.decode()) == (400, True), row.name
+    status, body = await api.document("departure", {"brokers": ",".join(map(str, range(5_000)))})
+    assert (status, "brokers: expected" in body.decode()) == (400, True)
+    await api.close()
 
 
 def test_sv_11_parameters_have_defaults_and_an_empty_one_is_none() -> None:
