@@ -18,7 +18,7 @@ from benchmarks.client import Pings, until_nothing_moves
 from benchmarks.cluster import Cluster, spread
 from benchmarks.tables import duration, show
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.protocol.messages import DescribeReassignmentEventsRequest
+from kafka_reassign_rpc.protocol.messages import AskDocumentRequest
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -130,13 +130,14 @@ async def _scheduled(address: tuple[str, int]) -> float:
     try:
         seq = 0
         while True:
-            request = DescribeReassignmentEventsRequest(from_seq=seq, max_bytes=1_000_000)
-            answer: Any = await client.call(DescribeReassignmentEventsRequest, request, 0)
-            for event in map(json.loads, answer.events):
+            request = AskDocumentRequest(document="event_log", body=json.dumps({"from_seq": seq}).encode())
+            answer: Any = await client.call(AskDocumentRequest, request, 0)
+            page = json.loads(answer.body)
+            for event in page["events"]:
                 if event["event"] == catalogue.HEAL_SCHEDULED:
                     return float(event["at"] / 1000)
-            seq = answer.next_seq
-            if not answer.events:
+            seq = page["next_seq"]
+            if not page["events"]:
                 await asyncio.sleep(0.05)
     finally:
         client.close()

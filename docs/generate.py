@@ -14,6 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from docs.error_advice import ADVICE
 from docs.markdown import NOTE, code, table
 from docs.own_messages import MESSAGES
@@ -24,6 +26,7 @@ from docs.snapshot_columns import snapshots_page
 from docs.status_api import status_api_page, status_schema_file
 from kafka_reassign_rpc.api.api_definition import ApiGroup
 from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.api.vendor_table import COMMANDS, DOCUMENTS, Row
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.controller.telemetry.event_recorder import LONGEST_NAME, LONGEST_REASON, LONGEST_WHO, MOST_IDS
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import METRICS
@@ -33,6 +36,7 @@ from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.requesters import LONGEST_PART, LONGEST_PRINCIPAL
+from kafka_reassign_rpc.core.vendor_bodies import LONGEST_BODY, Parameters
 from kafka_reassign_rpc.protocol import served_connection
 from kafka_reassign_rpc.server import connection_states
 from kafka_reassign_rpc.support.bounded_log import LONGEST_FIELD, LONGEST_LINE
@@ -132,7 +136,8 @@ def events_page() -> str:
         NOTE.format(source="kafka_reassign_rpc/core/events/catalogue.py"),
         "# Events",
         "A server records each decision three times: as a line on standard error, as a JSON line in"
-        " `--event-log-dir`, and for clients (`kafka-reassign --events`, vendor API 32242). A field that does not apply"
+        " `--event-log-dir`, and for clients (`kafka-reassign --events`, document `event_log` of"
+        " [AskDocument](apis.md#documents-and-commands)). A field that does not apply"
         " is left out.",
         "Decisions and refusals have files of their own (`events-*` and `refusals-*`), each with its own limit: whoever"
         " may not change anything cannot push out who did. Their numbers are those of one sequence, and readers get"
@@ -283,6 +288,35 @@ def acl_text(acls: Iterable[Any]) -> str:
     return ", ".join(texts) or "none"
 
 
+def vendor_row(row: Row) -> list[str]:
+    page = "[status-api.md](status-api.md)"
+    asked = page if row.body is Parameters else names_of(row.body)
+    answers = f"[{row.answers.__name__}](status-api.md#{row.answers.__name__.lower()})"
+    told = answers if row.body is Parameters else names_of(row.answers)
+    return [f"`{row.name}`", row.needs.name, asked, told, row.meaning]
+
+
+def names_of(body: Any) -> str:
+    """The fields of a JSON object, with those of the objects in its lists."""
+    _, schemas = msgspec.json.schema_components((body,), ref_template="{name}")
+
+    def named(schema: Mapping[str, Any]) -> str:
+        texts = []
+        for name, one in schema["properties"].items():
+            inner = [schemas[ref] for ref in _references(one)]
+            texts.append(f"`{name}`" + (f" ({named(inner[0])})" if inner else ""))
+        return ", ".join(texts)
+
+    return named(schemas[body.__name__]) or "nothing"
+
+
+def _references(schema: Any) -> list[str]:
+    if isinstance(schema, Mapping):
+        own = [schema["$ref"]] if "$ref" in schema else []
+        return own + [ref for one in schema.values() for ref in _references(one)]
+    return [ref for one in schema for ref in _references(one)] if isinstance(schema, list) else []
+
+
 def apis_page() -> str:
     """Every API that the server serves, the vendor APIs, and the tagged fields that Kafka does not have."""
     served = SERVER_APIS
@@ -321,6 +355,15 @@ def apis_page() -> str:
         "Kafka never allocated these keys. ApiVersions advertises them; stock clients skip keys that they do not know."
         " The fields are in the files of `schemas/`.",
         table(["key", "API", "versions", "elements", "permission", "meaning"], vendor),
+        "## Documents and commands",
+        "A request of AskDocument or DoCommand names a document or a command and has a JSON object for what it is"
+        f" about, of at most {LONGEST_BODY} bytes; an answer without an error has JSON. A server refuses fields of a"
+        " request that it does not know (INVALID_REQUEST), so that no term is passed over, and names that it does not"
+        " know (UNSUPPORTED_VERSION). Answers may get more fields: clients pass over those. `null` is what is not"
+        " known. Where another server has to answer, the error is NOT_CONTROLLER. Documents of the status page have the"
+        " parameters and fields of [its API](status-api.md), in full. Every permission is on the cluster.",
+        table(["document", "permission", "request", "answer", "meaning"], [vendor_row(row) for row in DOCUMENTS]),
+        table(["command", "permission", "request", "answer", "meaning"], [vendor_row(row) for row in COMMANDS]),
         "## Tagged fields",
         "A client sends these only to a server that advertises API key 32241: other servers skip unknown tags silently."
         " Stock clients skip those of the answers.",

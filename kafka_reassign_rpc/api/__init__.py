@@ -7,6 +7,9 @@ refused_groups.py       consumer groups and their offsets, on a node that coordi
 refused_transactions.py transactions, on a node that coordinates none
 refused_tokens.py       delegation tokens, on a node that makes none
 refusals.py             what the rows of these tables have in common
+vendor_table.py         the documents of AskDocument and the commands of DoCommand: a row for each, with who may
+vendor_documents.py     what answers each document
+vendor_commands.py      what does each command
 api_definition.py       `Api`, how a handler module declares itself; `RequestContext`, from where a request came
 registry.py             the table of all APIs
 dispatch.py             from a decoded request to its handler and back

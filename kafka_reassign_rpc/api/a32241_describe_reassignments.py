@@ -27,15 +27,13 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.large_requests import in_pieces
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, required_controller
-from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.state.partition import RPC, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
-from kafka_reassign_rpc.core.status.controller_state import BrokerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, DescribeReassignmentsResponse
-from kafka_reassign_rpc.support.turns import Steps, Work, waited
+from kafka_reassign_rpc.support.turns import Steps
 
 _HEAD = struct.pack(">ih", 0, 0) + b"\x00"
 """No throttle, no error, no message."""
@@ -55,14 +53,10 @@ Asked = dict[str, dict[int, int | set[int]]]
 has several: a hundred thousand sets would take long to free."""
 
 
-def handle(
-    node: Node, request: DescribeReassignmentsRequest, _ctx: RequestContext
-) -> Work[DescribeReassignmentsResponse | Encoded]:
+def handle(node: Node, request: DescribeReassignmentsRequest, _ctx: RequestContext) -> Steps[Encoded]:
     controller = required_controller(node)
     asked: Asked | None = None
     if request.topic_reassignments is not None:
-        if not request.topic_reassignments:
-            return (yield from _no_moves(controller, request))
         asked = yield from _asked(request.topic_reassignments)
     parts: dict[str, Described] = {}
     missing: list[Missing] = []
@@ -117,68 +111,6 @@ def _describe(controller: ControllerPort, missing: "Sequence[Missing]", asked: A
         figures = controller.progress(one.topic, index) or NO_PROGRESS
         waiting = one.waiting.get(index)
         one.found.append(_FRAGMENTS.description(one.topic, index, partition, one.cache_key.throttles, figures, waiting))
-
-
-def _no_moves(controller: ControllerPort, request: DescribeReassignmentsRequest) -> Work[DescribeReassignmentsResponse]:
-    """What holds for all moves."""
-    disabled = yield from waited(controller.reassignments_disabled())
-    state = controller.state() if request.include_state else None
-    return DescribeReassignmentsResponse(
-        version=0,
-        throttle_time_ms=0,
-        error_code=0,
-        error_message=None,
-        descriptions=[],
-        disabled_reason=None if disabled is None else disabled.message,
-        history=(yield from _spans(controller.history())) if request.include_history else [],
-        server_version=None if state is None else state.version,
-        controller_epoch=-1 if state is None else state.epoch,
-        controller_since=-1 if state is None else state.since,
-        brokers=[] if state is None else (yield from _brokers(state.brokers)),
-    )
-
-
-def _brokers(states: Mapping[int, BrokerState]) -> Steps[list[DescribeReassignmentsResponse.BrokerState]]:
-    found = []
-    for broker, state in states.items():
-        yield
-        rate = _known(state.leased_rate)
-        found.append(
-            DescribeReassignmentsResponse.BrokerState(
-                version=0, broker_id=broker, leased_rate=rate, shutting_down=state.is_shutting_down
-            )
-        )
-    return found
-
-
-def _spans(history: Sequence[PastFigures]) -> Steps[list[DescribeReassignmentsResponse.HistorySpan]]:
-    found = []
-    for past in history:
-        found.append(_span(past))
-        yield
-    return found
-
-
-def _span(past: PastFigures) -> DescribeReassignmentsResponse.HistorySpan:
-    cls = DescribeReassignmentsResponse.HistorySpan
-    points = [
-        cls.HistoryPoint(
-            version=0,
-            at=one.at,
-            in_flight=one.in_flight,
-            waiting=_known(one.waiting),
-            rate=_known(one.rate),
-            bytes_left=_known(one.bytes_left),
-            under_replicated=_known(one.under_replicated),
-            offline=_known(one.offline),
-        )
-        for one in past.points
-    ]
-    return cls(version=0, at=past.at, step_ms=past.step_ms, span_ms=past.span_ms, points=points)
-
-
-def _known(figure: int | None) -> int:
-    return -1 if figure is None else figure
 
 
 class CacheKey(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from kafka_reassign_rpc.api.access import EVERYTHING, Access
 from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, Api, Encoded, Handled, Peer, RequestContext
 from kafka_reassign_rpc.api.large_requests import SMALL
-from kafka_reassign_rpc.api.ports import Node, active_controller
+from kafka_reassign_rpc.api.ports import Node, obeyed
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.acls.java_host import java_host
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -154,8 +154,8 @@ class Dispatcher:
             if not ctx.access.unlimited:
                 for operation, named in self._cluster_acls[api.key]:
                     ctx.access.check_cluster(operation, named)
-            if api.by_brokers and (controller := active_controller(self._node)) is not None:
-                yield from waited(controller.obeyed())
+            if api.by_brokers:
+                yield from obeyed(self._node)
             handled = api.handle(self._node, request.body, ctx)
             answer = handled if isinstance(handled, _READY) else (yield from handled)
         except Exception as error:

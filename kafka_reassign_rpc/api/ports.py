@@ -21,7 +21,6 @@ from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.queue.holding import HoldOutcome, Selection
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
-from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.state.partition import MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
@@ -29,7 +28,7 @@ from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
-from kafka_reassign_rpc.support.turns import Steps
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 LONGEST_WAIT_MS = 5_000
 """How long a request waits for settings that a node has to learn from brokers: they answer within a moment, and a
@@ -169,9 +168,6 @@ class ControllerPort(Protocol):
     def progress(self, topic: str, partition: int) -> MoveProgress | None:
         """None before the first sample of the move in flight. The same object until it changes."""
 
-    def history(self) -> Sequence[PastFigures]:
-        """Of all moves, by span, while this process was the controller."""
-
     def state(self) -> ControllerState: ...
 
     def samples(self) -> int:
@@ -263,7 +259,7 @@ class LogDirsPort(Protocol):
 
 
 class StatusPort(Protocol):
-    async def document(self, name: str, query: str) -> tuple[int, bytes]:
+    async def document(self, name: str, given: Mapping[str, str]) -> tuple[int, bytes]:
         """/api/v1/`name` with these parameters, in full: HTTP's status code, and JSON."""
 
 
@@ -400,3 +396,10 @@ def required_controller(node: Node) -> ControllerPort:
     if controller is None:
         raise NotController
     return controller
+
+
+def obeyed(node: Node) -> Work[None]:
+    """Before anything that brokers have to carry out. Raises NotController while they obey another epoch."""
+    controller = active_controller(node)
+    if controller is not None:
+        yield from waited(controller.obeyed())

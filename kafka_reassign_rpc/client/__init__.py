@@ -8,6 +8,7 @@
 AsyncReassignmentClient has the same calls for asyncio.
 
     blocking_client, async_client      the two clients: every call with its documentation is in blocking_client
+    vendor_calls                       documents and commands of servers, JSON in two APIs
     reassignment_calls                 list, describe, start and cancel moves
     election_calls                     elect leaders
     enable_disable_calls               whether new moves may start

@@ -184,15 +184,15 @@ class AsyncReassignmentClient:
 
     async def why_disabled(self) -> str | None:
         """See ReassignmentClient.why_disabled."""
-        return await self._run(enable_disable_calls.why_disabled, self._timeout_ms)
+        return await self._run(enable_disable_calls.why_disabled)
 
     async def enable(self) -> str | None:
         """See ReassignmentClient.enable."""
-        return await self._run(enable_disable_calls.set_enabled, True, self._timeout_ms)
+        return await self._run(enable_disable_calls.set_enabled, True)
 
     async def disable(self) -> str | None:
         """See ReassignmentClient.disable."""
-        return await self._run(enable_disable_calls.set_enabled, False, self._timeout_ms)
+        return await self._run(enable_disable_calls.set_enabled, False)
 
     async def alter_throttles(
         self,
@@ -202,7 +202,7 @@ class AsyncReassignmentClient:
         partitions: Iterable[tuple[str, int]] | None = None,
     ) -> ThrottledMoves:
         """See ReassignmentClient.alter_throttles."""
-        return await self._run(throttle_calls.alter_throttles, throttle, topics, partitions, self._timeout_ms)
+        return await self._run(throttle_calls.alter_throttles, throttle, topics, partitions)
 
     async def healing_status(self) -> HealingStatus:
         """See ReassignmentClient.healing_status."""
@@ -210,7 +210,7 @@ class AsyncReassignmentClient:
 
     async def history(self) -> list[PastFigures]:
         """See ReassignmentClient.history."""
-        return await self._run(history_calls.history, self._timeout_ms)
+        return await self._run(history_calls.history)
 
     async def status(self) -> Status:
         """See ReassignmentClient.status."""
@@ -230,7 +230,7 @@ class AsyncReassignmentClient:
 
     async def controller_state(self) -> ControllerState:
         """See ReassignmentClient.controller_state."""
-        return await self._run(controller_state_calls.controller_state, self._timeout_ms)
+        return await self._run(controller_state_calls.controller_state)
 
     async def heal_broker(self, broker: int, *, dry_run: bool = False) -> Repair:
         """See ReassignmentClient.heal_broker."""

@@ -211,7 +211,7 @@ class ReassignmentClient(BlockingConnection):
 
     def why_disabled(self) -> str | None:
         """Why reassignments are disabled (KIP-236), or None. Raises UnsupportedHere."""
-        return self._run(enable_disable_calls.why_disabled, self._timeout_ms)
+        return self._run(enable_disable_calls.why_disabled)
 
     def enable(self) -> str | None:
         """Delete the setting `partition.reassignments.enabled` of all servers.
@@ -219,7 +219,7 @@ class ReassignmentClient(BlockingConnection):
         Returns None, or why reassignments are still disabled (the znode `/admin/reassign_cancel` exists). Raises
         UnsupportedHere.
         """
-        return self._run(enable_disable_calls.set_enabled, True, self._timeout_ms)
+        return self._run(enable_disable_calls.set_enabled, True)
 
     def disable(self) -> str | None:
         """Set `partition.reassignments.enabled=false` for all servers (KIP-236).
@@ -227,7 +227,7 @@ class ReassignmentClient(BlockingConnection):
         No new move starts by any route. Moves in flight continue and can be cancelled. Returns the reason that clients
         then get. Raises UnsupportedHere.
         """
-        return self._run(enable_disable_calls.set_enabled, False, self._timeout_ms)
+        return self._run(enable_disable_calls.set_enabled, False)
 
     def alter_throttles(
         self,
@@ -241,7 +241,7 @@ class ReassignmentClient(BlockingConnection):
         Without `topics` and `partitions`: all moves. Moves of repairs are passed over: they follow
         `self.healing.throttle`. Raises UnsupportedHere.
         """
-        return self._run(throttle_calls.alter_throttles, throttle, topics, partitions, self._timeout_ms)
+        return self._run(throttle_calls.alter_throttles, throttle, topics, partitions)
 
     def healing_status(self) -> HealingStatus:
         """The failed brokers and the state of their repairs (KIP-46). Raises UnsupportedHere."""
@@ -251,7 +251,7 @@ class ReassignmentClient(BlockingConnection):
         """Figures of all moves in the last hour and day, from the times at which the server was the controller; empty
         if it keeps none. Raises UnsupportedHere.
         """
-        return self._run(history_calls.history, self._timeout_ms)
+        return self._run(history_calls.history)
 
     def status(self) -> Status:
         """The status document, as the controller's page shows it: see docs/status-api.md. Raises UnsupportedHere if the
@@ -283,7 +283,7 @@ class ReassignmentClient(BlockingConnection):
 
         Raises UnsupportedHere, also if the server does not report it yet.
         """
-        return self._run(controller_state_calls.controller_state, self._timeout_ms)
+        return self._run(controller_state_calls.controller_state)
 
     def heal_broker(self, broker: int, *, dry_run: bool = False) -> Repair:
         """Move the replicas of a failed broker to other brokers now, without waiting for failure.interval.ms.

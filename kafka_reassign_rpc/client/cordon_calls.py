@@ -9,7 +9,7 @@ from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.client.settings_calls import settings
 from kafka_reassign_rpc.core.brokers.cordon import CORDONED_BROKERS, listed, parse_brokers
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest, MoveServerSettingsRequest
+from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, IncrementalAlterConfigsRequest
 
 NO_CORDON = (
     "The controller cannot cordon brokers: that needs a kafka-reassign-rpc server of this version."
@@ -24,7 +24,7 @@ async def cordoned(router: RequestRouter) -> frozenset[int]:
 
 
 async def can_cordon(router: RequestRouter) -> bool:
-    if await router.controller_serves(MoveServerSettingsRequest) < 0:
+    if await router.controller_serves(DescribeReassignmentsRequest) < 0:
         return False
     return any(one.name == CORDONED_BROKERS for one in await settings(router))
 
@@ -33,7 +33,7 @@ async def cordon(router: RequestRouter, brokers: Iterable[int], uncordon: bool) 
     """A change that somebody else makes to others in the meantime stays. Returns the cordoned brokers afterwards.
     Raises KafkaError, UnsupportedHere.
     """
-    await require(router, MoveServerSettingsRequest, NO_CORDON)
+    await require(router, DescribeReassignmentsRequest, NO_CORDON)
     node = await router.controller()
     one = IncrementalAlterConfigsRequest.AlterConfigsResource
     config = one.AlterableConfig(

@@ -3,12 +3,12 @@ from typing import Any
 
 import msgspec
 
-from kafka_reassign_rpc.client.client_errors import UnsupportedHere, raise_for
-from kafka_reassign_rpc.client.request_routing import RequestRouter, always
+from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.client.result_values import ClusterNode
-from kafka_reassign_rpc.protocol.messages import DescribeReassignmentEventsRequest
+from kafka_reassign_rpc.client.vendor_calls import ask_document
+from kafka_reassign_rpc.core.vendor_bodies import EventLog, EventLogBody
 
-NO_EVENTS = "The controller records no events: that needs a kafka-reassign-rpc server."
+NO_EVENTS = "The controller records no events: that needs a kafka-reassign-rpc server of this version."
 PAGE_BYTES = 1_048_576
 FROM_NOW_ON = -1
 
@@ -35,19 +35,12 @@ class EventPage:
 
 
 async def event_page(router: RequestRouter, from_seq: int, server: int | None) -> EventPage:
-    cls = DescribeReassignmentEventsRequest
-    request = always(cls(from_seq=from_seq, max_bytes=PAGE_BYTES))
-    if server is not None:
-        answer = await router.ask_node(server, request, cls)
-    elif await router.controller_serves(cls) < 0:
-        raise UnsupportedHere(NO_EVENTS)
-    else:
-        answer = await router.ask_controller(request, cls)
-    raise_for(answer.error_code, answer.error_message)
-    events = tuple(msgspec.json.decode(one, type=Event) for one in answer.events)
-    complete_seq = max(answer.oldest_seq, answer.complete_seq)
-    servers = tuple(ClusterNode(one.server_id, one.host, one.port, None) for one in answer.servers)
-    return EventPage(answer.server_id, events, answer.oldest_seq, answer.next_seq, complete_seq, servers)
+    body = EventLogBody(from_seq=from_seq, max_bytes=PAGE_BYTES)
+    found = await ask_document(router, "event_log", EventLog, NO_EVENTS, body, server=server)
+    events = tuple(msgspec.json.decode(one, type=Event) for one in found.events)
+    complete_seq = found.oldest_seq if found.complete_seq is None else max(found.oldest_seq, found.complete_seq)
+    servers = tuple(ClusterNode(one.id, one.host, one.port, None) for one in found.servers)
+    return EventPage(found.server, events, found.oldest_seq, found.next_seq, complete_seq, servers)
 
 
 class EventCursor:

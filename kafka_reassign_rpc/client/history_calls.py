@@ -1,32 +1,14 @@
-from kafka_reassign_rpc.client.client_errors import raise_for
-from kafka_reassign_rpc.client.reassignment_calls import require
-from kafka_reassign_rpc.client.request_routing import RequestRouter, always
-from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures, Point
-from kafka_reassign_rpc.core.status.documents import known
-from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, DescribeReassignmentsResponse
+from kafka_reassign_rpc.client.request_routing import RequestRouter
+from kafka_reassign_rpc.client.vendor_calls import ask_document
+from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, PastFigures
+from kafka_reassign_rpc.core.status.documents import History
 
-NO_HISTORY = "The controller keeps no figures of the past: that needs a kafka-reassign-rpc server."
+NO_HISTORY = "The controller keeps no figures of the past: that needs a kafka-reassign-rpc server of this version."
 
 
-async def history(router: RequestRouter, timeout_ms: int) -> list[PastFigures]:
-    cls = DescribeReassignmentsRequest
-    await require(router, cls, NO_HISTORY)
-    request = cls(topic_reassignments=[], timeout_ms=timeout_ms, include_history=True)
-    answer = await router.ask_controller(always(request), cls)
-    raise_for(answer.error_code, answer.error_message)
-    return [
-        PastFigures(span.at, span.step_ms, span.span_ms, [_point(point) for point in span.points])
-        for span in answer.history
-    ]
-
-
-def _point(point: DescribeReassignmentsResponse.HistorySpan.HistoryPoint) -> Point:
-    return Point(
-        at=point.at,
-        in_flight=point.in_flight,
-        waiting=point.waiting,
-        rate=known(point.rate),
-        bytes_left=known(point.bytes_left),
-        under_replicated=known(point.under_replicated),
-        offline=known(point.offline),
-    )
+async def history(router: RequestRouter) -> list[PastFigures]:
+    found = []
+    for span, points in SPANS.items():
+        past = await ask_document(router, "history", History, NO_HISTORY, {"span": span})
+        found.append(PastFigures(past.at, past.step_ms, past.step_ms * points.points, past.points))
+    return found

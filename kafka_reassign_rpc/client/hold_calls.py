@@ -1,10 +1,10 @@
 from collections.abc import Iterable
+from typing import Any
 
-from kafka_reassign_rpc.client.client_errors import raise_for
-from kafka_reassign_rpc.client.reassignment_calls import require
-from kafka_reassign_rpc.client.request_routing import RequestRouter, always
+from kafka_reassign_rpc.client.request_routing import RequestRouter
+from kafka_reassign_rpc.client.vendor_calls import do_command
 from kafka_reassign_rpc.core.queue.holding import HoldOutcome
-from kafka_reassign_rpc.protocol.messages import HoldMovesRequest
+from kafka_reassign_rpc.core.vendor_bodies import HoldBody, ReleaseBody
 
 NO_HOLD = (
     "The controller cannot hold moves: that needs a kafka-reassign-rpc server of this version. This request was not"
@@ -21,15 +21,12 @@ async def hold_moves(
     reason: str,
 ) -> HoldOutcome:
     """Raises KafkaError, UnsupportedHere."""
-    await require(router, HoldMovesRequest, NO_HOLD)
-    request = HoldMovesRequest(
-        hold=hold,
-        all=topics is None and brokers is None and requests is None,
-        topics=None if topics is None else list(topics),
-        brokers=None if brokers is None else list(brokers),
-        reasons=None if requests is None else list(requests),
-        reason=reason,
-    )
-    answer = await router.ask_controller(always(request), HoldMovesRequest, changes=True)
-    raise_for(answer.error_code, answer.error_message)
-    return HoldOutcome(answer.changed, answer.unchanged, answer.in_flight)
+    selection: dict[str, Any] = {
+        "all": topics is None and brokers is None and requests is None,
+        "topics": None if topics is None else frozenset(topics),
+        "brokers": None if brokers is None else frozenset(brokers),
+        "reasons": None if requests is None else frozenset(requests),
+    }
+    if hold:
+        return await do_command(router, "hold", HoldOutcome, NO_HOLD, HoldBody(reason=reason, **selection))
+    return await do_command(router, "release", HoldOutcome, NO_HOLD, ReleaseBody(**selection))

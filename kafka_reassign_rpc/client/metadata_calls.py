@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.state.topic import topic_id_text
 from kafka_reassign_rpc.protocol.frame_codec import decode_body_in_parts
 from kafka_reassign_rpc.protocol.messages import (
     DescribeClusterRequest,
-    DescribeReassignmentEventsRequest,
+    DescribeReassignmentsRequest,
     MetadataRequest,
     MetadataResponse,
 )
@@ -64,7 +64,7 @@ async def describe_cluster(router: RequestRouter) -> list[ClusterNode]:
 async def servers_among(router: RequestRouter, nodes: Iterable[int]) -> set[int]:
     """A node that does not say what it serves counts as a broker."""
     asked = list(nodes)
-    calls = [partial(router.serves, node, DescribeReassignmentEventsRequest) for node in asked]
+    calls = [partial(router.serves, node, DescribeReassignmentsRequest) for node in asked]
     return {node for node, found in zip(asked, await router.at_once(calls, ANSWER_MS), strict=True) if found is True}
 
 

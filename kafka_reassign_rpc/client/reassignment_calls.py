@@ -11,10 +11,10 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.documents import known
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
-    AlterReassignmentThrottlesRequest,
     ApiMessage,
     DescribeReassignmentsRequest,
     DescribeReassignmentsResponse,
+    DoCommandRequest,
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
     ListReassignmentsRequest,
@@ -199,7 +199,7 @@ async def alter_partition_reassignments(
     )
     needs = next((Needs(DescribeReassignmentsRequest, otherwise) for wanted, otherwise in asked if wanted), None)
     if lift_stricter:  # as old as that API
-        needs = Needs(AlterReassignmentThrottlesRequest, NO_LIFTS)
+        needs = Needs(DoCommandRequest, NO_LIFTS)
     expected: dict[tuple[str, int], Sequence[int]] = dict((expected_replicas or {}).items())
 
     def build(version: int) -> ApiMessage:

@@ -1,32 +1,18 @@
 from collections.abc import Iterable
-from typing import Any
 
-from kafka_reassign_rpc.client.client_errors import raise_for
 from kafka_reassign_rpc.client.reassignment_calls import require
-from kafka_reassign_rpc.client.request_routing import RequestRouter, always
+from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.client.settings_calls import switch
-from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
-from kafka_reassign_rpc.core.healing.self_healing_status import (
-    ApprovalOutcome,
-    BrokerRepair,
-    FailedBroker,
-    GoneBroker,
-    HealingStatus,
-    LogDirFailure,
-    Repair,
-    RepairMove,
-)
+from kafka_reassign_rpc.client.vendor_calls import ask_document, do_command
+from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair, RepairMove
 from kafka_reassign_rpc.core.settings.healing_settings import PAUSED
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.status.documents import known
-from kafka_reassign_rpc.protocol.messages import (
-    ApproveRepairsRequest,
-    DescribeSelfHealingRequest,
-    HealBrokerRequest,
-)
+from kafka_reassign_rpc.core.vendor_bodies import ApproveBody, HealBody, RepairAnswer
+from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest
 
 NO_HEALING = (
-    "The controller does not heal clusters (KIP-46): that needs a kafka-reassign-rpc server. This request was not sent."
+    "The controller does not heal clusters (KIP-46): that needs a kafka-reassign-rpc server of this version. This"
+    " request was not sent."
 )
 NO_APPROVAL = (
     "The controller knows no approval of repairs: that needs a kafka-reassign-rpc server of this version. This"
@@ -35,80 +21,27 @@ NO_APPROVAL = (
 
 
 async def healing_status(router: RequestRouter) -> HealingStatus:
-    await require(router, DescribeSelfHealingRequest, NO_HEALING)
-    answer = await router.ask_controller(always(DescribeSelfHealingRequest()), DescribeSelfHealingRequest)
-    raise_for(answer.error_code, answer.error_message)
-    returned = set(answer.returned_brokers)
-    details = {one.broker_id: one for one in answer.repair_details}
-    costs = {one.broker_id: _cost(one) for one in answer.failed_log_dir_costs}
-    return HealingStatus(
-        interval_ms=known(answer.interval_ms),
-        paused=answer.paused,
-        held_back=answer.held_back,
-        failed=tuple(
-            FailedBroker(one.broker_id, one.since, known(one.heal_at), one.replicas, _cost(one))
-            for one in answer.failed_brokers
-        ),
-        waiting=answer.waiting_moves,
-        moving=answer.moving_moves,
-        problems=tuple(answer.problems),
-        repairs=tuple(_repair(one, one.broker_id in returned, details.get(one.broker_id)) for one in answer.repairs),
-        approval=answer.approval_required,
-        unapproved=answer.unapproved_moves,
-        log_dirs=tuple(
-            LogDirFailure(
-                one.broker_id,
-                tuple(one.log_dirs),
-                one.since,
-                known(one.heal_at),
-                known(one.replicas),
-                costs.get(one.broker_id),
-            )
-            for one in answer.failed_log_dirs
-        ),
-        gone=tuple(
-            GoneBroker(one.broker_id, known(one.since), one.repaired, one.awaited) for one in answer.gone_brokers
-        ),
-    )
-
-
-def _repair(told: Any, is_back: bool, detail: Any) -> BrokerRepair:
-    """`detail` is None from an older server."""
-    of_broker = told.broker_id, told.waiting_moves, told.moving_moves, is_back
-    return (
-        BrokerRepair(*of_broker) if detail is None else BrokerRepair(*of_broker, detail.unapproved_moves, _cost(detail))
-    )
-
-
-def _cost(told: Any) -> RepairCost:
-    return RepairCost(known(told.bytes_to_copy), known(told.copy_ms))
+    return await ask_document(router, "healing", HealingStatus, NO_HEALING)
 
 
 async def heal_broker(router: RequestRouter, broker: int, dry_run: bool) -> Repair:
-    await require(router, HealBrokerRequest, NO_HEALING)
-    request = always(HealBrokerRequest(broker_id=broker, dry_run=dry_run))
-    answer = await router.ask_controller(request, HealBrokerRequest, changes=not dry_run)
-    raise_for(answer.error_code, answer.error_message)
+    body = HealBody(broker=broker, dry_run=dry_run)
+    answer = await do_command(router, "heal", RepairAnswer, NO_HEALING, body, changes=not dry_run)
     return Repair(
         moves=tuple(
-            RepairMove(TopicPartition(topic.name, one.partition_index), tuple(one.replicas), tuple(one.target))
-            for topic in answer.topics
-            for one in topic.partitions
+            RepairMove(TopicPartition(one.topic, one.partition), one.replicas, one.target) for one in answer.moves
         ),
-        left_out={TopicPartition(one.topic, one.partition_index): one.reason for one in answer.left_out},
-        bytes=known(answer.bytes_to_copy),
-        copy_ms=known(answer.copy_ms),
+        left_out={TopicPartition(one.topic, one.partition): one.reason for one in answer.left_out},
+        bytes=answer.bytes,
+        copy_ms=answer.copy_ms,
     )
 
 
 async def approve_repairs(router: RequestRouter, brokers: Iterable[int] | None) -> ApprovalOutcome:
-    await require(router, ApproveRepairsRequest, NO_APPROVAL)
-    request = ApproveRepairsRequest(brokers=None if brokers is None else list(brokers))
-    answer = await router.ask_controller(always(request), ApproveRepairsRequest, changes=True)
-    raise_for(answer.error_code, answer.error_message)
-    return ApprovalOutcome(answer.approved, answer.held, tuple(answer.brokers))
+    body = ApproveBody(brokers=None if brokers is None else frozenset(brokers))
+    return await do_command(router, "approve", ApprovalOutcome, NO_APPROVAL, body)
 
 
 async def set_paused(router: RequestRouter, paused: bool) -> None:
-    await require(router, DescribeSelfHealingRequest, NO_HEALING)
+    await require(router, DescribeReassignmentsRequest, NO_HEALING)
     await switch(router, PAUSED, "true" if paused else None)

@@ -1,6 +1,4 @@
-"""The settings that all servers of a cluster share: configs of the server's own node. A server of an earlier version
-has them among the configs of all brokers: it does not serve MoveServerSettings.
-"""
+"""The settings that all servers of a cluster share: configs of the server's own node."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -9,11 +7,13 @@ from kafka_reassign_rpc.client.client_errors import UnsupportedHere, raise_for
 from kafka_reassign_rpc.client.config_calls import BROKER, config_request, set_cluster_config
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
+from kafka_reassign_rpc.client.vendor_calls import do_command
 from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS, MovedSettings, own_names
+from kafka_reassign_rpc.core.vendor_bodies import Nothing
 from kafka_reassign_rpc.protocol.messages import (
     DescribeConfigsRequest,
+    DescribeReassignmentsRequest,
     IncrementalAlterConfigsRequest,
-    MoveServerSettingsRequest,
 )
 
 NO_SETTINGS = (
@@ -39,7 +39,7 @@ class ServerSetting(NamedTuple):
 
 async def settings(router: RequestRouter) -> list[ServerSetting]:
     """In the order of names."""
-    await require(router, MoveServerSettingsRequest, NO_SETTINGS)
+    await require(router, DescribeReassignmentsRequest, NO_SETTINGS)
     node = await router.controller()
     one = DescribeConfigsRequest.DescribeConfigsResource
     request = DescribeConfigsRequest(
@@ -62,7 +62,7 @@ async def settings(router: RequestRouter) -> list[ServerSetting]:
 
 async def change_settings(router: RequestRouter, changes: Mapping[str, str | None]) -> None:
     """None deletes a setting. Raises KafkaError, UnsupportedHere."""
-    await require(router, MoveServerSettingsRequest, NO_SETTINGS)
+    await require(router, DescribeReassignmentsRequest, NO_SETTINGS)
     await _change(router, await router.controller(), changes)
 
 
@@ -71,9 +71,6 @@ async def switch(router: RequestRouter, name: str, value: str | None) -> None:
 
     The new place is written first: whatever happens in between, no former value comes back.
     """
-    if await router.controller_serves(MoveServerSettingsRequest) < 0:
-        await set_cluster_config(router, name, value)
-        return
     node = await router.controller()
     await _change(router, node, {name: value})
     if value is None and await _stands_in_defaults(router, name):
@@ -82,14 +79,7 @@ async def switch(router: RequestRouter, name: str, value: str | None) -> None:
 
 async def move_settings(router: RequestRouter) -> MovedSettings:
     """Raises KafkaError, UnsupportedHere."""
-    await require(router, MoveServerSettingsRequest, NO_SETTINGS)
-    request = always(MoveServerSettingsRequest())
-    answer = await router.ask_node(await router.controller(), request, MoveServerSettingsRequest, changes=True)
-    raise_for(answer.error_code, answer.error_message)
-    return MovedSettings(
-        {one.name: one.value for one in answer.settings if one.moved},
-        {one.name: one.value for one in answer.settings if not one.moved},
-    )
+    return await do_command(router, "move_settings", MovedSettings, NO_SETTINGS, Nothing())
 
 
 async def _change(router: RequestRouter, node: int, changes: Mapping[str, str | None]) -> None:

@@ -26,6 +26,7 @@ kafka_errors.py           errors with their Kafka codes
 unknown_partitions.py     why commands do not find a partition
 config_values.py          parsing of dynamic config values
 java_values.py            values of configs as Java reads and prints them
+vendor_bodies.py          JSON bodies of the vendor APIs
 producer_id_blocks.py     which producer ids may have been given out
 rack_evenness.py          how evenly replicas are spread over racks
 """

@@ -175,31 +175,18 @@ class DescribeReassignmentsRequest(Message, load_json=SCHEMAS):
 class DescribeReassignmentsResponse(Message, load_json=SCHEMAS): ...
 
 
-class DescribeReassignmentEventsRequest(Message, load_json=SCHEMAS): ...
+class AskDocumentRequest(Message, load_json=SCHEMAS):
+    """A document of a server, as JSON."""
 
 
-class DescribeReassignmentEventsResponse(Message, load_json=SCHEMAS): ...
+class AskDocumentResponse(Message, load_json=SCHEMAS): ...
 
 
-class DescribeSelfHealingRequest(Message, load_json=SCHEMAS):
-    """Failed brokers and the state of self-healing (KIP-46)."""
+class DoCommandRequest(Message, load_json=SCHEMAS):
+    """A command to a server, as JSON."""
 
 
-class DescribeSelfHealingResponse(Message, load_json=SCHEMAS): ...
-
-
-class AlterReassignmentThrottlesRequest(Message, load_json=SCHEMAS):
-    """Another throttle lease for moves in flight and moves that wait."""
-
-
-class AlterReassignmentThrottlesResponse(Message, load_json=SCHEMAS): ...
-
-
-class HealBrokerRequest(Message, load_json=SCHEMAS):
-    """Repair what a failed broker held, now (KIP-46)."""
-
-
-class HealBrokerResponse(Message, load_json=SCHEMAS): ...
+class DoCommandResponse(Message, load_json=SCHEMAS): ...
 
 
 class ListOffsetsRequest(Message, load_json=SCHEMAS): ...
@@ -248,32 +235,6 @@ class ConsumerGroupDescribeRequest(Message, load_json=SCHEMAS): ...
 
 
 class ConsumerGroupDescribeResponse(Message, load_json=SCHEMAS): ...
-
-
-class ApproveRepairsRequest(Message, load_json=SCHEMAS): ...
-
-
-class ApproveRepairsResponse(Message, load_json=SCHEMAS): ...
-
-
-class HoldMovesRequest(Message, load_json=SCHEMAS):
-    """Hold moves of the queue, or release them."""
-
-
-class HoldMovesResponse(Message, load_json=SCHEMAS): ...
-
-
-class DescribeStatusRequest(Message, load_json=SCHEMAS): ...
-
-
-class DescribeStatusResponse(Message, load_json=SCHEMAS): ...
-
-
-class MoveServerSettingsRequest(Message, load_json=SCHEMAS):
-    """Out of the brokers' default configs."""
-
-
-class MoveServerSettingsResponse(Message, load_json=SCHEMAS): ...
 
 
 class LeaderAndIsrRequest(Message, load_json=SCHEMAS):

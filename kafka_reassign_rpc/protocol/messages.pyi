@@ -567,49 +567,6 @@ class AlterPartitionResponse(Message):
         version: int | None = ...,
     ) -> None: ...
 
-class AlterReassignmentThrottlesRequest(Message, RequestFor[AlterReassignmentThrottlesResponse]):
-    class ThrottledTopic(Structure):
-        name: str
-        partitions: list[int] | None
-        def __init__(
-            self,
-            *,
-            name: str = ...,
-            partitions: Sequence[int] | None = ...,
-            version: int | None = ...,
-        ) -> None: ...
-
-    timeout_ms: int
-    throttle: int
-    topics: list[ThrottledTopic] | None
-    def __init__(
-        self,
-        *,
-        timeout_ms: int = ...,
-        throttle: int = ...,
-        topics: Sequence[ThrottledTopic | tuple[object, ...]] | None = ...,
-        version: int | None = ...,
-    ) -> None: ...
-
-class AlterReassignmentThrottlesResponse(Message):
-    throttle_time_ms: int
-    error_code: int
-    error_message: str | None
-    moving_moves: int
-    waiting_moves: int
-    repair_moves: int
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = ...,
-        error_code: int = ...,
-        error_message: str | None = ...,
-        moving_moves: int = ...,
-        waiting_moves: int = ...,
-        repair_moves: int = ...,
-        version: int | None = ...,
-    ) -> None: ...
-
 class AlterReplicaLogDirsRequest(RequestFor[AlterReplicaLogDirsResponse]):
     class AlterReplicaLogDir(Structure):
         class AlterReplicaLogDirTopic(Structure):
@@ -808,31 +765,29 @@ class ApiVersionsResponse(ApiMessage):
         version: int | None = ...,
     ) -> None: ...
 
-class ApproveRepairsRequest(Message, RequestFor[ApproveRepairsResponse]):
-    brokers: list[int] | None
+class AskDocumentRequest(Message, RequestFor[AskDocumentResponse]):
+    document: str
+    body: bytes
     def __init__(
         self,
         *,
-        brokers: Sequence[int] | None = ...,
+        document: str = ...,
+        body: bytes = ...,
         version: int | None = ...,
     ) -> None: ...
 
-class ApproveRepairsResponse(Message):
+class AskDocumentResponse(Message):
     throttle_time_ms: int
     error_code: int
     error_message: str | None
-    approved: int
-    held: int
-    brokers: list[int]
+    body: bytes
     def __init__(
         self,
         *,
         throttle_time_ms: int = ...,
         error_code: int = ...,
         error_message: str | None = ...,
-        approved: int = ...,
-        held: int = ...,
-        brokers: Sequence[int] = ...,
+        body: bytes = ...,
         version: int | None = ...,
     ) -> None: ...
 
@@ -2230,55 +2185,6 @@ class DescribeQuorumResponse(ApiMessage):
         version: int | None = ...,
     ) -> None: ...
 
-class DescribeReassignmentEventsRequest(Message, RequestFor[DescribeReassignmentEventsResponse]):
-    from_seq: int
-    max_bytes: int
-    def __init__(
-        self,
-        *,
-        from_seq: int = ...,
-        max_bytes: int = ...,
-        version: int | None = ...,
-    ) -> None: ...
-
-class DescribeReassignmentEventsResponse(Message):
-    class EventServer(Structure):
-        server_id: int
-        host: str
-        port: int
-        def __init__(
-            self,
-            *,
-            server_id: int = ...,
-            host: str = ...,
-            port: int = ...,
-            version: int | None = ...,
-        ) -> None: ...
-
-    throttle_time_ms: int
-    error_code: int
-    error_message: str | None
-    server_id: int
-    oldest_seq: int
-    complete_seq: int
-    next_seq: int
-    events: list[str]
-    servers: list[EventServer]
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = ...,
-        error_code: int = ...,
-        error_message: str | None = ...,
-        server_id: int = ...,
-        oldest_seq: int = ...,
-        complete_seq: int = ...,
-        next_seq: int = ...,
-        events: Sequence[str] = ...,
-        servers: Sequence[EventServer | tuple[object, ...]] = ...,
-        version: int | None = ...,
-    ) -> None: ...
-
 class DescribeReassignmentsRequest(Message, RequestFor[DescribeReassignmentsResponse]):
     class DescribeReassignmentsTopic(Structure):
         class DescribeReassignmentsMove(Structure):
@@ -2304,15 +2210,11 @@ class DescribeReassignmentsRequest(Message, RequestFor[DescribeReassignmentsResp
 
     topic_reassignments: list[DescribeReassignmentsTopic] | None
     timeout_ms: int
-    include_history: bool
-    include_state: bool
     def __init__(
         self,
         *,
         topic_reassignments: Sequence[DescribeReassignmentsTopic | tuple[object, ...]] | None = ...,
         timeout_ms: int = ...,
-        include_history: bool = ...,
-        include_state: bool = ...,
         version: int | None = ...,
     ) -> None: ...
 
@@ -2371,65 +2273,10 @@ class DescribeReassignmentsResponse(Message):
             version: int | None = ...,
         ) -> None: ...
 
-    class HistorySpan(Structure):
-        class HistoryPoint(Structure):
-            at: int
-            in_flight: int
-            waiting: int
-            rate: int
-            bytes_left: int
-            under_replicated: int
-            offline: int
-            def __init__(
-                self,
-                *,
-                at: int = ...,
-                in_flight: int = ...,
-                waiting: int = ...,
-                rate: int = ...,
-                bytes_left: int = ...,
-                under_replicated: int = ...,
-                offline: int = ...,
-                version: int | None = ...,
-            ) -> None: ...
-
-        at: int
-        step_ms: int
-        span_ms: int
-        points: list[HistoryPoint]
-        def __init__(
-            self,
-            *,
-            at: int = ...,
-            step_ms: int = ...,
-            span_ms: int = ...,
-            points: Sequence[HistoryPoint | tuple[object, ...]] = ...,
-            version: int | None = ...,
-        ) -> None: ...
-
-    class BrokerState(Structure):
-        broker_id: int
-        leased_rate: int
-        shutting_down: bool
-        def __init__(
-            self,
-            *,
-            broker_id: int = ...,
-            leased_rate: int = ...,
-            shutting_down: bool = ...,
-            version: int | None = ...,
-        ) -> None: ...
-
     throttle_time_ms: int
     error_code: int
     error_message: str | None
     descriptions: list[ReassignmentDescription]
-    disabled_reason: str | None
-    history: list[HistorySpan]
-    server_version: str | None
-    brokers: list[BrokerState]
-    controller_epoch: int
-    controller_since: int
     def __init__(
         self,
         *,
@@ -2437,182 +2284,6 @@ class DescribeReassignmentsResponse(Message):
         error_code: int = ...,
         error_message: str | None = ...,
         descriptions: Sequence[ReassignmentDescription | tuple[object, ...]] = ...,
-        disabled_reason: str | None = ...,
-        history: Sequence[HistorySpan | tuple[object, ...]] = ...,
-        server_version: str | None = ...,
-        brokers: Sequence[BrokerState | tuple[object, ...]] = ...,
-        controller_epoch: int = ...,
-        controller_since: int = ...,
-        version: int | None = ...,
-    ) -> None: ...
-
-class DescribeSelfHealingRequest(Message, RequestFor[DescribeSelfHealingResponse]):
-    timeout_ms: int
-    def __init__(
-        self,
-        *,
-        timeout_ms: int = ...,
-        version: int | None = ...,
-    ) -> None: ...
-
-class DescribeSelfHealingResponse(Message):
-    class FailedBroker(Structure):
-        broker_id: int
-        since: int
-        heal_at: int
-        replicas: int
-        bytes_to_copy: int
-        copy_ms: int
-        def __init__(
-            self,
-            *,
-            broker_id: int = ...,
-            since: int = ...,
-            heal_at: int = ...,
-            replicas: int = ...,
-            bytes_to_copy: int = ...,
-            copy_ms: int = ...,
-            version: int | None = ...,
-        ) -> None: ...
-
-    class BrokerRepair(Structure):
-        broker_id: int
-        waiting_moves: int
-        moving_moves: int
-        def __init__(
-            self,
-            *,
-            broker_id: int = ...,
-            waiting_moves: int = ...,
-            moving_moves: int = ...,
-            version: int | None = ...,
-        ) -> None: ...
-
-    class BrokerWithFailedLogDirs(Structure):
-        broker_id: int
-        log_dirs: list[str]
-        since: int
-        heal_at: int
-        replicas: int
-        def __init__(
-            self,
-            *,
-            broker_id: int = ...,
-            log_dirs: Sequence[str] = ...,
-            since: int = ...,
-            heal_at: int = ...,
-            replicas: int = ...,
-            version: int | None = ...,
-        ) -> None: ...
-
-    class RepairDetail(Structure):
-        broker_id: int
-        unapproved_moves: int
-        bytes_to_copy: int
-        copy_ms: int
-        def __init__(
-            self,
-            *,
-            broker_id: int = ...,
-            unapproved_moves: int = ...,
-            bytes_to_copy: int = ...,
-            copy_ms: int = ...,
-            version: int | None = ...,
-        ) -> None: ...
-
-    class FailedLogDirCost(Structure):
-        broker_id: int
-        bytes_to_copy: int
-        copy_ms: int
-        def __init__(
-            self,
-            *,
-            broker_id: int = ...,
-            bytes_to_copy: int = ...,
-            copy_ms: int = ...,
-            version: int | None = ...,
-        ) -> None: ...
-
-    class GoneBroker(Structure):
-        broker_id: int
-        since: int
-        repaired: int
-        awaited: int
-        def __init__(
-            self,
-            *,
-            broker_id: int = ...,
-            since: int = ...,
-            repaired: int = ...,
-            awaited: int = ...,
-            version: int | None = ...,
-        ) -> None: ...
-
-    throttle_time_ms: int
-    error_code: int
-    error_message: str | None
-    interval_ms: int
-    paused: bool
-    held_back: str | None
-    failed_brokers: list[FailedBroker]
-    waiting_moves: int
-    moving_moves: int
-    problems: list[str]
-    repairs: list[BrokerRepair]
-    returned_brokers: list[int]
-    approval_required: bool
-    unapproved_moves: int
-    failed_log_dirs: list[BrokerWithFailedLogDirs]
-    repair_details: list[RepairDetail]
-    failed_log_dir_costs: list[FailedLogDirCost]
-    gone_brokers: list[GoneBroker]
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = ...,
-        error_code: int = ...,
-        error_message: str | None = ...,
-        interval_ms: int = ...,
-        paused: bool = ...,
-        held_back: str | None = ...,
-        failed_brokers: Sequence[FailedBroker | tuple[object, ...]] = ...,
-        waiting_moves: int = ...,
-        moving_moves: int = ...,
-        problems: Sequence[str] = ...,
-        repairs: Sequence[BrokerRepair | tuple[object, ...]] = ...,
-        returned_brokers: Sequence[int] = ...,
-        approval_required: bool = ...,
-        unapproved_moves: int = ...,
-        failed_log_dirs: Sequence[BrokerWithFailedLogDirs | tuple[object, ...]] = ...,
-        repair_details: Sequence[RepairDetail | tuple[object, ...]] = ...,
-        failed_log_dir_costs: Sequence[FailedLogDirCost | tuple[object, ...]] = ...,
-        gone_brokers: Sequence[GoneBroker | tuple[object, ...]] = ...,
-        version: int | None = ...,
-    ) -> None: ...
-
-class DescribeStatusRequest(Message, RequestFor[DescribeStatusResponse]):
-    document: str
-    query: str
-    def __init__(
-        self,
-        *,
-        document: str = ...,
-        query: str = ...,
-        version: int | None = ...,
-    ) -> None: ...
-
-class DescribeStatusResponse(Message):
-    throttle_time_ms: int
-    error_code: int
-    error_message: str | None
-    content: bytes
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = ...,
-        error_code: int = ...,
-        error_message: str | None = ...,
-        content: bytes = ...,
         version: int | None = ...,
     ) -> None: ...
 
@@ -2827,6 +2498,32 @@ class DescribeUserScramCredentialsResponse(ApiMessage):
         error_code: int = ...,
         error_message: str | None = ...,
         results: Sequence[DescribeUserScramCredentialsResult | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class DoCommandRequest(Message, RequestFor[DoCommandResponse]):
+    command: str
+    body: bytes
+    def __init__(
+        self,
+        *,
+        command: str = ...,
+        body: bytes = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class DoCommandResponse(Message):
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    body: bytes
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = ...,
+        error_code: int = ...,
+        error_message: str | None = ...,
+        body: bytes = ...,
         version: int | None = ...,
     ) -> None: ...
 
@@ -3231,75 +2928,6 @@ class FindCoordinatorResponse(ApiMessage):
         version: int | None = ...,
     ) -> None: ...
 
-class HealBrokerRequest(Message, RequestFor[HealBrokerResponse]):
-    broker_id: int
-    dry_run: bool
-    def __init__(
-        self,
-        *,
-        broker_id: int = ...,
-        dry_run: bool = ...,
-        version: int | None = ...,
-    ) -> None: ...
-
-class HealBrokerResponse(Message):
-    class RepairedTopic(Structure):
-        class RepairedPartition(Structure):
-            partition_index: int
-            replicas: list[int]
-            target: list[int]
-            def __init__(
-                self,
-                *,
-                partition_index: int = ...,
-                replicas: Sequence[int] = ...,
-                target: Sequence[int] = ...,
-                version: int | None = ...,
-            ) -> None: ...
-
-        name: str
-        partitions: list[RepairedPartition]
-        def __init__(
-            self,
-            *,
-            name: str = ...,
-            partitions: Sequence[RepairedPartition | tuple[object, ...]] = ...,
-            version: int | None = ...,
-        ) -> None: ...
-
-    class LeftOutPartition(Structure):
-        topic: str
-        partition_index: int
-        reason: str
-        def __init__(
-            self,
-            *,
-            topic: str = ...,
-            partition_index: int = ...,
-            reason: str = ...,
-            version: int | None = ...,
-        ) -> None: ...
-
-    throttle_time_ms: int
-    error_code: int
-    error_message: str | None
-    bytes_to_copy: int
-    topics: list[RepairedTopic]
-    left_out: list[LeftOutPartition]
-    copy_ms: int
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = ...,
-        error_code: int = ...,
-        error_message: str | None = ...,
-        bytes_to_copy: int = ...,
-        topics: Sequence[RepairedTopic | tuple[object, ...]] = ...,
-        left_out: Sequence[LeftOutPartition | tuple[object, ...]] = ...,
-        copy_ms: int = ...,
-        version: int | None = ...,
-    ) -> None: ...
-
 class HeartbeatRequest(RequestFor[HeartbeatResponse]):
     group_id: str
     generation_id: int
@@ -3323,44 +2951,6 @@ class HeartbeatResponse(ApiMessage):
         *,
         throttle_time_ms: int = ...,
         error_code: int = ...,
-        version: int | None = ...,
-    ) -> None: ...
-
-class HoldMovesRequest(Message, RequestFor[HoldMovesResponse]):
-    hold: bool
-    all: bool
-    topics: list[str] | None
-    brokers: list[int] | None
-    reasons: list[str] | None
-    reason: str
-    def __init__(
-        self,
-        *,
-        hold: bool = ...,
-        all: bool = ...,
-        topics: Sequence[str] | None = ...,
-        brokers: Sequence[int] | None = ...,
-        reasons: Sequence[str] | None = ...,
-        reason: str = ...,
-        version: int | None = ...,
-    ) -> None: ...
-
-class HoldMovesResponse(Message):
-    throttle_time_ms: int
-    error_code: int
-    error_message: str | None
-    changed: int
-    unchanged: int
-    in_flight: int
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = ...,
-        error_code: int = ...,
-        error_message: str | None = ...,
-        changed: int = ...,
-        unchanged: int = ...,
-        in_flight: int = ...,
         version: int | None = ...,
     ) -> None: ...
 
@@ -4124,43 +3714,6 @@ class MetadataResponse(ApiMessage):
         topics: Sequence[MetadataResponseTopic | tuple[object, ...]] = ...,
         authorized_operations: Collection[int] | None = ...,
         error_code: int = ...,
-        version: int | None = ...,
-    ) -> None: ...
-
-class MoveServerSettingsRequest(Message, RequestFor[MoveServerSettingsResponse]):
-    timeout_ms: int
-    def __init__(
-        self,
-        *,
-        timeout_ms: int = ...,
-        version: int | None = ...,
-    ) -> None: ...
-
-class MoveServerSettingsResponse(Message):
-    class OldSetting(Structure):
-        name: str
-        value: str
-        moved: bool
-        def __init__(
-            self,
-            *,
-            name: str = ...,
-            value: str = ...,
-            moved: bool = ...,
-            version: int | None = ...,
-        ) -> None: ...
-
-    throttle_time_ms: int
-    error_code: int
-    error_message: str | None
-    settings: list[OldSetting]
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = ...,
-        error_code: int = ...,
-        error_message: str | None = ...,
-        settings: Sequence[OldSetting | tuple[object, ...]] = ...,
         version: int | None = ...,
     ) -> None: ...
 

@@ -43,7 +43,7 @@ _WHO = ("principal", "who", "requested_by")
 class LogPage(NamedTuple):
     """Events as JSON, in the order of their numbers, and the number of the next one."""
 
-    events: Sequence[str]
+    events: Sequence[str | msgspec.Raw]
     next_seq: int
 
 
@@ -149,7 +149,7 @@ async def _take_new(known: _Log, reader: EventReader, most: int, at: int) -> Non
     known.next_seq = max(first, known.next_seq)
 
 
-def _decoded(text: str) -> Event | None:
+def _decoded(text: str | msgspec.Raw) -> Event | None:
     """The server may have another version. None where it is no event."""
     try:
         event = msgspec.json.decode(text, type=Event)

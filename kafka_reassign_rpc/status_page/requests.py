@@ -1,6 +1,6 @@
 """The parameters of a request, within their limits: anybody may send anything."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import get_args
 from urllib.parse import parse_qsl
 
@@ -22,6 +22,9 @@ MOST_EVENTS, EVENTS = 500, 50
 MOST_OFFSET = 10_000_000
 LAST_MS = 10**14
 
+Given = str | Mapping[str, str]
+"""The query of a URL, or the same by name."""
+
 
 class BadParameter(ValueError):
     """The text says what is wrong, and what is expected."""
@@ -30,16 +33,12 @@ class BadParameter(ValueError):
 class Parameters:
     """Raises BadParameter where one is unknown, or stands there twice."""
 
-    def __init__(self, query: str, known: tuple[str, ...]) -> None:
+    def __init__(self, given: Given, known: tuple[str, ...]) -> None:
         self._values: dict[str, str] = {}
-        if len(query) > LONGEST_QUERY:
+        if len(given) > LONGEST_QUERY:
             raise BadParameter(f"the parameters have more than {LONGEST_QUERY} characters")
-        try:
-            pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=MOST_PARAMETERS)
-        except ValueError:
-            raise BadParameter(f"more than {MOST_PARAMETERS} parameters") from None
         seen: set[str] = set()
-        for name, value in pairs:
+        for name, value in _pairs(given):
             if name not in known:
                 takes = f"expected {', '.join(known)}" if known else "expected none"
                 raise BadParameter(f"unknown parameter {shown(name)}: {takes}")
@@ -65,9 +64,9 @@ class Parameters:
         return found
 
     def brokers(self, name: str) -> frozenset[int]:
-        """At least one; the bound of the whole query is theirs too."""
+        """At least one."""
         value = self._values.get(name, "")
-        found = cordon.parse_brokers(value)
+        found = None if len(value) > LONGEST_QUERY else cordon.parse_brokers(value)
         if not found:
             raise BadParameter(f"{name}: expected {cordon.EXPECTED}, got {shown(value)}")
         return found
@@ -77,6 +76,15 @@ class Parameters:
         if value is not None and value not in choices:
             raise BadParameter(f"{name}: expected one of {', '.join(choices)}, got {shown(value)}")
         return value
+
+
+def _pairs(given: Given) -> Iterable[tuple[str, str]]:
+    if not isinstance(given, str):
+        return given.items()
+    try:
+        return parse_qsl(given, keep_blank_values=True, max_num_fields=MOST_PARAMETERS)
+    except ValueError:
+        raise BadParameter(f"more than {MOST_PARAMETERS} parameters") from None
 
 
 PARAMETERS: Mapping[str, Mapping[str, str]] = {
@@ -118,8 +126,8 @@ class _Page:
 class MovesRequest(_Page):
     """`/api/v1/moves`."""
 
-    def __init__(self, query: str) -> None:
-        given = Parameters(query, tuple(PARAMETERS["/api/v1/moves"]))
+    def __init__(self, asked: Given) -> None:
+        given = Parameters(asked, tuple(PARAMETERS["/api/v1/moves"]))
         super().__init__(given)
         self.filter = MoveFilter(
             given.text("topic"),
@@ -132,8 +140,8 @@ class MovesRequest(_Page):
 class PartitionsRequest(_Page):
     """`/api/v1/partitions`."""
 
-    def __init__(self, query: str) -> None:
-        given = Parameters(query, tuple(PARAMETERS["/api/v1/partitions"]))
+    def __init__(self, asked: Given) -> None:
+        given = Parameters(asked, tuple(PARAMETERS["/api/v1/partitions"]))
         super().__init__(given)
         self.filter = PartitionFilter(
             given.text("name"),
@@ -145,16 +153,16 @@ class PartitionsRequest(_Page):
 class DepartureRequest:
     """`/api/v1/departure`."""
 
-    def __init__(self, query: str) -> None:
-        given = Parameters(query, tuple(PARAMETERS["/api/v1/departure"]))
+    def __init__(self, asked: Given) -> None:
+        given = Parameters(asked, tuple(PARAMETERS["/api/v1/departure"]))
         self.brokers = given.brokers("brokers")
 
 
 class EventsRequest:
     """`/api/v1/events`."""
 
-    def __init__(self, query: str) -> None:
-        given = Parameters(query, tuple(PARAMETERS["/api/v1/events"]))
+    def __init__(self, asked: Given) -> None:
+        given = Parameters(asked, tuple(PARAMETERS["/api/v1/events"]))
         self.since: Ms = given.number("since", 0, LAST_MS) or 0
         self.topic = given.text("topic")
         self.broker = given.number("broker", 0, INT32)

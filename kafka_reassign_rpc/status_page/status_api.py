@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Hashable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Hashable, Mapping
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -27,6 +27,7 @@ from kafka_reassign_rpc.status_page.requests import (
     BadParameter,
     DepartureRequest,
     EventsRequest,
+    Given,
     MovesRequest,
     Parameters,
     PartitionsRequest,
@@ -108,9 +109,9 @@ class StatusApi:
             **{self._api + name: answer for name, answer in api.items()},
         }
 
-    async def document(self, name: str, query: str) -> tuple[int, bytes]:
+    async def document(self, name: str, given: Mapping[str, str]) -> tuple[int, bytes]:
         """In full, whatever the page tells: HTTP's status code, and JSON."""
-        answers = {
+        answers: dict[str, Callable[[Given], Awaitable[HttpPage]]] = {
             "status": self._status_document,
             "moves": self._moves_document,
             "brokers": self._brokers_document,
@@ -118,10 +119,7 @@ class StatusApi:
             "departure": self._departure_document,
             "history": self._history_page,
         }
-        answer = answers.get(name)
-        if answer is None:
-            return 404, _problem(404, f"no such document: there are {', '.join(answers)}").body
-        page = await answer(query)
+        page = await answers[name](given)
         return page.status, page.body
 
     async def close(self) -> None:
@@ -145,25 +143,25 @@ class StatusApi:
     async def _status_page(self, query: str) -> HttpPage:
         return _problem_of(query) or _document(self.status())
 
-    async def _status_document(self, query: str) -> HttpPage:
+    async def _status_document(self, query: Given) -> HttpPage:
         return _problem_of(query) or _document(self._status_now(full=True))
 
     async def _moves_page(self, query: str) -> HttpPage:
         return await self._moves_document(query) if self._full else _problem(403, HIDDEN)
 
-    async def _moves_document(self, query: str) -> HttpPage:
+    async def _moves_document(self, query: Given) -> HttpPage:
         return await self._page_of(MovesRequest, query, self._selections, moves.page_of)
 
     async def _partitions_page(self, query: str) -> HttpPage:
         return await self._partitions_document(query) if self._full else _problem(403, HIDDEN)
 
-    async def _partitions_document(self, query: str) -> HttpPage:
+    async def _partitions_document(self, query: Given) -> HttpPage:
         return await self._page_of(PartitionsRequest, query, self._found, partitions.partitions_of)
 
     async def _page_of(
         self,
-        parse: Callable[[str], _Asked[F]],
-        query: str,
+        parse: Callable[[Given], _Asked[F]],
+        query: Given,
         views: PacedViews[F, V],
         page: Callable[..., msgspec.Struct],
     ) -> HttpPage:
@@ -184,7 +182,7 @@ class StatusApi:
     async def _brokers_page(self, query: str) -> HttpPage:
         return await self._brokers_document(query) if self._full else _problem(403, HIDDEN)
 
-    async def _brokers_document(self, query: str) -> HttpPage:
+    async def _brokers_document(self, query: Given) -> HttpPage:
         if (problem := _problem_of(query)) is not None:
             return problem
         if self._term() is None:
@@ -216,7 +214,7 @@ class StatusApi:
     async def _departure_page(self, query: str) -> HttpPage:
         return await self._departure_document(query) if self._full else _problem(403, HIDDEN)
 
-    async def _departure_document(self, query: str) -> HttpPage:
+    async def _departure_document(self, query: Given) -> HttpPage:
         try:
             asked = DepartureRequest(query).brokers
         except BadParameter as error:
@@ -242,7 +240,7 @@ class StatusApi:
             return _problem(400, str(error))
         return _document(await self._feed.newest(asked, _now_ms())) if self._full else _problem(403, HIDDEN)
 
-    async def _history_page(self, query: str) -> HttpPage:
+    async def _history_page(self, query: Given) -> HttpPage:
         try:
             span = Parameters(query, tuple(PARAMETERS[f"{API}history"])).one_of("span", tuple(SPANS)) or "hour"
         except BadParameter as error:
@@ -298,7 +296,7 @@ class StatusApi:
         return counts
 
 
-def _problem_of(query: str) -> HttpPage | None:
+def _problem_of(query: Given) -> HttpPage | None:
     """For a path without parameters."""
     try:
         Parameters(query, ())

@@ -1,6 +1,7 @@
 """A node made of plain `core.state` values, for tests of handlers and of the server."""
 
 import asyncio
+import json
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from types import SimpleNamespace
@@ -45,7 +46,6 @@ from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
-from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
@@ -158,7 +158,6 @@ class ModelController:
         self.hold: asyncio.Event | None = None
         self.raises: Exception | None = None
         self.disabled: KafkaError | None = None
-        self.past: list[PastFigures] = []
         self.told = ControllerState("1.2.3", 5, 6, {})
         self.refuses_topics = False
         self.health = HealingStatus(None, False, None, (), 0, 0)
@@ -255,9 +254,6 @@ class ModelController:
 
     def progress(self, topic: str, partition: int) -> MoveProgress | None:
         return self.figures.get((topic, partition))
-
-    def history(self) -> Sequence[PastFigures]:
-        return self.past
 
     def state(self) -> ControllerState:
         return self.told
@@ -373,12 +369,12 @@ class ModelStatus:
 
     is_controller = True
 
-    async def document(self, name: str, query: str) -> tuple[int, bytes]:
+    async def document(self, name: str, given: Mapping[str, str]) -> tuple[int, bytes]:
         if name != "status" and not self.is_controller:
             return 503, b'{"error": "this server is not the controller: broker 7 is the controller"}'
-        if name == "nothing":
-            return 404, b'{"error": "no such document"}'
-        return 200, f'{{"{name}": "{query}"}}'.encode()
+        if given.get("limit") == "0" or given.keys() - {"limit", "topic"}:
+            return 400, b'{"error": "limit: too small"}'
+        return 200, json.dumps({name: given}).encode()
 
 
 class ModelNode:

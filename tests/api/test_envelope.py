@@ -16,7 +16,6 @@ from kafka_reassign_rpc.protocol.messages import (
     CreateDelegationTokenResponse,
     DescribeReassignmentsRequest,
     EnvelopeRequest,
-    HoldMovesRequest,
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
@@ -24,6 +23,7 @@ from kafka_reassign_rpc.protocol.principal_data import decode_principal
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode
 from tests.tables import for_each
+from tests.vendor_requests import order
 
 INVALID, UNREADABLE, NO_PRINCIPAL, NOT_CONTROLLER, TOKENS_OFF = 42, 35, 97, 41, 61
 ALICE = b"\0\0" + compact_string("User") + compact_string("alice") + b"\0\0"
@@ -68,7 +68,7 @@ async def test_mg_3_a_forwarded_request_is_answered_as_any_other_with_the_header
         (envelope(data=struct.pack(">hhih", 46, 9, 1, -1) + b"\0"), UNREADABLE),
         (envelope(data=struct.pack(">hhih", 55, 0, 1, -1) + b"\0"), UNREADABLE),
         (envelope(data=struct.pack(">hhih", 999, 0, 1, -1)), UNREADABLE),
-        (envelope(data=forwarded(HoldMovesRequest(hold=True, all=True), 0)), UNREADABLE),
+        (envelope(data=forwarded(order("hold", all=True), 0)), UNREADABLE),
         (envelope(data=forwarded(DescribeReassignmentsRequest(topic_reassignments=None), 0)), UNREADABLE),
         (envelope(data=struct.pack(">hhih", 3, 0, 1, -1)), INVALID),
         (envelope(data=struct.pack(">hhih", 56, 0, 1, -1)), INVALID),

@@ -14,13 +14,10 @@ from kafka_reassign_rpc.api.a32241_describe_reassignments import (
     DescriptionFragments,
     encode_description,
 )
-from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
-from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures, Point
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, RPC, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
-from kafka_reassign_rpc.core.status.controller_state import BrokerState, ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.core.writers.topic_writes import put_partition
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
@@ -101,50 +98,6 @@ async def test_240_2_a_move_is_described_with_its_leader_its_start_and_the_broke
     assert (found.topic, found.partition_id, found.reassignment_id) == ("a", 0, 1000)
     assert (found.start_time, found.leader_id, found.leader_throttle) == (1, 1, NONE)
     assert [(one.broker_id, one.follower_throttle) for one in found.new_assigned] == [(1, NONE), (2, NONE), (4, NONE)]
-
-
-async def test_236_6_asked_for_no_moves_it_says_why_none_may_start() -> None:
-    asked = node()
-    nothing = DescribeReassignmentsRequest(version=0, timeout_ms=1, topic_reassignments=[])
-    answer = await ask(asked, nothing, 0)
-    assert (answer.error_code, answer.descriptions, answer.disabled_reason) == (0, [], None)
-    asked.controller.disabled = PolicyViolation("Not today.")
-    answer = await ask(asked, nothing, 0)
-    assert (answer.error_code, answer.descriptions, answer.disabled_reason) == (0, [], "Not today.")
-
-
-async def test_sv_11_asked_for_no_moves_it_tells_figures_of_the_past_where_they_are_asked_for() -> None:
-    asked = node()
-    points = [Point(5, 1, 2, 3, 4, 5, 6), Point(15, 1, 2, None, None, None, None)]
-    asked.controller.past = [PastFigures(20, 10, 3600, points), PastFigures(20, 300, 86400, [])]
-    request = DescribeReassignmentsRequest(version=0, timeout_ms=1, topic_reassignments=[], include_history=True)
-    hour, day = (await ask(asked, request, 0)).history
-    assert (hour.at, hour.step_ms, hour.span_ms, day.span_ms, day.points) == (20, 10, 3600, 86400, [])
-    assert [
-        (one.at, one.in_flight, one.waiting, one.rate, one.bytes_left, one.under_replicated, one.offline)
-        for one in hour.points
-    ] == [(5, 1, 2, 3, 4, 5, 6), (15, 1, 2, -1, -1, -1, -1)]
-    request.include_history = False
-    assert not (await ask(asked, request, 0)).history
-
-
-async def test_sv_11_asked_for_no_moves_it_tells_its_version_and_states_of_brokers_where_they_are_asked_for() -> None:
-    asked = node()
-    asked.controller.told = ControllerState(
-        "1.2.3", 7, 8, {3: BrokerState(500), 4: BrokerState(None, True), 5: BrokerState(0, True)}
-    )
-    request = DescribeReassignmentsRequest(version=0, timeout_ms=1, topic_reassignments=[], include_state=True)
-    answer = await ask(asked, request, 0)
-    assert (answer.server_version, answer.controller_epoch, answer.controller_since) == ("1.2.3", 7, 8)
-    assert [(one.broker_id, one.leased_rate, one.shutting_down) for one in answer.brokers] == [
-        (3, 500, False),
-        (4, -1, True),
-        (5, 0, True),
-    ]
-    request.include_state = False
-    answer = await ask(asked, request, 0)
-    assert (answer.server_version, answer.controller_epoch, answer.controller_since) == (None, -1, -1)
-    assert not answer.brokers
 
 
 async def test_240_2_a_rate_counts_only_for_replicas_that_the_topic_names_and_a_broker_has_or_inherits() -> None:

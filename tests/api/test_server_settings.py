@@ -8,11 +8,12 @@ from kafka_reassign_rpc.api.config_changes import AlterConfigOp, OpType
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.core.configs.own_settings import DEFINITIONS
 from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS
-from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, MoveServerSettingsRequest
+from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest
 from tests.api.ask import ask
 from tests.api.config_names import OURS, RATE
 from tests.api.model_node import ModelNode
 from tests.api.test_configs import BROKER, change, replace
+from tests.vendor_requests import order, told
 
 INTERVAL, PAUSED, THROTTLE = "failure.interval.ms", "self.healing.paused", "self.healing.throttle"
 OWN, DEFAULTS = ("brokers", "1000"), ("brokers", "<default>")
@@ -155,14 +156,10 @@ async def test_hm_1_settings_move_out_of_the_brokers_defaults_and_none_changes_i
     node.controller.active = False  # a standby does it too
     node.configs.entities[OWN] = {INTERVAL: "7"}
     node.configs.entities[DEFAULTS] = {INTERVAL: "6", PAUSED: "true", "log.cleaner.threads": "1"}
-    answer = await ask(node, MoveServerSettingsRequest(version=0), 0)
-    assert answer.error_code == 0
-    assert [(one.name, one.value, one.moved) for one in answer.settings] == [
-        (INTERVAL, "6", False),
-        (PAUSED, "true", True),
-    ]
+    answer = await ask(node, order("move_settings"), 0)
+    assert told(answer) == {"moved": {PAUSED: "true"}, "dropped": {INTERVAL: "6"}}
     assert node.configs.entities == {OWN: {INTERVAL: "7", PAUSED: "true"}, DEFAULTS: {"log.cleaner.threads": "1"}}
-    assert list((await ask(node, MoveServerSettingsRequest(version=0), 0)).settings) == []
+    assert told(await ask(node, order("move_settings"), 0)) == {"moved": {}, "dropped": {}}
 
 
 def test_hm_1_no_definition_of_a_setting_refuses_its_own_default() -> None:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 
 from kafka_reassign_rpc.core.brokers.cordon import CORDONED_BROKERS, listed, parse_brokers
 from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
-from kafka_reassign_rpc.protocol.messages import HoldMovesRequest
 from kafka_reassign_rpc.zookeeper.settings_znode import ServerConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 from tests.controller.bare_controller import queue_json
 from tests.faults.cluster import alter_request, ask
+from tests.vendor_requests import order, told
 
 from .site import SERVER_IDS, WAIT_S, Site
 from .topic_steps import ASK_EVERY_S, Targets, _named, _told
@@ -75,8 +75,8 @@ async def _asked(site: Site, request: object) -> list[int]:
 
 
 async def _hold(site: Site, topic: str, *, hold: bool) -> str:
-    answer = await ask(await site.controller_address(), HoldMovesRequest(hold=hold, topics=[topic]), 0)
-    return f"{answer.changed} changed, error {answer.error_code}"
+    answer = await ask(await site.controller_address(), order("hold" if hold else "release", topics=[topic]), 0)
+    return f"error {answer.error_code}" if answer.error_code else f"{told(answer)['changed']} changed"
 
 
 async def _are_held(site: Site, topic: str) -> bool:

@@ -25,7 +25,6 @@ from kafka_reassign_rpc.protocol.messages import (
     DeleteTopicsRequest,
     DescribeConfigsRequest,
     DescribeLogDirsRequest,
-    DescribeReassignmentEventsRequest,
     IncrementalAlterConfigsRequest,
     ListPartitionReassignmentsRequest,
 )
@@ -36,6 +35,7 @@ from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import EMPTY
 from kafka_reassign_rpc.zookeeper.settings_znode import ServerConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import Name, Replicas, batch, batch_json, queue_json, state_json, topic_json
+from tests.vendor_requests import told, wanted
 from tests.waiting import eventually
 
 BROKERS = (1, 2, 3, 4, 5)
@@ -277,10 +277,9 @@ class Cluster:
         return bool(answer.error_code == 0)
 
     async def events(self, from_seq: int = 0) -> list[dict[str, Any]]:
-        """The recorded events, from DescribeReassignmentEvents."""
-        answer = await self.ask(DescribeReassignmentEventsRequest(from_seq=from_seq, max_bytes=1_000_000), 0)
-        assert answer.error_code == 0, answer.error_message
-        return [json.loads(one) for one in answer.events]
+        """The recorded events."""
+        found: list[dict[str, Any]] = told(await self.ask(wanted("event_log", from_seq=from_seq), 0))["events"]
+        return found
 
     async def moving(self) -> set[Name]:
         """The partitions in ListPartitionReassignments."""

@@ -7,11 +7,12 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.controller.controller_election import Takeover
-from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, CreateTopicsRequest, HealBrokerRequest
+from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, CreateTopicsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.bare_controller import batch, put_request, register
 from tests.controller.cluster import Cluster, cluster
 from tests.controller.test_broker_with_own_id import serving
+from tests.vendor_requests import order
 from tests.waiting import eventually
 
 OWN, STANDBY, LATER = 1000, 2000, 3000
@@ -90,7 +91,7 @@ async def test_hm_4_no_topic_is_created_or_grown_onto_the_id_of_a_server(world: 
 
 @pytest.mark.parametrize("dry_run", [False, True])
 async def test_hm_4_a_server_is_no_broker_that_can_be_healed(world: Cluster, dry_run: bool) -> None:
-    answer = await world.ask(HealBrokerRequest(broker_id=STANDBY, dry_run=dry_run), 0)
+    answer = await world.ask(order("heal", broker=STANDBY, dry_run=dry_run), 0)
     assert (answer.error_code, answer.error_message) == (INVALID_REQUEST, reason(STANDBY))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.api.vendor_table import COMMANDS
 from kafka_reassign_rpc.client.config_calls import BROKER, config_request
 from kafka_reassign_rpc.core.failover.controller_epochs import STEPS
 from kafka_reassign_rpc.protocol.messages import RESPONSES, InitProducerIdRequest
@@ -17,9 +18,17 @@ from tests.controller.notifications.scripted_cluster import JbodBroker, scripted
 from tests.controller_channel.scripted_broker import STALE_CONTROLLER_EPOCH
 from tests.faults.cluster import Address, alter, alter_request, ask
 from tests.fuzz.messages import Request
+from tests.vendor_requests import order
 from tests.waiting import eventually
 
 NEWEST_EPOCH = 7
+GIVEN: Mapping[str, Mapping[str, Any]] = {
+    "hold": {"all": True},
+    "release": {"all": True},
+    "throttle": {"rate": 1_000},
+    "heal": {"broker": 9, "dry_run": False},
+}
+"""The body of a command, by name."""
 NOT_CONTROLLER = 41
 
 
@@ -152,6 +161,9 @@ async def test_sv_3_where_no_broker_obeys_any_epoch_commands_are_answered_not_co
             for key, version, request in commands():
                 codes = {code for code in error_codes((await ask(cluster.server, request, version)).to_dict()) if code}
                 assert codes == {NOT_CONTROLLER}, (SERVER_APIS[key].name, version)
+            for row in COMMANDS:
+                answer = await ask(cluster.server, order(row.name, **GIVEN.get(row.name, {})), 0)
+                assert (answer.error_code == NOT_CONTROLLER) == row.by_brokers, row.name
             assert (await topic_json(zk, "t"))["partitions"] == {"0": [1, 2]}
             # What brokers read in ZooKeeper by themselves, or nobody has to carry out, is done.
             setting = {(BROKER, "1000"): {"failure.interval.ms": "60000"}}

@@ -14,6 +14,7 @@ from docs.result_columns import RESULTS
 from docs.status_api import status_schemas
 from kafka_reassign_rpc.api import large_requests
 from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.api.vendor_table import COMMANDS, DOCUMENTS
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.controller.duties import acl_keeper
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import METRICS
@@ -46,7 +47,7 @@ def names_in_catalogue(page: str) -> list[str]:
     if page == "errors.md":
         return [error().name for error in generate.known_errors().values()]
     if page == "apis.md":
-        return [str(key) for key in SERVER_APIS]
+        return [*map(str, SERVER_APIS), *(row.name for row in (*DOCUMENTS, *COMMANDS))]
     if page == "settings.md":
         return [setting.name for setting in SETTINGS]
     if page == "metrics.md":

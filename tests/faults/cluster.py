@@ -11,7 +11,6 @@ from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     DescribeLogDirsRequest,
-    DescribeReassignmentEventsRequest,
     DescribeReassignmentsRequest,
     IncrementalAlterConfigsRequest,
     ListPartitionReassignmentsRequest,
@@ -22,6 +21,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 from tests.processes import Process, Processes, processes
 from tests.raw_client import connected
+from tests.vendor_requests import told, wanted
 from tests.waiting import eventually
 
 SESSION_MS = 2_000
@@ -173,13 +173,11 @@ class Cluster:
         found: list[dict[str, Any]] = []
         seq = 0
         while True:
-            request = DescribeReassignmentEventsRequest(from_seq=seq, max_bytes=1_000_000)
-            answer = await ask(self.address(server), request, 0)
-            assert not answer.error_code, answer.error_message
-            if not answer.events:
+            page = told(await ask(self.address(server), wanted("event_log", from_seq=seq), 0))
+            if not page["events"]:
                 return found
-            found += map(json.loads, answer.events)
-            seq = answer.next_seq
+            found += page["events"]
+            seq = page["next_seq"]
 
     async def moving(self, server: str) -> set[Name]:
         answer = await listed(self.address(server))

@@ -8,14 +8,10 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.protocol.messages import (
-    ApproveRepairsRequest,
-    DescribeSelfHealingRequest,
-    HealBrokerRequest,
-)
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.bare_controller import batch
 from tests.faults.cluster import Cluster, alter, ask, closed_windows, metadata, only_lost_replicas_moved
+from tests.vendor_requests import order, told, wanted
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.gate
@@ -155,7 +151,7 @@ async def test_46_5_a_repair_may_take_a_share_of_the_observed_throughput_of_a_br
 async def test_46_2_a_flapping_broker_is_healed_only_on_an_operators_order(cluster: Cluster) -> None:
     await six_brokers(cluster, "--failure-interval-ms", "600000", "--failure-alert-interval-ms", "600000")
     before = await cluster.replicas()
-    live = await ask(cluster.address("a"), HealBrokerRequest(broker_id=3, dry_run=False), 0)
+    live = await ask(cluster.address("a"), order("heal", broker=3, dry_run=False), 0)
     assert (live.error_code, live.error_message) == (42, "Broker 3 is registered: there is nothing to heal.")
     noticed = []
     for _ in range(2):
@@ -169,13 +165,11 @@ async def test_46_2_a_flapping_broker_is_healed_only_on_an_operators_order(clust
 
     await cluster.fleets["3"].kill()
     await eventually(cluster.failed)
-    shown = await ask(cluster.address("a"), HealBrokerRequest(broker_id=3, dry_run=True), 0)
+    shown = told(await ask(cluster.address("a"), order("heal", broker=3), 0))["moves"]
     assert await cluster.replicas() == before
-    assert {one.partition_index for topic in shown.topics for one in topic.partitions} == {
-        index for (_, index), found in before.items() if 3 in found
-    }
-    done = await ask(cluster.address("a"), HealBrokerRequest(broker_id=3, dry_run=False), 0)
-    assert done.topics == shown.topics
+    assert {one["partition"] for one in shown} == {index for (_, index), found in before.items() if 3 in found}
+    done = told(await ask(cluster.address("a"), order("heal", broker=3, dry_run=False), 0))
+    assert done["moves"] == shown
     await eventually(lambda: is_whole(cluster, 3), within=60)
     after = await cluster.replicas()
     assert only_lost_replicas_moved(before, after, 3)
@@ -279,14 +273,14 @@ async def test_46_6_a_lost_rack_is_healed_only_on_an_operators_order_and_as_far_
     await cluster.fleets["3,6"].kill()
 
     async def held_back() -> bool:
-        answer = await ask(cluster.address("a"), DescribeSelfHealingRequest(), 0)
-        assert {one.broker_id for one in answer.failed_brokers} == {3, 6}
-        assert answer.held_back == "2 of 6 brokers are gone, more than self.healing.max.failed.percentage=20: 3, 6"
-        return all(one.heal_at < time.time() * 1000 for one in answer.failed_brokers)  # one repair heals both
+        status = told(await ask(cluster.address("a"), wanted("healing"), 0))
+        assert {one["broker"] for one in status["failed"]} == {3, 6}
+        assert status["held_back"] == "2 of 6 brokers are gone, more than self.healing.max.failed.percentage=20: 3, 6"
+        return all((one["heal_at"] or 0) < time.time() * 1000 for one in status["failed"])  # one repair heals both
 
     await eventually(held_back)
     assert await cluster.replicas() == before
-    refused = await ask(cluster.address("a"), HealBrokerRequest(broker_id=3, dry_run=False), 0)
+    refused = await ask(cluster.address("a"), order("heal", broker=3, dry_run=False), 0)
     assert refused.error_code == 44, refused.error_message
 
     await cluster.configure("a", {"self.healing.max.failed.percentage": "40"})
@@ -300,8 +294,8 @@ async def test_46_6_a_lost_rack_is_healed_only_on_an_operators_order_and_as_far_
         return await cluster.rested_at(current)
 
     await eventually(healed_as_far_as_it_goes, within=60)
-    shown = await ask(cluster.address("a"), DescribeSelfHealingRequest(), 0)
-    assert list(shown.problems) == [
+    shown = told(await ask(cluster.address("a"), wanted("healing"), 0))
+    assert shown["problems"] == [
         "2 partitions stay as they are (wide-0, wide-1): "
         "replication factor 5 is larger than the 4 brokers that can hold a replica"
     ]
@@ -314,8 +308,8 @@ async def test_46_6_a_lost_rack_is_healed_only_on_an_operators_order_and_as_far_
     await cluster.rests_at(current)
     assert only_lost_replicas_moved(before, current, 3, 6)
     assert {name: found for name, found in current.items() if name[0] == "wide"}.items() <= before.items()
-    shown = await ask(cluster.address("a"), DescribeSelfHealingRequest(), 0)
-    assert (list(shown.problems), list(shown.failed_brokers)) == ([], [])
+    shown = told(await ask(cluster.address("a"), wanted("healing"), 0))
+    assert (shown["problems"], shown["failed"]) == ([], [])
 
 
 async def test_dh_8_and_46_4_a_repair_waits_for_approval_although_its_controller_is_killed(cluster: Cluster) -> None:
@@ -327,18 +321,20 @@ async def test_dh_8_and_46_4_a_repair_waits_for_approval_although_its_controller
     await cluster.fleets["3"].kill()
 
     async def unapproved(server: str) -> int:
-        answer = await ask(cluster.address(server), DescribeSelfHealingRequest(), 0)
-        assert answer.approval_required or answer.error_code
-        found: int = answer.unapproved_moves
-        return found
+        answer = await ask(cluster.address(server), wanted("healing"), 0)
+        if answer.error_code:
+            return 0
+        status = told(answer)
+        assert status["approval"]
+        return int(status["unapproved"])
 
     await eventually(lambda: _is(unapproved("a"), lost))
     await cluster.servers.pop("a").kill()
     await cluster.controlled_by("b")
     await eventually(lambda: _is(unapproved("b"), lost))
     assert await cluster.replicas() == before
-    approved = await ask(cluster.address("b"), ApproveRepairsRequest(brokers=[3]), 0)
-    assert (approved.error_code, approved.approved, list(approved.brokers)) == (0, lost, [3])
+    approved = told(await ask(cluster.address("b"), order("approve", brokers=[3]), 0))
+    assert (approved["approved"], approved["brokers"]) == (lost, [3])
     await eventually(lambda: is_whole(cluster, 3), within=60)
     assert only_lost_replicas_moved(before, await cluster.replicas(), 3)
 

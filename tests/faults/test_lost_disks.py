@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.faults.cluster import Cluster, Name, ask, only_lost_replicas_moved
 from tests.faults.test_healing import everybody_has_everything
 from tests.http_client import get
+from tests.vendor_requests import told, wanted
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.gate
@@ -55,11 +55,11 @@ async def test_dh_3_what_a_disk_of_a_simulated_broker_held_is_repaired_although_
 
     async def is_shown() -> bool:
         """By the API and on /metrics, once it is noted."""
-        found = await ask(cluster.address("a"), DescribeSelfHealingRequest(), 0)
-        assert [(one.broker_id, list(one.log_dirs)) for one in found.failed_log_dirs] == [(BROKER, [DISK])]
+        found = told(await ask(cluster.address("a"), wanted("healing"), 0))["log_dirs"]
+        assert [(one["broker"], one["paths"]) for one in found] == [(BROKER, [DISK])]
         metrics = (await get(cluster.servers["a"].ready_value("metrics"), "/metrics")).body.decode()
         assert f'kafka_reassign_log_directory_offline{{broker="{BROKER}",log_directory="{DISK}"}} 1.0' in metrics
-        return bool(0 < found.failed_log_dirs[0].replicas < len(held))
+        return bool(0 < (found[0]["replicas"] or 0) < len(held))
 
     async def is_queued() -> bool:
         return await cluster.zk.exists(znode_paths.REASSIGN_QUEUE) is not None

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
-from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.faults.cluster import Cluster, Name, Replicas, ask, metadata, only_lost_replicas_moved
 from tests.processes import children_of, exists, processes
+from tests.vendor_requests import told, wanted
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
 
@@ -105,9 +105,9 @@ async def nobody_has_a_session(cluster: Cluster) -> bool:
 async def are_given_time(cluster: Cluster, *brokers: int) -> bool:
     """Whether the controller knows these failed brokers, and does not heal them yet."""
     (server,) = await controllers(cluster)
-    shown = await ask(cluster.address(server), DescribeSelfHealingRequest(), 0)
+    shown = told(await ask(cluster.address(server), wanted("healing"), 0))
     now = time.time_ns() // 1_000_000
-    return {one.broker_id for one in shown.failed_brokers if one.heal_at > now} == set(brokers)
+    return {one["broker"] for one in shown["failed"] if (one["heal_at"] or 0) > now} == set(brokers)
 
 
 async def missed(cluster: Cluster, *brokers: int) -> bool:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.faults.cluster import ask, metadata
+from tests.vendor_requests import told, wanted
 from tests.waiting import eventually
 
 from .mixed_cluster import MixedCluster, Replicas, behind_our_server
@@ -52,8 +52,9 @@ async def test_dh_3_what_a_failed_log_dir_of_a_stock_broker_held_is_repaired_and
         await mixed.stock.brokers[BROKER].start()
         await mixed.rest_at(repaired)
         await mixed.cluster.configure(mixed.server, {"failure.interval.ms": "1000"})
-        status = await ask(mixed.cluster.address(mixed.server), DescribeSelfHealingRequest(), 0)
-        assert (status.interval_ms, status.failed_brokers, status.failed_log_dirs, status.repairs) == (1000, [], [], [])
+        status = told(await ask(mixed.cluster.address(mixed.server), wanted("healing"), 0))
+        assert status["interval_ms"] == 1000
+        assert (status["failed"], status["log_dirs"], status["repairs"]) == ([], [], [])
         for path in (znode_paths.FAILED_LOG_DIRS, znode_paths.FAILED_BROKERS, znode_paths.LOG_DIR_EVENTS):
             assert await mixed.zk.children(path) == []
         moved = [one for one in await mixed.cluster.events(mixed.server) if one["event"] == "move.completed"]
@@ -61,9 +62,9 @@ async def test_dh_3_what_a_failed_log_dir_of_a_stock_broker_held_is_repaired_and
 
 
 async def is_shown(mixed: MixedCluster, path: str, replicas: int) -> bool:
-    status = await ask(mixed.cluster.address(mixed.server), DescribeSelfHealingRequest(), 0)
-    shown = [(one.broker_id, one.log_dirs, one.replicas) for one in status.failed_log_dirs]
-    assert (shown, status.failed_brokers) == ([(BROKER, [path], replicas)], []), status
+    status = told(await ask(mixed.cluster.address(mixed.server), wanted("healing"), 0))
+    shown = [(one["broker"], one["paths"], one["replicas"]) for one in status["log_dirs"]]
+    assert (shown, status["failed"]) == ([(BROKER, [path], replicas)], []), status
     return True
 
 

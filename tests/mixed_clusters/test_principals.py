@@ -71,12 +71,12 @@ CALLS: Mapping[str, Call] = {
     "ListPartitionReassignments": lambda client: client.list_partition_reassignments(),
     "AlterPartitionReassignments": lambda client: only(client.cancel_partition_reassignments([NOTHING])),
     "DescribeReassignments": lambda client: client.describe_reassignments(),
-    "DescribeReassignmentEvents": lambda client: client.event_page(),
-    "HealBroker": lambda client: client.heal_broker(1, dry_run=True),
+    "AskDocument": lambda client: client.event_page(),
+    "DoCommand": lambda client: client.heal_broker(1, dry_run=True),
 }
-HAS_NOTHING_TO_DO = {"AlterPartitionReassignments": NoReassignmentInProgress.code, "HealBroker": InvalidRequest.code}
+HAS_NOTHING_TO_DO = {"AlterPartitionReassignments": NoReassignmentInProgress.code, "DoCommand": InvalidRequest.code}
 """What these calls say to whoever may make them."""
-SEEING = ("ListPartitionReassignments", "DescribeReassignments", "DescribeReassignmentEvents")
+SEEING = ("ListPartitionReassignments", "DescribeReassignments", "AskDocument")
 MAY: Mapping[str, list[str]] = {
     "alice": list(CALLS),
     "bob": [name for name in CALLS if name in SEEING],

@@ -8,7 +8,7 @@ from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 
 def test_46_6_healing_is_shown_paused_and_resumed(client: ReassignmentClient) -> None:
     status = client.healing_status()
-    assert (status.interval_ms, status.paused, status.failed, status.waiting, status.moving) == (None, False, (), 0, 0)
+    assert (status.interval_ms, status.paused, status.failed, status.waiting, status.moving) == (None, False, [], 0, 0)
     client.pause_healing()
     try:
         assert client.healing_status().paused

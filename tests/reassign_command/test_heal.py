@@ -243,7 +243,7 @@ def test_dh_8_the_status_and_a_dry_run_say_what_a_repair_costs(capsys: pytest.Ca
     repairs = (BrokerRepair(5, waiting=2, moving=1, cost=cost),)
     disks = (LogDirFailure(9, ("/d",), 1_767_225_600_000, None, 4, cost),)
     status = HealingStatus(None, False, None, failed, 2, 1, repairs=repairs, log_dirs=disks)
-    client = Client(status, Repair((MOVE,), {}, *cost))
+    client = Client(status, Repair((MOVE,), {}, cost.bytes, cost.copy_ms))
     assert printed_lines(capsys, client)[1:4] == [
         "Broker 3: gone since 2026-01-01 00:00:00 UTC, 7 replicas, 2.0 MB to copy in about 1 min 30 s, never healed",
         "Broker 5: its repair is under way: 1 move in flight, 2 waiting, 2.0 MB to copy in about 1 min 30 s",
@@ -253,7 +253,7 @@ def test_dh_8_the_status_and_a_dry_run_say_what_a_repair_costs(capsys: pytest.Ca
     assert printed_lines(capsys, client, "--dry-run")[0] == "Broker 3: 1 move, 2.0 MB to copy in about 1 min 30 s"
     [document] = map(json.loads, printed_lines(capsys, client, "--json"))
     shown = document["failedBrokers"] + document["repairs"] + document["failedLogDirs"]
-    assert [(one["bytes"], one["copyMs"]) for one in shown] == [tuple(cost)] * 3
+    assert [(one["bytes"], one["copyMs"]) for one in shown] == [(2_000_000, 90_000)] * 3
 
 
 def test_dh_8_an_approval_says_what_may_start_now(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,10 +8,10 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.core.windows.grammar import DAYS
-from kafka_reassign_rpc.protocol.messages import DescribeStatusRequest, HoldMovesRequest
 from tests.controller.cluster import Cluster, cluster
 from tests.reassign_command.run_command import kafka_reassign
 from tests.stock.tools import Output
+from tests.vendor_requests import order, told, wanted
 from tests.waiting import eventually
 
 
@@ -48,12 +48,11 @@ async def test_dh_5_operators_hold_and_release_moves_of_the_queue(world: Cluster
     assert " held by User:ANONYMOUS as " in listed.out
     assert " UTC: disks are replaced. route: queue. reason: PLAN-8" in listed.out
     assert (await run(world, "--enable")).code == 0
-    answer = await world.ask(DescribeStatusRequest(document="moves", query=""), 0)
-    found = {one["partition"]: one for one in json.loads(answer.content)["moves"]}
+    shown = told(await world.ask(wanted("moves"), 0))
+    found = {one["partition"]: one for one in shown["moves"]}
     assert {one["state"] for one in found.values()} == {"waiting"}
     assert found[0]["waits_for"].startswith("its release: held by User:ANONYMOUS as ")
-    answer = await world.ask(DescribeStatusRequest(document="status", query=""), 0)
-    status = json.loads(answer.content)
+    status = told(await world.ask(wanted("status"), 0))
     assert status["work"]["no_estimate"] == "2 waiting moves are held until somebody releases them"
     assert (status["totals"]["waiting"], status["totals"]["held"]) == ({"queue": 2}, 2)
     released = await run(world, "release", "--topic", "t")
@@ -83,8 +82,7 @@ async def test_dh_5_operators_set_windows_see_them_and_are_told_what_is_wrong_wi
     assert "New moves wait for a window. caps: " in shown
     assert "windows: outside of windows until " in shown
     assert "for a window: outside of windows until " in shown
-    answer = await world.ask(DescribeStatusRequest(document="status", query=""), 0)
-    status = json.loads(answer.content)
+    status = told(await world.ask(wanted("status"), 0))
     assert (status["window"]["open"], status["totals"]["waiting"]) == (False, {"rpc": 1})
     assert status["work"]["no_estimate"] == "1 waiting move waits for a window"
     slow = f"reassignment.windows={later} 10:00-11:00 UTC; otherwise max.per.cluster=0 rate=3kB"
@@ -129,9 +127,9 @@ async def test_dh_5_a_hold_that_does_not_say_of_what_is_not_sent(args: tuple[str
 
 async def test_dh_5_a_request_that_names_nothing_or_too_much_is_invalid(world: Cluster) -> None:
     for wrong in (
-        HoldMovesRequest(hold=True),
-        HoldMovesRequest(hold=True, all=True, topics=["t"]),
-        HoldMovesRequest(hold=True, all=True, reason="x" * 201),
+        order("hold"),
+        order("hold", all=True, topics=["t"]),
+        order("hold", all=True, reason="x" * 201),
     ):
         answer = await world.ask(wrong, 0)
-        assert (answer.error_code, answer.changed) == (42, 0)
+        assert (answer.error_code, answer.body) == (42, b"")

@@ -6,6 +6,7 @@ from typing import TypeVar
 import msgspec
 import pytest
 
+from kafka_reassign_rpc.api.vendor_table import DOCUMENTS
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus
 from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
 from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, FigureHistory
@@ -18,8 +19,12 @@ from kafka_reassign_rpc.core.status.documents import Moves, Status
 from kafka_reassign_rpc.core.status.moves import MoveFilter, Sort
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import TermView
+from kafka_reassign_rpc.core.vendor_bodies import Parameters
+from kafka_reassign_rpc.status_page.events import EventReader
 from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
-from kafka_reassign_rpc.status_page.requests import PARAMETERS, BadParameter, EventsRequest, MovesRequest, Parameters
+from kafka_reassign_rpc.status_page.requests import PARAMETERS, BadParameter, EventsRequest, MovesRequest
+from kafka_reassign_rpc.status_page.requests import Parameters as QueryParameters
+from kafka_reassign_rpc.status_page.status_api import StatusApi
 from kafka_reassign_rpc.support.slices import finished
 from tests.status_page.views import at_rest, cluster_of, move, run, sample, server_of, term_of
 from tests.tables import for_each
@@ -313,7 +318,27 @@ def test_sv_11_no_parameter_of_any_path_may_stand_there_twice() -> None:
         for name in known:
             for query in (f"{name}=1&{name}=1", f"{name}=&{name}=", f"{name}=1&%{ord(name[0]):x}{name[1:]}=2"):
                 with pytest.raises(BadParameter, match=f"^{name} stands there twice$"):
-                    Parameters(query, tuple(known))
+                    QueryParameters(query, tuple(known))
+
+
+async def test_sv_11_every_document_of_the_page_that_the_vendor_table_names_is_answered_as_the_page_does() -> None:
+    term = term_of(cluster_of({"t": {0: move((1,), (2,))}}))
+
+    async def readers() -> dict[int, EventReader]:
+        return {}
+
+    api = StatusApi(lambda: server_of(term), readers, FigureKeeper(lambda: term, FigureHistory()), "1.0", full=False)
+    given = {"departure": {"brokers": "2"}, "history": {"span": "day"}, "moves": {"limit": "1", "topic": "t"}}
+    for row in DOCUMENTS:
+        if row.body is Parameters:
+            status, body = await api.document(row.name, given.get(row.name, {}))
+            assert status == 200, (row.name, body)
+            msgspec.json.decode(body, type=row.answers)
+            status, body = await api.document(row.name, {"colour": "red"})
+            assert (status, "unknown parameter 'colour'" in body.decode()) == (400, True), row.name
+    status, body = await api.document("departure", {"brokers": ",".join(map(str, range(5_000)))})
+    assert (status, "brokers: expected" in body.decode()) == (400, True)
+    await api.close()
 
 
 def test_sv_11_parameters_have_defaults_and_an_empty_one_is_none() -> None:

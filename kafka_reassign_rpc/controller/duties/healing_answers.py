@@ -78,4 +78,5 @@ def shown(
     for one in left_out:
         reasons[TopicPartition(one.topic, one.partition)] = one.reason
         yield
-    return Repair(found, reasons, *copied.cost((), rate))
+    cost = copied.cost((), rate)
+    return Repair(found, reasons, cost.bytes, cost.copy_ms)

@@ -45,7 +45,6 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.queue.holding import LONGEST_REASON, LONGEST_WHO, HoldOutcome, Selection
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota
-from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, FigureHistory, PastFigures
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -121,8 +120,7 @@ class TermServices(NamedTuple):
 class ControllerService:
     """The `ControllerPort`: passes calls to the loop of the present term."""
 
-    def __init__(self, history: FigureHistory) -> None:
-        self._history = history
+    def __init__(self) -> None:
         self._random = SystemRandom()
         self._term: TermServices | None = None
         self._lease_left: Callable[[], float] = lambda: 0
@@ -239,10 +237,6 @@ class ControllerService:
 
     def samples(self) -> int:
         return 0 if self._term is None else self._term.progress.samples
-
-    def history(self) -> Sequence[PastFigures]:
-        now, at = time.monotonic(), now_ms()
-        return [self._history.past(name, now, at) for name in SPANS]
 
     def state(self) -> ControllerState:
         states = broker_states(self._active().loop.cluster)

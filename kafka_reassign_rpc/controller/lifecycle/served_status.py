@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TypeVar
 
 import msgspec
 
@@ -15,13 +14,9 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.recorded_events import RecordedEvents
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.status.documents import Status
+from kafka_reassign_rpc.core.vendor_bodies import EventLog, EventLogBody
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
-from kafka_reassign_rpc.protocol.messages import (
-    ApiMessage,
-    DescribeReassignmentEventsRequest,
-    DescribeStatusRequest,
-    RequestFor,
-)
+from kafka_reassign_rpc.protocol.messages import AskDocumentRequest, AskDocumentResponse
 from kafka_reassign_rpc.server.http_server import Page
 from kafka_reassign_rpc.status_page.events import ANSWER_S, EventReader, EventsUnknown, LogPage
 from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
@@ -34,7 +29,6 @@ from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 log = logging.getLogger(__name__)
-Response = TypeVar("Response", bound="ApiMessage")
 
 SERVERS_S = 10.0
 """The registered servers are read so often."""
@@ -124,30 +118,31 @@ class _ServerLog:
         self._turn = asyncio.Lock()
 
     async def page(self, first: int, max_bytes: int) -> LogPage:
-        cls = DescribeReassignmentEventsRequest
+        body = msgspec.json.encode(EventLogBody(from_seq=first, max_bytes=max_bytes))
         try:
-            answer = await self._ask(cls, cls(version=0, from_seq=first, max_bytes=max_bytes))
-        except (EOFError, ProtocolError) as error:
+            answer = await self._ask("event_log", body)
+            if answer.error_code:
+                raise EventsUnknown(answer.error_message or f"error {answer.error_code}")
+            found = msgspec.json.decode(answer.body, type=EventLog)
+        except (EOFError, ProtocolError, msgspec.MsgspecError) as error:
             raise EventsUnknown(f"it does not answer: {error}") from error
-        if answer.error_code:
-            raise EventsUnknown(answer.error_message or f"error {answer.error_code}")
-        return LogPage(answer.events, answer.next_seq)
+        return LogPage(found.events, found.next_seq)
 
     async def status(self) -> Status | None:
-        cls = DescribeStatusRequest
         try:
-            answer = await self._ask(cls, cls(version=0, document="status", query=""))
-            return None if answer.error_code else msgspec.json.decode(answer.content, type=Status)
+            answer = await self._ask("status", b"")
+            return None if answer.error_code else msgspec.json.decode(answer.body, type=Status)
         except (OSError, TimeoutError, EOFError, ProtocolError, msgspec.MsgspecError) as error:
             log.debug("server %d does not tell its status, so an older one is kept: %s", self._server.id, error)
             return None
 
-    async def _ask(self, cls: type[RequestFor[Response]], request: ApiMessage) -> Response:
+    async def _ask(self, document: str, body: bytes) -> AskDocumentResponse:
+        cls = AskDocumentRequest
         async with self._turn:
             try:
                 if self._client is None:
                     self._client = await self._links.reach(self._server, self._client_id, ANSWER_S)
-                return await self._client.call(cls, request, 0)
+                return await self._client.call(cls, cls(version=0, document=document, body=body), 0)
             except BaseException:  # also a cancelled call: its answer would be taken for that of the next one
                 self.close()
                 raise

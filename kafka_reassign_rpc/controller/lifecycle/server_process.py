@@ -57,7 +57,7 @@ class ControllerProcess:
         recorder = EventRecorder(now_ms, event_log, config.server_id, notifier=notifier)
         self._around = around = Surroundings(zk, config, survey, recorder, SettingsNotices(), KnownEpochs())
         history, stats, quotas = FigureHistory(), ServerStats(), QuotaTable()
-        service, standby = ControllerService(history), Standby(zk, KRaftBrokers(config.links, str(config.server_id)))
+        service, standby = ControllerService(), Standby(zk, KRaftBrokers(config.links, str(config.server_id)))
         figures = FigureKeeper(service.view, history)
         is_guarded = config.authorizer is None and config.refuses_without_authorizer
         self._door = BrokersDoor(survey) if is_guarded else None

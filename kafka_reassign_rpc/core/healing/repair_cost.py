@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
+import msgspec
+
 from kafka_reassign_rpc.core.settings.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, rate_of
@@ -20,7 +22,7 @@ class Copy(NamedTuple):
     receivers: Collection[int] = ()
 
 
-class RepairCost(NamedTuple):
+class RepairCost(msgspec.Struct, frozen=True):
     """All bytes that are copied, and the time of the busiest broker in ms; None: unknown."""
 
     bytes: int | None

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+
+import msgspec
 
 from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -167,7 +168,7 @@ def awaited_text(moves: int) -> str:
     return f"{wait}, and nothing repairs that: cancel {them}, give {them} another target, or bring the broker back"
 
 
-class ApprovalOutcome(NamedTuple):
+class ApprovalOutcome(msgspec.Struct, frozen=True):
     """`approved` moves of repairs may start now, except the `held` ones among them, which start after their release."""
 
     approved: int

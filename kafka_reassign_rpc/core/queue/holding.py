@@ -7,7 +7,6 @@ leave their znode.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -47,7 +46,7 @@ class Selection(msgspec.Struct, frozen=True):
         return self.brokers is None or not self.brokers.isdisjoint((*replicas, *target))
 
 
-class HoldOutcome(NamedTuple):
+class HoldOutcome(msgspec.Struct, frozen=True):
     """How many selected moves were `changed`, were so already, or are `in_flight`, where a hold does not stop them."""
 
     changed: int

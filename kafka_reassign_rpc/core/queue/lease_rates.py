@@ -3,8 +3,8 @@
 """
 
 from collections.abc import Collection, Generator, Iterator, Mapping
-from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.queue import queue_admission
@@ -16,7 +16,7 @@ Wanted = Mapping[str, Collection[int] | None] | None
 """Topics with the partitions that are meant, None: all of them; None alone: all topics."""
 
 
-class ThrottledMoves(NamedTuple):
+class ThrottledMoves(msgspec.Struct, frozen=True):
     """How many have the rate now, in flight and waiting; how many of repairs were passed over."""
 
     moving: int

@@ -1,5 +1,6 @@
 from collections.abc import Mapping
-from typing import NamedTuple
+
+import msgspec
 
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
@@ -7,14 +8,14 @@ from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 MOST_BROKERS = 5_000
 
 
-class BrokerState(NamedTuple):
+class BrokerState(msgspec.Struct, frozen=True):
     """`leased_rate`: bytes/s of throttle leases, None without one."""
 
     leased_rate: int | None = None
     is_shutting_down: bool = False
 
 
-class ControllerState(NamedTuple):
+class ControllerState(msgspec.Struct, frozen=True):
     """What the controller answers about itself and about brokers, beside moves.
 
     version   that of the controller's software

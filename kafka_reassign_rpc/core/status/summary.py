@@ -2,7 +2,7 @@
 
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.healing.brake import paused_who
-from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST
+from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST, RepairCost
 from kafka_reassign_rpc.core.state.partition import BATCH
 from kafka_reassign_rpc.core.status import work
 from kafka_reassign_rpc.core.status.documents import (
@@ -96,6 +96,11 @@ def totals_of(term: TermView) -> Totals:
     )
 
 
+def _cost(of_repair: RepairCost | None) -> tuple[int | None, int | None]:
+    found = of_repair or UNKNOWN_COST
+    return found.bytes, found.copy_ms
+
+
 def _healing(term: TermView, *, full: bool) -> Healing | None:
     found = term.healing
     if found is None:
@@ -106,7 +111,7 @@ def _healing(term: TermView, *, full: bool) -> Healing | None:
         paused_who=paused_who(term.cluster) if full and found.paused else None,
         held_back=found.held_back,
         failed=[
-            FailedBroker(one.broker, one.since, one.heal_at, one.replicas, *(one.cost or UNKNOWN_COST), found.fate(one))
+            FailedBroker(one.broker, one.since, one.heal_at, one.replicas, *_cost(one.cost), found.fate(one))
             for one in found.failed[:MOST_LISTED]
         ],
         failed_log_dirs=[
@@ -116,13 +121,13 @@ def _healing(term: TermView, *, full: bool) -> Healing | None:
                 one.since,
                 one.heal_at,
                 one.replicas,
-                *(one.cost or UNKNOWN_COST),
+                *_cost(one.cost),
                 found.fate(one),
             )
             for one in found.log_dirs[:MOST_LISTED]
         ],
         repairs=[
-            Repair(one.broker, one.waiting, one.moving, one.unapproved, *(one.cost or UNKNOWN_COST))
+            Repair(one.broker, one.waiting, one.moving, one.unapproved, *_cost(one.cost))
             for one in found.repairs[:MOST_LISTED]
         ],
         waiting=found.waiting,

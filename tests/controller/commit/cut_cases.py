@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from kafka_reassign_rpc.protocol.messages import DoCommandRequest
 from tests.controller.cluster import Cluster
 from tests.zookeeper.cutting_proxy import Cut, CuttingProxy, When
 
@@ -35,7 +36,8 @@ class Tried:
         self._proxy.plan()
 
     async def _noted(self, request: Any, version: int) -> Any:
-        self.answered.add(type(request).__name__.removesuffix("Request"))
+        command = f" {request.command}" if isinstance(request, DoCommandRequest) else ""
+        self.answered.add(type(request).__name__.removesuffix("Request") + command)
         return await self._ask(request, version)
 
     async def ask(self, request: Any, version: int) -> Any:
@@ -50,7 +52,7 @@ class Tried:
 
 
 class Case(NamedTuple):
-    """Requests of these APIs, with checks of answers and of what is durable."""
+    """Requests of these APIs (of DoCommand with the command), with checks of answers and of what is durable."""
 
     apis: Collection[str]
     run: Callable[[Tried], Awaitable[None]]

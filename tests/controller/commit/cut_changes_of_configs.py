@@ -12,11 +12,11 @@ from kafka_reassign_rpc.protocol.messages import (
     CreateAclsRequest,
     DeleteAclsRequest,
     IncrementalAlterConfigsRequest,
-    MoveServerSettingsRequest,
 )
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
+from tests.vendor_requests import order, told
 
 from .cut_cases import Tried, case, configs_at, moved_on
 
@@ -71,7 +71,7 @@ async def configured(tried: Tried) -> None:
     await moved_on(tried, znode_paths.CONFIG_CHANGES, before, by=3)
 
 
-@case("IncrementalAlterConfigs", "AlterConfigs", "MoveServerSettings")
+@case("IncrementalAlterConfigs", "AlterConfigs", "DoCommand move_settings")
 async def set_for_servers(tried: Tried) -> None:
     """The settings of servers, on the server's own node; and those that stand in the old place."""
     own = str(tried.world.server_id)
@@ -83,8 +83,8 @@ async def set_for_servers(tried: Tried) -> None:
 
     store = ConfigStore(tried.zk)
     await store.alter("brokers", "<default>", lambda now: {**now, "failure.alert.interval.ms": value})
-    answer = await tried.ask(MoveServerSettingsRequest(), 0)
-    assert [(one.name, one.value, one.moved) for one in answer.settings] == [("failure.alert.interval.ms", value, True)]
+    answer = await tried.ask(order("move_settings"), 0)
+    assert told(answer) == {"moved": {"failure.alert.interval.ms": value}, "dropped": {}}
     assert "failure.alert.interval.ms" not in await store.get("brokers", "<default>")
     found = await configs_at(tried, znode_paths.SETTINGS)
     assert found == {"self.healing.max.moves": "3", "failure.alert.interval.ms": value}

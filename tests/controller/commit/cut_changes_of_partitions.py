@@ -11,19 +11,16 @@ from kafka_reassign_rpc.core.settings import healing_settings
 from kafka_reassign_rpc.protocol.messages import (
     AllocateProducerIdsRequest,
     AlterPartitionRequest,
-    AlterReassignmentThrottlesRequest,
-    ApproveRepairsRequest,
     ControlledShutdownRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteTopicsRequest,
     ElectLeadersRequest,
-    HealBrokerRequest,
-    HoldMovesRequest,
     InitProducerIdRequest,
 )
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.bare_controller import put_topic, queue_json, state_json, topic_json
+from tests.vendor_requests import order, told
 from tests.waiting import eventually
 
 from .cut_cases import Tried, case, configs_at
@@ -156,22 +153,22 @@ async def moved(tried: Tried) -> None:
         assert (await tried.world.alter({name: None}))[name][0] == NOTHING_TO_CANCEL
 
 
-@case("AlterReassignmentThrottles")
+@case("DoCommand throttle")
 async def rated(tried: Tried) -> None:
     """A move in flight gets another rate, and goes on."""
     name, rate = ("moved", 0), 1000 + tried.number
     await tried.world.alter({name: (2, 3)}, throttle=1)
     record = znode_paths.reassignment(*name)
     _, before = await tried.zk.get(record)
-    answer = await tried.ask(AlterReassignmentThrottlesRequest(throttle=rate, topics=None), 0)
-    assert (answer.error_code, answer.moving_moves, answer.waiting_moves, answer.repair_moves) == (0, 1, 0, 0)
+    answer = await tried.ask(order("throttle", rate=rate), 0)
+    assert told(answer) == {"moving": 1, "waiting": 0, "repairs": 0}
     data, now = await tried.zk.get(record)
     assert (json.loads(data)["throttle"], now.czxid) == (rate, before.czxid)
     await tried.world.alter({name: None})
     await eventually(lambda: tried.world.has((*name, [1, 2])))
 
 
-@case("HoldMoves")
+@case("DoCommand hold", "DoCommand release")
 async def held(tried: Tried) -> None:
     """A move that waits is held and released, each once and durably. Reassignments are disabled, so that it waits."""
     name = ("standing", 1)
@@ -188,8 +185,8 @@ async def held(tried: Tried) -> None:
         await eventually(is_seen)
 
     async def set_to(*, hold: bool) -> None:
-        answer = await tried.ask(HoldMovesRequest(hold=hold, topics=[name[0]], reason="disks are replaced"), 0)
-        assert (answer.error_code, answer.changed, answer.unchanged, answer.in_flight) == (0, 1, 0, 0)
+        request = order("hold", topics=[name[0]], reason="disks") if hold else order("release", topics=[name[0]])
+        assert told(await tried.ask(request, 0)) == {"changed": 1, "unchanged": 0, "in_flight": 0}
         assert ("held" in (await queue_json(tried.zk) or {})[name]) is hold
 
     await switched("reassignments.disabled", tried.zk.create(znode_paths.REASSIGN_CANCEL, b""))
@@ -225,27 +222,25 @@ async def elected(tried: Tried) -> None:
     assert await tried.world.led_by(name, other)
 
 
-@case("HealBroker")
+@case("DoCommand heal")
 async def healed(tried: Tried) -> None:
     """The moves that the answer shows are those of the queue, each once."""
     name = f"lost-{tried.number}"
     await put_topic(tried.zk, name, {0: (1, LOST), 1: (LOST, 2)}, topic_id=uuid4())
 
     async def is_shown() -> bool:
-        answer = await tried.world.ask(HealBrokerRequest(broker_id=LOST, dry_run=True), 0)
-        return [(one.name, len(one.partitions)) for one in answer.topics] == [(name, 2)]
+        answer = await tried.world.ask(order("heal", broker=LOST), 0)
+        return not answer.error_code and [one["topic"] for one in told(answer)["moves"]] == [name] * 2
 
     await eventually(is_shown)
-    answer = await tried.ask(HealBrokerRequest(broker_id=LOST, dry_run=False), 0)
-    assert answer.error_code == 0, answer.error_message
-    assert list(answer.left_out) == []
-    [topic] = answer.topics
-    assert {one.partition_index for one in topic.partitions} == {0, 1}
-    for one in topic.partitions:
-        await eventually(partial(tried.world.has, (name, one.partition_index, one.target)))
+    repair = told(await tried.ask(order("heal", broker=LOST, dry_run=False), 0))
+    assert repair["left_out"] == []
+    assert {(one["topic"], one["partition"]) for one in repair["moves"]} == {(name, 0), (name, 1)}
+    for one in repair["moves"]:
+        await eventually(partial(tried.world.has, (name, one["partition"], one["target"])))
 
 
-@case("ApproveRepairs")
+@case("DoCommand approve")
 async def approved(tried: Tried) -> None:
     """The moves of a repair that waits for approval are approved once, and start."""
     name = f"unapproved-{tried.number}"
@@ -257,8 +252,8 @@ async def approved(tried: Tried) -> None:
         return sum("unapproved_since" in one for one in found.values()) == 2
 
     await eventually(waits)
-    answer = await tried.ask(ApproveRepairsRequest(brokers=[LOST]), 0)
-    assert (answer.error_code, answer.approved, answer.held, list(answer.brokers)) == (0, 2, 0, [LOST])
+    answer = await tried.ask(order("approve", brokers=[LOST]), 0)
+    assert told(answer) == {"approved": 2, "held": 0, "brokers": [LOST]}
     await tried.world.settings({})
     for index, kept in ((0, 1), (1, 2)):
         await eventually(partial(_left, tried, (name, index), kept))

@@ -4,6 +4,7 @@ import pytest
 
 from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRates
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.settings.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.state.partition import HEAL
@@ -39,7 +40,9 @@ async def test_dh_4_repairs_in_flight_and_waiting_follow_the_setting_also_of_a_n
         await healing.heal_when_due()
         assert rates(controller) == ([6], [6, 6])
         place = list(controller.cluster.queue.names)
-        assert await controller.loop.submit(ChangeLeaseRates(None, 50)) == (0, 0, 3), "they follow the setting alone"
+        assert await controller.loop.submit(ChangeLeaseRates(None, 50)) == ThrottledMoves(0, 0, 3), (
+            "they follow the setting alone"
+        )
         for text, rate in (("40", 40), ("-1", -1), ("3", 3), ("50%", 62_500_000), ("9", 9)):
             await healing.configure(self_healing_throttle=text, self_healing_max_moves="1")
             await healing.diagnose()

@@ -11,8 +11,8 @@ from kafka_reassign_rpc.controller.duties import broker_survey
 from kafka_reassign_rpc.core.kafka_errors import NotController, PolicyViolation, RequestTimedOut
 from kafka_reassign_rpc.core.settings.broker_settings import ALTER_CONFIG_POLICY, CREATE_TOPIC_POLICY
 from kafka_reassign_rpc.protocol.messages import (
-    AlterReassignmentThrottlesRequest,
     CreateTopicsRequest,
+    DoCommandRequest,
     IncrementalAlterConfigsRequest,
 )
 from kafka_reassign_rpc.transport.broker_configs import ConfigEntry, ConfigsRefused, broker_configs
@@ -20,6 +20,7 @@ from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.bare_controller import topic_json
 from tests.controller.cluster import Cluster, cluster
+from tests.vendor_requests import order
 
 COUNTS = {"num.partitions": "3", "default.replication.factor": "2"}
 GIVEN = {"num.partitions": 1, "default.replication.factor": 1}
@@ -169,8 +170,7 @@ async def test_sv_10_brokers_that_are_silent_keep_nobody_from_creating_topics_an
 
 async def throttle(here: Cluster, client: RpcClient, rate: int = 1_000) -> tuple[int, str | None]:
     """A lease for whatever moves."""
-    request = AlterReassignmentThrottlesRequest(topics=None, throttle=rate)
-    answer = await client.call(AlterReassignmentThrottlesRequest, request, 0)
+    answer = await client.call(DoCommandRequest, order("throttle", rate=rate), 0)
     return answer.error_code, answer.error_message
 
 

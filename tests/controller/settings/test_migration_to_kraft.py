@@ -18,7 +18,6 @@ from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import (
     RESPONSES,
     DescribeClusterRequest,
-    HoldMovesRequest,
     MetadataRequest,
     MetadataResponse,
 )
@@ -45,6 +44,7 @@ from tests.controller.bare_controller import (
 )
 from tests.controller.cluster import LISTENERS, Cluster
 from tests.controller_channel.scripted_broker import NEWEST, ScriptedBroker
+from tests.vendor_requests import order
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
 
@@ -277,7 +277,7 @@ async def test_mg_4_after_a_rollback_the_servers_take_part_again_and_nothing_tha
         await zk.create(znode_paths.REASSIGN_PARTITIONS, batch({("u", 0): (2, 3)}))
         await eventually(lambda: moves_to(zk, 0, [2, 3]))
         assert not await moves_to(zk, 1, [1, 3])
-        await here.ask(HoldMovesRequest(hold=False, all=True), 0)
+        await here.ask(order("release", all=True), 0)
         await eventually(lambda: is_moving(zk))
         await eventually(lambda: moves_to(zk, 1, [1, 3]))
 
@@ -352,7 +352,7 @@ async def test_dh_7_a_mark_that_the_acl_closes_costs_no_term_and_its_consequence
             return
         assert "held until it is released" in caplog.text
         assert not await is_moving(zk)
-        await here.ask(HoldMovesRequest(hold=False, all=True), 0)
+        await here.ask(order("release", all=True), 0)
         await eventually(lambda: is_moving(zk))
 
 

@@ -14,13 +14,13 @@ from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerPro
 from kafka_reassign_rpc.core.settings.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.protocol.messages import (
     DescribeConfigsRequest,
-    DescribeSelfHealingRequest,
+    DoCommandRequest,
     IncrementalAlterConfigsRequest,
-    MoveServerSettingsRequest,
 )
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.cluster import Answer, Cluster, cluster
+from tests.vendor_requests import order, told, wanted
 from tests.waiting import eventually
 
 ENABLED, INTERVAL = "partition.reassignments.enabled", "failure.interval.ms"
@@ -143,8 +143,8 @@ async def test_hm_1_the_move_changes_nothing_that_holds_and_is_made_by_any_serve
 
     await eventually(is_disabled)
     async with standby(world) as other:
-        answer = await other.call(MoveServerSettingsRequest, MoveServerSettingsRequest(), 0)
-        assert [(one.name, one.value, one.moved) for one in answer.settings] == [(ENABLED, "false", True)]
+        answer = await other.call(DoCommandRequest, order("move_settings"), 0)
+        assert told(answer) == {"moved": {ENABLED: "false"}, "dropped": {}}
     assert await is_disabled()
     assert await world.described(ENABLED) == "false"
     assert await world.described("log.cleaner.threads") == "1"
@@ -163,8 +163,8 @@ async def test_hm_1_while_the_settings_cannot_be_read_no_move_and_no_repair_star
         [(code, text)] = (await world.alter({("held", 1): (3, 4)})).values()
         assert code == POLICY_VIOLATION
         assert "the settings of the servers cannot be read (/admin/reassignment_settings: " in (text or "")
-        healing = await world.ask(DescribeSelfHealingRequest(), 0)
-        assert [one.split(" (")[0] for one in healing.problems] == ["the settings of the servers cannot be read"]
+        healing = told(await world.ask(wanted("healing"), 0))
+        assert [one.split(" (")[0] for one in healing["problems"]] == ["the settings of the servers cannot be read"]
         await world.stop_server()
         await world.start_server()
     assert await world.alter({("held", 0): None}) == {("held", 0): MOVED}

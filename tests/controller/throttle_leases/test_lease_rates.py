@@ -12,7 +12,7 @@ from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRat
 from kafka_reassign_rpc.controller.telemetry.cluster_figures import figures_of
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
-from kafka_reassign_rpc.core.queue import lease_rates
+from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
@@ -49,7 +49,7 @@ async def start(controller: BareController) -> None:
         await controller.alter({name: FIRST[name]}, throttle=6, reason="later", queue=True, by=ALICE)
 
 
-async def faster(controller: BareController) -> lease_rates.ThrottledMoves | KafkaError:
+async def faster(controller: BareController) -> ThrottledMoves | KafkaError:
     return await controller.loop.submit(ChangeLeaseRates(None, 40, ALICE))
 
 
@@ -77,7 +77,7 @@ async def test_dh_4_the_rate_of_moves_in_flight_and_waiting_changes_at_once_and_
         written = await queue_json(zk)
         for rate in (40, 3):
             controller.events.clear()
-            assert await controller.loop.submit(ChangeLeaseRates(None, rate, ALICE)) == (1, 2, 0)
+            assert await controller.loop.submit(ChangeLeaseRates(None, rate, ALICE)) == ThrottledMoves(1, 2, 0)
             await eventually(partial(are, zk, *[str(rate)] * 8))
             assert set(rates(controller).values()) == {rate}
             [told] = [one for one in controller.events if one.event == catalogue.THROTTLE_CHANGED]
@@ -99,9 +99,11 @@ async def test_dh_4_the_rate_of_moves_in_flight_and_waiting_changes_at_once_and_
         assert written is not None
         assert await queue_json(zk) == {name: {**entry, "throttle": 3} for name, entry in written.items()}
         await controller.check()
-        assert await controller.loop.submit(ChangeLeaseRates({"b": None, "a": [1, 7]}, 5, ALICE)) == (0, 2, 0)
+        changed = await controller.loop.submit(ChangeLeaseRates({"b": None, "a": [1, 7]}, 5, ALICE))
+        assert changed == ThrottledMoves(0, 2, 0)
         assert rates(controller) == {MOVING: 3, **dict.fromkeys(WAITING, 5)}
-        assert await controller.loop.submit(ChangeLeaseRates({"a": [0], "none": None}, 0, ALICE)) == (1, 0, 0)
+        changed = await controller.loop.submit(ChangeLeaseRates({"a": [0], "none": None}, 0, ALICE))
+        assert changed == ThrottledMoves(1, 0, 0)
         await eventually(lambda: are(zk, *[None] * 8))
         await controller.start_queued_moves()
         moves = [controller.partition(*name).move for name in WAITING]
@@ -110,7 +112,7 @@ async def test_dh_4_the_rate_of_moves_in_flight_and_waiting_changes_at_once_and_
         ] * 2
     async with elected_controller(zk_connect) as controller:
         await controller.check()
-        assert (await controller.loop.submit(ChangeLeaseRates({}, 5, ALICE))) == (0, 0, 0)
+        assert (await controller.loop.submit(ChangeLeaseRates({}, 5, ALICE))) == ThrottledMoves(0, 0, 0)
 
 
 async def test_dh_4_a_controller_that_dies_while_it_changes_rates_loses_no_move_and_no_place(
@@ -124,7 +126,7 @@ async def test_dh_4_a_controller_that_dies_while_it_changes_rates_loses_no_move_
             assert found.keys() == {MOVING, *WAITING}
             assert set(found.values()) <= ({40} if over else {6, 40})
             await successor.start_queued_moves()
-            assert await faster(successor) == (3, 0, 0)
+            assert await faster(successor) == ThrottledMoves(3, 0, 0)
             assert rates(successor) == dict.fromkeys((MOVING, *WAITING), 40)
             await eventually(lambda: are(zk, *["40"] * 8))
             await successor.finish_moves()
@@ -149,7 +151,7 @@ async def test_fg_4_a_waiting_move_lifts_stricter_rates_when_it_starts_also_unde
     async with elected_controller(zk_connect) as controller:
         await controller.start_queued_moves()
         await eventually(lambda: are(zk, *["40"] * 8))
-        assert await controller.loop.submit(ChangeLeaseRates(None, 30, ALICE)) == (1, 0, 0)
+        assert await controller.loop.submit(ChangeLeaseRates(None, 30, ALICE)) == ThrottledMoves(1, 0, 0)
         await eventually(lambda: are(zk, *["30"] * 8))
     async with elected_controller(zk_connect) as controller:
         await controller.check()
@@ -183,7 +185,7 @@ async def test_mg_3_once_a_broker_migrates_to_kraft_no_lease_is_given_and_those_
         controller.start_with(healing=HealingSettings(throttle=HealingThrottle(7)))
         assert controller.cluster.soft.in_force.healing.throttle == HealingThrottle()
         await controller.loop.submit(BrokerSettingsLearnt(KAFKA_DEFAULTS))
-        assert await faster(controller) == (2, 1, 0)
+        assert await faster(controller) == ThrottledMoves(2, 1, 0)
         assert controller.cluster.soft.in_force.healing.throttle == HealingThrottle(7)
         await controller.check()
 
@@ -216,7 +218,8 @@ async def test_mg_3_a_rate_that_was_asked_for_while_the_migration_became_known_i
         _, refused = await asyncio.gather(migration_begins(controller), faster(controller))
         assert isinstance(refused, PolicyViolation)
         assert set(rates(controller).values()) <= {None, 0}
-        assert await controller.loop.submit(ChangeLeaseRates(None, 0, ALICE)) == (1, 2, 0), "to end them is no lease"
+        changed = await controller.loop.submit(ChangeLeaseRates(None, 0, ALICE))
+        assert changed == ThrottledMoves(1, 2, 0), "to end them is no lease"
 
 
 async def closed_config(zk: ZooKeeper, broker: int, permissions: int) -> None:

@@ -1,0 +1,81 @@
+"""What answers a document of AskDocument."""
+
+import json
+
+import msgspec
+
+from kafka_reassign_rpc.api.api_definition import RequestContext
+from kafka_reassign_rpc.api.ports import Node, required_controller
+from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController, PolicyViolation
+from kafka_reassign_rpc.core.status.controller_state import ControllerState
+from kafka_reassign_rpc.core.status.documents import known
+from kafka_reassign_rpc.core.vendor_bodies import (
+    EventLog,
+    EventLogBody,
+    Nothing,
+    Parameters,
+    ServerAddress,
+    SwitchState,
+)
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
+
+MOST_EVENT_BYTES = 1_048_576
+"""Of the events in one answer."""
+
+FOUND, ELSEWHERE = 200, 503
+
+
+def of_status_page(name: str, node: Node, parameters: Parameters, _ctx: RequestContext) -> Work[msgspec.Raw]:
+    """The same as the page's, in full: the caller may describe the cluster. Raises InvalidRequest for a parameter that
+    makes no sense.
+    """
+    assert node.status is not None  # simulated brokers do not serve vendor APIs
+    given = {parameter: str(value) for parameter, value in parameters.items()}
+    status, document = yield from waited(node.status.document(name, given))
+    if status == ELSEWHERE:
+        raise NotController(json.loads(document)["error"])
+    if status != FOUND:
+        raise InvalidRequest(json.loads(document)["error"])
+    return msgspec.Raw(document)
+
+
+def event_log(node: Node, body: EventLogBody, ctx: RequestContext) -> Work[EventLog]:
+    """Every server answers with its own events. If the log no longer has the wanted one, it begins with the oldest."""
+    found = yield from waited(node.events(body.from_seq, min(body.max_bytes, MOST_EVENT_BYTES)))
+    if found is None:
+        raise PolicyViolation("This server keeps no event log: start it with event.log.dir set to a directory.")
+    servers = (yield from waited(node.servers(ctx.listener))) if body.from_seq < 0 else ()
+    return EventLog(
+        node.node_id,
+        found.oldest_seq,
+        found.next_seq,
+        known(found.complete_seq),
+        [msgspec.Raw(one.encode()) for one in found.events if _is_json(one)],
+        [ServerAddress(one.id, one.host, one.port) for one in servers],
+    )
+
+
+def _is_json(text: str) -> bool:
+    """A damaged line of a log would spoil the whole answer."""
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def healing(node: Node, _body: Nothing, _ctx: RequestContext) -> Work[HealingStatus]:
+    controller = required_controller(node)
+    return (yield from waited(controller.healing()))
+
+
+def switch(node: Node, _body: Nothing, _ctx: RequestContext) -> Work[SwitchState]:
+    controller = required_controller(node)
+    disabled = yield from waited(controller.reassignments_disabled())
+    return SwitchState(None if disabled is None else disabled.message)
+
+
+def controller_state(node: Node, _body: Nothing, _ctx: RequestContext) -> Steps[ControllerState]:
+    yield
+    return required_controller(node).state()
