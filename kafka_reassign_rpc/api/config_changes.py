@@ -17,7 +17,8 @@ from kafka_reassign_rpc.api.config_ports import ConfigChange
 from kafka_reassign_rpc.api.large_requests import answer_with, map_bounded
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.visible_topics import is_visible
-from kafka_reassign_rpc.core.brokers.cordon import ALL_LOG_DIRS, CORDONED_BROKERS, LOG_DIRS, listed, parse_brokers
+from kafka_reassign_rpc.core.brokers.cordon import ALL_LOG_DIRS, LOG_DIRS
+from kafka_reassign_rpc.core.config_values import listed, parse_brokers
 from kafka_reassign_rpc.core.configs.config_definitions import (
     BROKER_CONFIGS,
     TOPIC_CONFIGS,
@@ -38,6 +39,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownServerError,
     UnknownTopicOrPartition,
 )
+from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.protocol.messages import AlterConfigsResponse, IncrementalAlterConfigsResponse

@@ -9,7 +9,7 @@ from kafka_reassign_rpc.client.client_errors import UnsupportedHere, raise_for
 from kafka_reassign_rpc.client.config_calls import BROKER, config_request, set_cluster_config
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
-from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS, MovedSettings, own_names
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, MovedSettings, own_names
 from kafka_reassign_rpc.protocol.messages import (
     DescribeConfigsRequest,
     IncrementalAlterConfigsRequest,

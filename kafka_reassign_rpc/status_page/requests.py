@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import get_args
 from urllib.parse import parse_qsl
 
-from kafka_reassign_rpc.core.brokers import cordon
-from kafka_reassign_rpc.core.config_values import INT32
+from kafka_reassign_rpc.core.config_values import BROKER_IDS, INT32, parse_brokers
 from kafka_reassign_rpc.core.status.documents import Ms
 from kafka_reassign_rpc.core.status.moves import MoveFilter, Sort, State
 from kafka_reassign_rpc.core.status.partitions import Health, PartitionFilter
@@ -65,9 +64,9 @@ class Parameters:
     def brokers(self, name: str) -> frozenset[int]:
         """At least one; the bound of the whole query is theirs too."""
         value = self._values.get(name, "")
-        found = cordon.parse_brokers(value)
+        found = parse_brokers(value)
         if not found:
-            raise BadParameter(f"{name}: expected {cordon.EXPECTED}, got {shown(value)}")
+            raise BadParameter(f"{name}: expected {BROKER_IDS}, got {shown(value)}")
         return found
 
     def one_of(self, name: str, choices: tuple[str, ...]) -> str | None:

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.core.configs import server_settings
-from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS, MovedSettings
+from kafka_reassign_rpc.core.settings import server_settings
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, MovedSettings
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.support.bounded_text import shown

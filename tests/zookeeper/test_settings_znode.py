@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS, MovedSettings
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, MovedSettings
 from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.settings_znode import ServerConfigStore, decode_settings
