@@ -9,7 +9,7 @@ from kafka_reassign_rpc.controller.lifecycle.controller_service import Controlle
 from kafka_reassign_rpc.controller.lifecycle.own_tls import OwnTls
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
-from kafka_reassign_rpc.controller.telemetry.gauge_values import ServerStatus
+from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import ServerView
