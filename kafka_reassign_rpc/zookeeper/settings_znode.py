@@ -24,6 +24,7 @@ from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import RACES, Change, ConfigStore, Removal, announcement, entity_path
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Op, SetData
 from kafka_reassign_rpc.zookeeper.requester_json import StoredClient, stored_client
+from kafka_reassign_rpc.zookeeper.transactions import transact
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NodeExists, NoNode, TransactionFailed
@@ -176,7 +177,7 @@ class ServerConfigStore(ConfigStore):
                 return
             fence = [] if epoch is None else [Check(znode_paths.CONTROLLER_EPOCH, epoch.version)]
             try:
-                await self._zk.transact([*fence, *wanted])
+                await transact(self._zk, [*fence, *wanted])
             except TransactionFailed as failure:
                 if not isinstance(failure.error, BadVersion | NodeExists | NoNode) or attempt + 1 == RACES:
                     raise failure.error from failure
