@@ -11,6 +11,7 @@ from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.zookeeper import settings_znode, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Op, Result
 from kafka_reassign_rpc.zookeeper.settings_znode import ServerConfigStore, decode_settings
+from kafka_reassign_rpc.zookeeper.transactions import transact
 from kafka_reassign_rpc.zookeeper.znode_acls import secured
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -137,7 +138,6 @@ async def test_hm_1_a_move_during_which_somebody_else_writes_is_made_again_from_
     store, other = ServerConfigStore(zk, 1000), ServerConfigStore(zk, 1001)
     await store.alter("brokers", "<default>", lambda _: {INTERVAL: "5"}, by=ALICE)
     failed: list[Exception] = []
-    transact = settings_znode.transact
 
     async def late(of: ZooKeeper, ops: Sequence[Op]) -> list[Result]:
         if not failed:
