@@ -85,7 +85,7 @@ def _of_controller(name: str, meaning: str, read: Callable[[ServerStatus], Value
     return _metric(name, GAUGE, meaning, labels, lambda one: None if one.only_looks else read(one))
 
 
-_BUILD = {(product_version(), platform.python_version()): 1.0}
+_BUILD: Values = {(product_version(), platform.python_version()): 1.0}
 
 _of_process(
     "controller_active", "1 where this server is the controller.", lambda one: one.document.role == "controller"
