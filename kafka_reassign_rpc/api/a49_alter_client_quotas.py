@@ -4,7 +4,6 @@ Difference: an entity that is named twice is refused both times; Kafka changes i
 an IPv4 address: no name is resolved.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
@@ -27,6 +26,7 @@ from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaChange, change_quotas, quota_entity
 from kafka_reassign_rpc.protocol.messages import AlterClientQuotasRequest, AlterClientQuotasResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
+from kafka_reassign_rpc.support.slices import named_twice
 from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 _Asked = AlterClientQuotasRequest.EntryData
@@ -38,11 +38,11 @@ Parts = list[tuple[str, str | None]]
 def handle(node: Node, request: AlterClientQuotasRequest, ctx: RequestContext) -> Work[Answer]:
     check_no_authorizer(node)
     named = [_parts(asked) for asked in request.entries]
-    counts = Counter(map(frozenset, named))
+    twice = yield from named_twice(map(frozenset, named))
 
     async def alter(one: tuple[_Asked, Parts]) -> KafkaError | None:
         asked, parts = one
-        if counts[frozenset(parts)] > 1:
+        if frozenset(parts) in twice:
             return InvalidRequest("Each entity must appear at most once.")
         try:
             entity = quota_entity(parts)

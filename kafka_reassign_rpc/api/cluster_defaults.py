@@ -14,8 +14,8 @@ from kafka_reassign_rpc.core.configs.config_definitions import (
     validate_broker_configs,
 )
 from kafka_reassign_rpc.core.configs.own_settings import refuse_in_defaults, refuse_mistyped
-from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.kafka_errors import InvalidConfig, InvalidRequest, RequestTimedOut
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.state.requesters import Requester
 

@@ -17,7 +17,8 @@ from kafka_reassign_rpc.api.config_ports import ConfigChange
 from kafka_reassign_rpc.api.large_requests import answer_with, map_bounded
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.visible_topics import is_visible
-from kafka_reassign_rpc.core.brokers.cordon import ALL_LOG_DIRS, CORDONED_BROKERS, LOG_DIRS, listed, parse_brokers
+from kafka_reassign_rpc.core.brokers.cordon import ALL_LOG_DIRS, LOG_DIRS
+from kafka_reassign_rpc.core.config_values import listed, parse_brokers
 from kafka_reassign_rpc.core.configs.config_definitions import (
     BROKER_CONFIGS,
     TOPIC_CONFIGS,
@@ -38,9 +39,11 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownServerError,
     UnknownTopicOrPartition,
 )
+from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.protocol.messages import AlterConfigsResponse, IncrementalAlterConfigsResponse
+from kafka_reassign_rpc.support.slices import named_twice
 from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 log = logging.getLogger(__name__)
@@ -83,16 +86,6 @@ class ConfigResource(NamedTuple):
     def __str__(self) -> str:
         known = {2: "TOPIC", 4: "BROKER", 8: "BROKER_LOGGER"}
         return f"ConfigResource(type={known.get(self.type, 'UNKNOWN')}, name='{self.name}')"
-
-
-def duplicates(resources: Sequence[ConfigResource]) -> Steps[set[ConfigResource]]:
-    """None of these is changed."""
-    once: set[ConfigResource] = set()
-    twice: set[ConfigResource] = set()
-    for resource in resources:
-        (twice if resource in once else once).add(resource)
-        yield
-    return twice
 
 
 def check_ops(ops: Sequence[AlterConfigOp]) -> None:
@@ -329,7 +322,7 @@ def alter_resources(
     configs is checked before the caller's right to it.
     """
     resources = yield from _resources(request)
-    twice = yield from duplicates(resources)
+    twice = yield from named_twice(resources)
     brokers = LiveBrokers()
     if any(one.type == ConfigResourceType.TOPIC for one in resources):
         yield from waited(node.unknown_settings([TIERED_STORAGE]))

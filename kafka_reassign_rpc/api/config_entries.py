@@ -17,7 +17,7 @@ from kafka_reassign_rpc.core.configs.config_definitions import (
 )
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, Configs
 from kafka_reassign_rpc.core.configs.own_settings import DEFINITIONS
-from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS
 
 TOPIC_CONFIG = 1
 DYNAMIC_BROKER_CONFIG = 2

@@ -8,9 +8,9 @@ import msgspec
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.core.acls.acl_binding import AccessControlEntry, AclBinding, ResourcePattern
 from kafka_reassign_rpc.core.acls.acl_filters import AclBindingFilter
-from kafka_reassign_rpc.core.configs.server_settings import MovedSettings
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
+from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.requesters import Requester
 
 DeletedAcl = tuple[AclBinding, KafkaError | None]

@@ -8,7 +8,6 @@ Differences: of records only the attributes of first batches are read, so that i
 do not name the leader (KIP-951). A standby knows no ids of topics.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import UUID
@@ -61,7 +60,8 @@ from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol import messages as m
 from kafka_reassign_rpc.protocol.frame_codec import NoAnswer
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
-from kafka_reassign_rpc.support.turns import Steps, Work
+from kafka_reassign_rpc.support.slices import named_twice
+from kafka_reassign_rpc.support.turns import Work
 
 READ, WRITE, DESCRIBE, DELETE = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.DELETE
 TOPIC, CLUSTER = AclResource.TOPIC, AclResource.CLUSTER
@@ -169,7 +169,8 @@ def _list_offsets(node: Node, request: m.ListOffsetsRequest, ctx: RequestContext
     version = ctx.api_version
     known = yield from topics_named_by(node, request, version)
     rights = TopicRights(topic_right(ctx.access, DESCRIBE), known)
-    twice = yield from _twice(request, version)
+    named = ((topic.name, one.partition_index) for topic in request.topics for one in topic.partitions)
+    twice = yield from named_twice(named if version else ())  # version 0 allows it
 
     def of_topic(name: str) -> PartitionError:
         if not rights.may(name):
@@ -186,17 +187,6 @@ def _list_offsets(node: Node, request: m.ListOffsetsRequest, ctx: RequestContext
         return error_of
 
     return (yield from partitions_refused(request, version, of_topic))
-
-
-def _twice(request: m.ListOffsetsRequest, version: int) -> Steps[set[tuple[str, int]]]:
-    """Version 0 allows it."""
-    counts: Counter[tuple[str, int]] = Counter()
-    for topic in request.topics if version else ():
-        yield
-        for partition in topic.partitions:
-            yield
-            counts[topic.name, partition.partition_index] += 1
-    return {partition for partition, count in counts.items() if count > 1}
 
 
 def _is_known_place(timestamp: int, version: int) -> bool:

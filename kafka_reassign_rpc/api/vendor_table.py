@@ -12,11 +12,11 @@ import msgspec
 from kafka_reassign_rpc.api import vendor_commands, vendor_documents
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Encoded, RequestContext
 from kafka_reassign_rpc.api.ports import Node, obeyed
-from kafka_reassign_rpc.core.configs.server_settings import MovedSettings
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, UnsupportedVersion
 from kafka_reassign_rpc.core.queue.holding import HoldOutcome
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
+from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
 from kafka_reassign_rpc.core.status.broker_documents import Brokers, Departure
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.status.documents import History, Moves, Partitions, Status

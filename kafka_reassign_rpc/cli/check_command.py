@@ -16,7 +16,7 @@ from kafka_reassign_rpc.cli.settings_reader import OF_BROKER, add_flags, read_se
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import whole
 from kafka_reassign_rpc.cli.zookeeper_access import given
-from kafka_reassign_rpc.core.brokers import cordon
+from kafka_reassign_rpc.core.config_values import BROKER_IDS, parse_brokers
 from kafka_reassign_rpc.preflight import departure_findings, findings, secret_file_findings
 from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins, gather
 from kafka_reassign_rpc.preflight.check import check, check_for_kraft
@@ -105,9 +105,9 @@ def _without(arguments: argparse.Namespace) -> frozenset[int]:
         return frozenset()
     if arguments.for_kraft:
         raise UsageError("--for-kraft and --without ask two questions: give one of them")
-    found = cordon.parse_brokers(arguments.without)
+    found = parse_brokers(arguments.without)
     if not found:
-        raise UsageError(f"--without: expected {cordon.EXPECTED}, got {told(arguments.without)}")
+        raise UsageError(f"--without: expected {BROKER_IDS}, got {told(arguments.without)}")
     return found
 
 

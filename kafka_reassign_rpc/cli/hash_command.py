@@ -5,9 +5,9 @@ import getpass
 import sys
 
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.core.configs.scram_credentials import LEAST_ITERATIONS
+from kafka_reassign_rpc.core.configs.scram_credentials import LEAST_ITERATIONS, MOST_OF_A_LINE
 from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
-from kafka_reassign_rpc.security.sasl.hashed_users import ITERATIONS, MOST_ITERATIONS, hashed_line
+from kafka_reassign_rpc.security.sasl.hashed_users import ITERATIONS, hashed_line
 
 HELP = "hash the password of a user for sasl.plain.users.file"
 DESCRIPTION = """\
@@ -29,14 +29,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=ITERATIONS,
         metavar="COUNT",
-        help=f"rounds of the hash, {LEAST_ITERATIONS} to {MOST_ITERATIONS}: more of them cost whoever guesses passwords"
+        help=f"rounds of the hash, {LEAST_ITERATIONS} to {MOST_OF_A_LINE}: more of them cost whoever guesses passwords"
         " more time, and the server too (default: %(default)s)",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if not LEAST_ITERATIONS <= arguments.iterations <= MOST_ITERATIONS:
-        raise UsageError(f"--iterations: expected {LEAST_ITERATIONS} to {MOST_ITERATIONS}, got {arguments.iterations}")
+    if not LEAST_ITERATIONS <= arguments.iterations <= MOST_OF_A_LINE:
+        raise UsageError(f"--iterations: expected {LEAST_ITERATIONS} to {MOST_OF_A_LINE}, got {arguments.iterations}")
     user: str = arguments.user
     if not 0 < len(user) <= LONGEST_NAME or not user.isprintable():
         raise UsageError(f"USER: expected a name of 1 to {LONGEST_NAME} characters, without control characters")

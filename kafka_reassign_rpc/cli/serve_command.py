@@ -37,16 +37,8 @@ from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerPro
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.core.settings import healing_settings
 from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER, FIELDS
-from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
-from kafka_reassign_rpc.core.settings.reassignment_settings import (
-    HOLD_AFTER_ABSENCE,
-    MAX_BYTES_IN_FLIGHT,
-    MAX_PER_BROKER,
-    MAX_PER_CLUSTER,
-    REPLICATION_FACTOR_CHANGE_ALLOWED,
-    InFlightCaps,
-    ReassignmentSettings,
-)
+from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, with_values
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 from kafka_reassign_rpc.security.secret_files import readable
 from kafka_reassign_rpc.server import core_dumps, file_descriptors
@@ -229,11 +221,8 @@ def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> Serve
         metrics_security=metrics_security,
         status_page=status_page(values, metrics_security),
         webhooks=webhook_config(values),
-        settings=ReassignmentSettings(
-            values[REPLICATION_FACTOR_CHANGE_ALLOWED],
-            InFlightCaps(values[MAX_PER_BROKER], values[MAX_PER_CLUSTER], values[MAX_BYTES_IN_FLIGHT]),
-            healing=_healing_config(values),
-            hold_after_absence_ms=values[HOLD_AFTER_ABSENCE],
+        settings=with_values(
+            DEFAULT_SETTINGS, {one.path: values[name] for name, one in SERVER_SETTINGS.items() if name in values}
         ),
         limits=_limits(values),
     )
@@ -286,16 +275,3 @@ def _limits(values: dict[str, Any]) -> ServerLimits:
 
 def _windows(prefix: str, values: dict[str, Any]) -> QuotaWindows:
     return QuotaWindows(values[f"{prefix}.num"], values[f"{prefix}.size.seconds"] * 1000)
-
-
-def _healing_config(values: dict[str, Any]) -> HealingSettings:
-    return HealingSettings(
-        interval_ms=values[healing_settings.INTERVAL],
-        alert_interval_ms=values[healing_settings.ALERT_INTERVAL],
-        max_brokers=values[healing_settings.MAX_BROKERS],
-        max_percentage=values[healing_settings.MAX_PERCENTAGE],
-        throttle=values[healing_settings.THROTTLE],
-        chunk=values[healing_settings.CHUNK],
-        cancel_on_return=values[healing_settings.CANCEL_ON_RETURN],
-        approval=values[healing_settings.APPROVAL],
-    )

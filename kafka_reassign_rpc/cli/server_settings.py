@@ -1,20 +1,21 @@
 """The settings of the server: the one catalogue from which `serve --help`, its reader and the documentation are made.
 
-A setting with `dynamic=True` is only the server's default. One of `core.configs.server_settings` has a value for all
+A setting with `dynamic=True` is only the server's default. One of `core.settings.server_settings` has a value for all
 servers that takes precedence (`kafka-reassign settings`); one of Kafka's is a dynamic config of all brokers.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from kafka_reassign_rpc.cli.connection_settings import CONNECTION_SETTINGS
 from kafka_reassign_rpc.cli.http_settings import HTTP_SETTINGS, PROCESS
 from kafka_reassign_rpc.cli.long_running import LEVELS, LOG_FORMATS, TEXT
 from kafka_reassign_rpc.cli.security_settings import LISTENERS_OF_KAFKA_CONFIG, SECURITY_SETTINGS
-from kafka_reassign_rpc.cli.self_healing_settings import SELF_HEALING_SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.value_parsers import (
     authorizer_class,
     listeners,
+    of_kind,
     one_of,
     super_users,
     text,
@@ -28,9 +29,8 @@ from kafka_reassign_rpc.cli.webhook_settings import WEBHOOK_SETTINGS
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties import progress_sampling
 from kafka_reassign_rpc.core.config_values import INT16, INT32
-from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS
-from kafka_reassign_rpc.core.settings import reassignment_settings
 from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, is_of_healing
 from kafka_reassign_rpc.core.state.broker import Endpoint
 
 _OF_BROKERS = "what most brokers were started with; Kafka's default until that is known"
@@ -41,9 +41,26 @@ AUTHORIZATION = "authorization"
 CONTROLLER = "the controller"
 TOPICS = "topics"
 REASSIGNMENTS = "reassignments"
+SELF_HEALING = "self-healing"
 
 CORE_DUMPS = "core.dumps"
 """The name of the setting."""
+
+
+def _of_all_servers(group: str) -> Iterator[Setting]:
+    """The settings that all servers share and that one may have a default for."""
+    for one in SERVER_SETTINGS.values():
+        if one.metavar and is_of_healing(one.name) == (group == SELF_HEALING):
+            yield Setting(
+                one.name,
+                of_kind(one.kind),
+                one.value,
+                one.documentation,
+                dynamic=True,
+                group=group,
+                metavar=one.metavar,
+            )
+
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -297,51 +314,7 @@ SETTINGS: tuple[Setting, ...] = (
         default_words=_OF_BROKERS,
         of_kafka=True,
     ),
-    Setting(
-        reassignment_settings.REPLICATION_FACTOR_CHANGE_ALLOWED,
-        true_or_false,
-        True,
-        SERVER_SETTINGS[reassignment_settings.REPLICATION_FACTOR_CHANGE_ALLOWED].documentation,
-        dynamic=True,
-        group=REASSIGNMENTS,
-        metavar="true|false",
-    ),
-    Setting(
-        reassignment_settings.MAX_PER_BROKER,
-        whole(-1, 2**31 - 1),
-        -1,
-        SERVER_SETTINGS[reassignment_settings.MAX_PER_BROKER].documentation,
-        dynamic=True,
-        group=REASSIGNMENTS,
-        metavar="MOVES",
-    ),
-    Setting(
-        reassignment_settings.MAX_PER_CLUSTER,
-        whole(-1, 2**31 - 1),
-        -1,
-        SERVER_SETTINGS[reassignment_settings.MAX_PER_CLUSTER].documentation,
-        dynamic=True,
-        group=REASSIGNMENTS,
-        metavar="MOVES",
-    ),
-    Setting(
-        reassignment_settings.MAX_BYTES_IN_FLIGHT,
-        whole(-1),
-        -1,
-        SERVER_SETTINGS[reassignment_settings.MAX_BYTES_IN_FLIGHT].documentation,
-        dynamic=True,
-        group=REASSIGNMENTS,
-        metavar="BYTES",
-    ),
-    Setting(
-        reassignment_settings.HOLD_AFTER_ABSENCE,
-        whole(-1),
-        reassignment_settings.DEFAULT_ABSENCE_MS,
-        SERVER_SETTINGS[reassignment_settings.HOLD_AFTER_ABSENCE].documentation,
-        dynamic=True,
-        group=REASSIGNMENTS,
-        metavar="MS",
-    ),
+    *_of_all_servers(REASSIGNMENTS),
     Setting(
         progress_sampling.INTERVAL,
         whole(0),
@@ -360,7 +333,7 @@ SETTINGS: tuple[Setting, ...] = (
         group=REASSIGNMENTS,
         metavar="MS",
     ),
-    *SELF_HEALING_SETTINGS,
+    *_of_all_servers(SELF_HEALING),
     *CONNECTION_SETTINGS,
     Setting(
         "data.dir",

@@ -10,6 +10,7 @@ from typing import Any
 
 from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME
 from kafka_reassign_rpc.core.acls.acl_binding import parse_super_users
+from kafka_reassign_rpc.core.settings.setting_kinds import Kind
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.security.bad_setting import Password
 from kafka_reassign_rpc.support.host_port import BadAddress, host_port
@@ -154,6 +155,18 @@ def one_of(*choices: str) -> Callable[[Any], str]:
         if value not in choices:
             raise ValueError(f"expected one of {', '.join(choices)}, got {told(value)}")
         return str(value)
+
+    return parse
+
+
+def of_kind(kind: Kind) -> Callable[[Any], Any]:
+    """A parser of what a setting of all servers may be."""
+
+    def parse(value: Any) -> Any:
+        found = kind.read(str(value))
+        if found is None:
+            raise ValueError(f"expected {kind.expected}, got {told(value)}")
+        return found
 
     return parse
 

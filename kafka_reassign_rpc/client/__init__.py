@@ -61,7 +61,6 @@ from kafka_reassign_rpc.client.result_values import (
     ReplicaLogDir,
 )
 from kafka_reassign_rpc.client.settings_calls import ServerSetting
-from kafka_reassign_rpc.core.configs.server_settings import MovedSettings
 from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     ApprovalOutcome,
@@ -75,6 +74,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
 )
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures, Point
+from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.controller_state import BrokerState, ControllerState
 

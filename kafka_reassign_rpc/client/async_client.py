@@ -40,12 +40,12 @@ from kafka_reassign_rpc.client.result_values import (
     Replica,
 )
 from kafka_reassign_rpc.client.settings_calls import ServerSetting
-from kafka_reassign_rpc.core.configs.server_settings import MovedSettings
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.queue.holding import HoldOutcome
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
+from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

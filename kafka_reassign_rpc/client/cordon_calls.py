@@ -7,8 +7,9 @@ from kafka_reassign_rpc.client.config_calls import BROKER
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.client.settings_calls import settings
-from kafka_reassign_rpc.core.brokers.cordon import CORDONED_BROKERS, listed, parse_brokers
+from kafka_reassign_rpc.core.config_values import listed, parse_brokers
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, IncrementalAlterConfigsRequest
 
 NO_CORDON = (

@@ -15,6 +15,7 @@ replica_fetcher.py          the follower's side of replication
 token_bucket.py             rates in bytes per second
 throttled_replicas.py       which replicas the configs throttle, and at which rate
 dynamic_configs.py          topic and broker configs, followed in ZooKeeper
+config_judge.py             which new cluster-wide configs it accepts
 isr_proposals.py            which ISR a leader wants
 alter_partition_sender.py   the requests that ask the controller for it
 controller_connection.py    the connection to the current controller

@@ -14,7 +14,6 @@ from kafka_reassign_rpc.api.ports import LONGEST_WAIT_MS, NodeEndpoint
 from kafka_reassign_rpc.api.registry import advertised
 from kafka_reassign_rpc.core.brokers.announced_versions import Versions
 from kafka_reassign_rpc.core.config_values import flag
-from kafka_reassign_rpc.core.configs.broker_config_rules import judge_reconfiguration
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 from kafka_reassign_rpc.core.configs.live_brokers import TIERED_STORAGE, LiveBrokers
@@ -28,6 +27,7 @@ from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.fleet.alter_partition_sender import AlterPartitionSender
 from kafka_reassign_rpc.fleet.broker_registration import SESSION_END_S, Registration
+from kafka_reassign_rpc.fleet.config_judge import judge_reconfiguration
 from kafka_reassign_rpc.fleet.controlled_shutdown import controlled_shutdown
 from kafka_reassign_rpc.fleet.controller_connection import ControllerConnection
 from kafka_reassign_rpc.fleet.controller_requests import (

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kafka_reassign_rpc.core.configs.config_definitions import is_password
-from kafka_reassign_rpc.core.configs.server_settings import divided
 from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
+from kafka_reassign_rpc.core.settings.server_settings import divided
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.core.state.queue_entries import StoredName, WaitingMove

@@ -1,7 +1,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from itertools import combinations
 
-from kafka_reassign_rpc.core.brokers.cordon import listed
+from kafka_reassign_rpc.core.config_values import listed
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
 from kafka_reassign_rpc.support.counted import agreeing, plural, those

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.core.status.documents import Move, Status
 from kafka_reassign_rpc.core.status.last_status import with_last
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import UNKNOWN as UNKNOWN_ID
-from kafka_reassign_rpc.core.status.views import ServerView
+from kafka_reassign_rpc.core.status.views import ControllerView, ServerView
 from kafka_reassign_rpc.support.counted import agreeing, counted
 
 UNKNOWN = "unknown"
@@ -91,9 +91,7 @@ NO_CONTROLLER_THERE = "there is no controller: /controller does not exist"
 def without_controller(named: Mapping[int, Broker], cluster_id: str, at: int, last: Status | None) -> ClusterStatus:
     """What a node tells that knows of no controller. It names the brokers in `named`; a server may know none.
     `last` is what a server last knew."""
-    view = ServerView(
-        UNKNOWN_ID, cluster_id, "", NO_CONTROLLER_KNOWN, UNKNOWN_ID, UNKNOWN_ID, UNKNOWN_ID, named, {}, None
-    )
+    view = ServerView(UNKNOWN_ID, cluster_id, "", NO_CONTROLLER_KNOWN, ControllerView(), named, None)
     parts = StatusParts(with_last(status_of(view, at=at, version="", full=True), last, full=True), (), ())
     return ClusterStatus(None, sorted(named) or None, None, None, None, None, None, NO_CONTROLLER_ASKED, parts)
 

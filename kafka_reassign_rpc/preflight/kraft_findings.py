@@ -8,7 +8,7 @@ Here: what is under way, and what is ours. Source: KRaftMigrationDriver.
 from collections.abc import Iterator, Sequence
 
 from kafka_reassign_rpc.controller import odd_znodes
-from kafka_reassign_rpc.core.configs.server_settings import divided
+from kafka_reassign_rpc.core.settings.server_settings import divided
 from kafka_reassign_rpc.core.settings.settings_in_force import MOVE_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.preflight import (

@@ -28,7 +28,7 @@ from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.status.problems import EMPTY_PLACE, lost_brokers
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import UNKNOWN as UNKNOWN_ID
-from kafka_reassign_rpc.core.status.views import ServerView, TermView
+from kafka_reassign_rpc.core.status.views import ControllerView, ServerView, TermView
 from kafka_reassign_rpc.preflight import read_state
 from kafka_reassign_rpc.preflight.cluster_status import (
     BROKER,
@@ -108,8 +108,8 @@ def _with_all_that_are_gone(cluster: Cluster) -> Generator[None, None, Cluster]:
 def _parts(cluster: Cluster, now: ControllerNow, cluster_id: str | None) -> StatusParts:
     """Nobody was asked what is copied, or how healing is."""
     if now.owner is not None and now.owner.kraft_epoch >= 0:
-        ids = UNKNOWN_ID, cluster_id or "", "", UNDER_KRAFT, now.owner.id
-        view = ServerView(*ids, now.epoch, now.since_ms, {}, {}, None)
+        controller = ControllerView(now.owner.id, now.epoch, now.since_ms)
+        view = ServerView(UNKNOWN_ID, cluster_id or "", "", UNDER_KRAFT, controller, {}, None)
         return StatusParts(status_of(view, at=now_ms(), version="", full=True), (), ())
     health, counts, at = PartitionHealth(), no_counts(), now_ms()
     run_through(health.update(cluster))
@@ -119,7 +119,8 @@ def _parts(cluster: Cluster, now: ControllerNow, cluster_id: str | None) -> Stat
     is_empty = not cluster.brokers and not cluster.topics
     of_owner = "watch" if owner in cluster.brokers else "controller"  # a stock controller does not know our rules
     role, reason = (of_owner, "") if owner >= 0 else ("", EMPTY_PLACE if is_empty else NO_CONTROLLER_THERE)
-    view = ServerView(owner, cluster_id or "", role, reason, owner, now.epoch, now.since_ms, cluster.brokers, {}, term)
+    controller = ControllerView(owner, now.epoch, now.since_ms)
+    view = ServerView(owner, cluster_id or "", role, reason, controller, cluster.brokers, term)
     selection = finished(select_moves(term, MoveFilter()))
     return StatusParts(
         status_of(view, at=at, version="", full=True),

@@ -2,18 +2,11 @@
 
 from collections.abc import Iterator
 
-from kafka_reassign_rpc.core.brokers.cordon import (
-    CORDONED_BROKERS,
-    EXPECTED,
-    LOG_DIRS,
-    cordoned,
-    cordoned_by_themselves,
-    destinations,
-    listed,
-    parse_brokers,
-)
-from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS, divided
+from kafka_reassign_rpc.core.brokers.cordon import LOG_DIRS, cordoned, cordoned_by_themselves, destinations
+from kafka_reassign_rpc.core.config_values import BROKER_IDS, listed, parse_brokers
 from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, short_interval
+from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, divided
 from kafka_reassign_rpc.core.settings.settings_in_force import IN_DEFAULTS, MOVE_SETTINGS, notices
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.windows.grammar import WINDOWS, parse_windows
@@ -82,7 +75,7 @@ def _cordon(cluster: Cluster) -> Finding:
         return warning(
             "cordon",
             f"{CORDONED_BROKERS}={shown(text)} cordons no broker",
-            f"it has to be {EXPECTED}: set it again (`kafka-reassign settings`, {BY_A_SERVER})",
+            f"it has to be {BROKER_IDS}: set it again (`kafka-reassign settings`, {BY_A_SERVER})",
         )
     if not closed:
         return fine("cordon", "no broker is cordoned")

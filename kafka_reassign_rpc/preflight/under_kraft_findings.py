@@ -6,7 +6,7 @@ like those of nobody. So nothing is said of brokers and replicas, and no command
 
 from collections.abc import Iterator
 
-from kafka_reassign_rpc.core.configs.server_settings import divided
+from kafka_reassign_rpc.core.settings.server_settings import divided
 from kafka_reassign_rpc.preflight import own_znodes
 from kafka_reassign_rpc.preflight.findings import (
     Finding,

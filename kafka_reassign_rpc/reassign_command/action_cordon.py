@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from kafka_reassign_rpc.client import UnsupportedHere
 from kafka_reassign_rpc.core.brokers import cordon
+from kafka_reassign_rpc.core.config_values import listed
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.nothing_matched import known_brokers, unknown_brokers
@@ -56,7 +57,7 @@ class CordonCommand:
         if self._uncordon and not self._brokers & before:
             raise TerseFailure(f"Nothing to open: there is {unknown_brokers(self._brokers, found)} in the list.")
         output.collect(cordoned=sorted(found))
-        output.line(f"Cordoned: {cordon.listed(found)}." if found else "The list of cordoned brokers is empty.")
+        output.line(f"Cordoned: {listed(found)}." if found else "The list of cordoned brokers is empty.")
         # A broker that is down may be cordoned. So may a misspelt id, and then the broker that was meant stays open.
         new = self._brokers & found
         if new and (unknown := unknown_brokers(new, known_brokers(client))):

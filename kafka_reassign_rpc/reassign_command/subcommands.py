@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Collection, Sequence
 
-from kafka_reassign_rpc.core.brokers import cordon
+from kafka_reassign_rpc.core.config_values import BROKER_IDS, parse_brokers
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option, ParsedOptions
 from kafka_reassign_rpc.support.connection_flags import add_bootstrap_server, add_command_config
@@ -54,9 +54,9 @@ def _value(action: argparse.Action) -> str | None:
 
 def broker_ids(text: str) -> frozenset[int]:
     """Needs at least one: `3,7`."""
-    found = cordon.parse_brokers(text)
+    found = parse_brokers(text)
     if not found:
-        raise argparse.ArgumentTypeError(f"expected {cordon.EXPECTED}, got {told(text)}")
+        raise argparse.ArgumentTypeError(f"expected {BROKER_IDS}, got {told(text)}")
     return found
 
 

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import get_args
 from urllib.parse import parse_qsl
 
-from kafka_reassign_rpc.core.brokers import cordon
-from kafka_reassign_rpc.core.config_values import INT32
+from kafka_reassign_rpc.core.config_values import BROKER_IDS, INT32, parse_brokers
 from kafka_reassign_rpc.core.status.documents import Ms
 from kafka_reassign_rpc.core.status.moves import MoveFilter, Sort, State
 from kafka_reassign_rpc.core.status.partitions import Health, PartitionFilter
@@ -66,9 +65,9 @@ class Parameters:
     def brokers(self, name: str) -> frozenset[int]:
         """At least one."""
         value = self._values.get(name, "")
-        found = None if len(value) > LONGEST_QUERY else cordon.parse_brokers(value)
+        found = None if len(value) > LONGEST_QUERY else parse_brokers(value)
         if not found:
-            raise BadParameter(f"{name}: expected {cordon.EXPECTED}, got {shown(value)}")
+            raise BadParameter(f"{name}: expected {BROKER_IDS}, got {shown(value)}")
         return found
 
     def one_of(self, name: str, choices: tuple[str, ...]) -> str | None:

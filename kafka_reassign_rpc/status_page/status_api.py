@@ -266,9 +266,9 @@ class StatusApi:
         view = self._view()
         if view.server < 0:
             return _problem(503, reason_of(view, full=self._full) or "the cluster is not seen yet")
-        controller = known(view.controller)
+        controller = known(view.controller.id)
         who = "no controller is known" if controller is None else f"broker {controller} is the controller"
-        problem = Problem(f"this server is not the controller: {who}", controller, view.pages.get(view.controller))
+        problem = Problem(f"this server is not the controller: {who}", controller, view.controller.page)
         return _encoded(503, problem)
 
     def _select(self, wanted: MoveFilter) -> Generator[None, None, Selection]:

@@ -1,9 +1,10 @@
 """What long work handles piece by piece. Pure."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+H = TypeVar("H", bound=Hashable)
 
 FREED_AT_ONCE = 500
 """Items with what they hold: well under a millisecond."""
@@ -27,6 +28,16 @@ def emptied(*collections: list[Any] | dict[Any, Any] | set[Any]) -> Generator[No
                 for _ in range(min(len(items), FREED_AT_ONCE)):
                     take()
                 yield
+
+
+def named_twice(names: Iterable[H]) -> Generator[None, None, set[H]]:
+    """The names that a request has more than once."""
+    once: set[H] = set()
+    twice: set[H] = set()
+    for name in names:
+        (twice if name in once else once).add(name)
+        yield
+    return twice
 
 
 def finished(steps: Generator[None, None, T]) -> T:

@@ -8,9 +8,9 @@ from typing import Any
 from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, figures_of
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
-from kafka_reassign_rpc.controller.telemetry.gauge_values import ServerStatus
 from kafka_reassign_rpc.controller.telemetry.metrics import Metrics
 from kafka_reassign_rpc.controller.telemetry.recorded_events import RecordedEvents
+from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
 from kafka_reassign_rpc.controller.telemetry.webhooks import Webhooks
 from kafka_reassign_rpc.core.events.decided_events import Event

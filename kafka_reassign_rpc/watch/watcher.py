@@ -28,7 +28,7 @@ from kafka_reassign_rpc.core.state.kraft_facts import LostQuorum
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.status.problems import lost_brokers
-from kafka_reassign_rpc.core.status.views import UNKNOWN, ServerView, TermView
+from kafka_reassign_rpc.core.status.views import UNKNOWN, ControllerView, ServerView, TermView, WatchView
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.error_text import error_text
@@ -121,14 +121,9 @@ class Watcher:
         is_seen = cluster is not None and (
             not self._failures or asyncio.get_running_loop().time() - self._seen_at < STALE_S
         )
-        always: dict[str, Any] = {
-            "silent_since": self._silent_since,
-            "name": self._name,
-            "lost_quorum": self._lost_quorum,
-        }
+        watch = WatchView(self._name, (), self._silent_since, self._lost_quorum)
         if cluster is None or not is_seen:
-            nobody = UNKNOWN, UNKNOWN, UNKNOWN
-            return ServerView(UNKNOWN, self.cluster_id, "", self._why, *nobody, {}, {}, None, **always)
+            return ServerView(UNKNOWN, self.cluster_id, "", self._why, ControllerView(), {}, None, watch)
         health = self._health.now if self._health.counted else None
         silent = (cluster.brokers.keys() | cluster.failed.keys()) - self._throttles.known(cluster)
         closed = {broker: takes_nothing_new(log_dirs) for broker, log_dirs in self._sizes.items()}
@@ -147,9 +142,9 @@ class Watcher:
             outdated=self._throttles.outdated(cluster),
             closed=closed,
         )
-        unseen, leader = list(self._unseen.texts.values()), self._quorum.leader
-        role = UNKNOWN, self.cluster_id, "watch", "", leader, UNKNOWN, UNKNOWN
-        return ServerView(*role, cluster.brokers, {}, term, unseen, **always)
+        watch = watch._replace(unseen=list(self._unseen.texts.values()))
+        controller = ControllerView(self._quorum.leader)
+        return ServerView(UNKNOWN, self.cluster_id, "watch", "", controller, cluster.brokers, term, watch)
 
     @property
     def _silent_since(self) -> int | None:

@@ -31,6 +31,7 @@ from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import purge_announcements
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData
+from kafka_reassign_rpc.zookeeper.transactions import transact
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NodeExists, NoNode, TransactionFailed
@@ -230,7 +231,7 @@ class AclStore:
             if wanted == before:
                 return before, wanted
             try:
-                await self._zk.transact([_write(path, wanted, version), announcement(pattern)])
+                await transact(self._zk, [_write(path, wanted, version), announcement(pattern)])
             except TransactionFailed as failure:
                 if isinstance(failure.error, NoNode) and version is None:
                     await self._zk.reading(self.create_paths)

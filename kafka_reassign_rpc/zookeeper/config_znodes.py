@@ -17,7 +17,7 @@ from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_decoder, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData, Stat
-from kafka_reassign_rpc.zookeeper.transactions import split_ops
+from kafka_reassign_rpc.zookeeper.transactions import split_ops, transact
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NodeExists, NoNode, NotEmpty, TransactionFailed
@@ -103,8 +103,8 @@ class ConfigStore:
             if removal is not None and not wanted:
                 removed = await self._zk.reading(partial(removal, stat))
             try:
-                await self._zk.transact(
-                    [*([written(path, wanted, stat)] if removed is None else removed), announcement(entity)]
+                await transact(
+                    self._zk, [*([written(path, wanted, stat)] if removed is None else removed), announcement(entity)]
                 )
             except TransactionFailed as failure:
                 if isinstance(failure.error, NoNode) and stat is None:

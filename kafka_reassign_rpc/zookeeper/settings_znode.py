@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.core.configs import server_settings
-from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS, MovedSettings
+from kafka_reassign_rpc.core.settings import server_settings
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, MovedSettings
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.support.bounded_text import shown
@@ -24,6 +24,7 @@ from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import RACES, Change, ConfigStore, Removal, announcement, entity_path
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Op, SetData
 from kafka_reassign_rpc.zookeeper.requester_json import StoredClient, stored_client
+from kafka_reassign_rpc.zookeeper.transactions import transact
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NodeExists, NoNode, TransactionFailed
@@ -176,7 +177,7 @@ class ServerConfigStore(ConfigStore):
                 return
             fence = [] if epoch is None else [Check(znode_paths.CONTROLLER_EPOCH, epoch.version)]
             try:
-                await self._zk.transact([*fence, *wanted])
+                await transact(self._zk, [*fence, *wanted])
             except TransactionFailed as failure:
                 if not isinstance(failure.error, BadVersion | NodeExists | NoNode) or attempt + 1 == RACES:
                     raise failure.error from failure

@@ -14,14 +14,14 @@ All that is needed is that ZooKeeper compares versions. See docs/decisions/0008.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from itertools import count
-from typing import NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.jute import MULTI_OVERHEAD, size_of
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Op, Result, SetData, Stat
+from kafka_reassign_rpc.zookeeper.zookeeper_client import AGAIN_S, Receipt, ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     Answered,
     BadVersion,
@@ -48,27 +48,7 @@ MAX_OPERATIONS = 1000
 IN_FLIGHT = 4
 """Transactions of one sequence that are under way at a time."""
 
-AGAIN_S = 0.005
-"""The pause before what a connection has failed at is tried again."""
-
-T = TypeVar("T")
 Submit = Callable[[Sequence[Op], int | None], asyncio.Future[list[Result]]]
-
-
-class Calls(Protocol):
-    """What receipts need of the client that has them (`zookeeper_client.ZooKeeper`)."""
-
-    @property
-    def session_id(self) -> int | None: ...
-    async def connected_again(self, session: int) -> None: ...
-    async def reading(self, read: Callable[[], Awaitable[T]], session: int | None = None) -> T: ...
-    async def ensure_path(self, path: str) -> None: ...
-    async def multi_get(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]: ...
-    async def create(
-        self, path: str, data: bytes = b"", *, ephemeral: bool = False, session: int | None = None
-    ) -> tuple[str, Stat]: ...
-    async def set(self, path: str, data: bytes, version: int = ..., *, session: int | None = None) -> Stat: ...
-    def submit_multi(self, ops: Sequence[Op], session: int | None = None) -> asyncio.Future[list[Result]]: ...
 
 
 def split_ops(ops: Iterable[Op], max_bytes: int = MAX_MULTI_BYTES, max_ops: int = MAX_OPERATIONS) -> Iterator[list[Op]]:
@@ -161,198 +141,191 @@ class AnswerLost(Answered):
     meaning = "refused; the reason was lost with the connection"
 
 
-class _Receipt:
-    """Transactions use it one after the other. `version` is None while the znode does not exist."""
-
-    def __init__(self, session: int, path: str) -> None:
-        self.session = session
-        self.path = path
-        self.version: int | None = None
-        self.is_known = True
-        """Whether the version is right: not while a transaction is under way."""
-
-    def write(self, data: bytes) -> Op:
-        if self.version is None:
-            return Create(self.path, data, ephemeral=True)
-        return SetData(self.path, data, self.version)
-
-    def written(self) -> None:
-        self.version = 0 if self.version is None else self.version + 1
-        self.is_known = True
-
-
 class _Sent(NamedTuple):
-    receipt: _Receipt
+    receipt: Receipt
     data: bytes
 
 
-class Receipts:
-    def __init__(self, zk: Calls) -> None:
-        self._zk = zk
-        self._free: list[_Receipt] = []
-        self._numbers = count()
-        self._parent_of: int | None = None
-        """The session that has seen the parent of the receipts."""
+async def transact_many(
+    zk: ZooKeeper, batches: Iterable[Sequence[Op]], session: int | None = None, fence: Check | None = None
+) -> list[list[Result]]:
+    """One after the other, each led by `fence`; returns the results of each. Waits for a lost connection for as long as
+    the session (None: the present one) lives, finds out what was carried out, and sends the rest.
 
-    async def transact_many(
-        self, batches: Iterable[Sequence[Op]], session: int | None, fence: Check | None
-    ) -> list[list[Result]]:
-        todo = dict(enumerate(batches))
-        done: dict[int, list[Result]] = {}
-        if todo:
-            session = self._zk.session_id if session is None else session
-            if session is None:
-                raise NotSent("no ZooKeeper session")
-            if self._parent_of != session:
-                await self._zk.reading(lambda: self._zk.ensure_path(znode_paths.RECEIPTS), session)
-                self._parent_of = session
-        while todo:
-            assert session is not None
-            await self._zk.connected_again(session)
-            await self._send(todo, done, session, fence)
-        return [done[index] for index in sorted(done)]
-
-    async def _send(
-        self, todo: dict[int, Sequence[Op]], done: dict[int, list[Result]], session: int, fence: Check | None
-    ) -> None:
-        """Once. Moves what is carried out from `todo` to `done`; raises if ZooKeeper has refused one."""
-        indexes = list(todo)
-        receipts: list[_Receipt] = []
-        sent: list[_Sent] = []
-
-        def submit(ops: Sequence[Op], session: int | None) -> asyncio.Future[list[Result]]:
-            """The transaction of `IN_FLIGHT` places before, which has used the same receipt, has been carried out."""
-            place = len(sent)
-            if place < IN_FLIGHT:
-                receipts.append(self._take(session))
-            else:
-                receipts[place % IN_FLIGHT].written()
-            one = _Sent(receipts[place % IN_FLIGHT], b"%d" % next(self._numbers))
-            sent.append(one)
-            head = () if fence is None else ops[:1]
-            answer = self._zk.submit_multi([*head, one.receipt.write(one.data), *ops[len(head) :]], session)
-            one.receipt.is_known = False
-            return answer
-
-        try:
-            results = await pipeline(submit, todo.values(), session, fence, IN_FLIGHT)
-        except BatchesFailed as failure:
-            await self._take_account(failure, indexes, sent, todo, done)
-        else:
-            for receipt in receipts:
-                receipt.written()
-            done.update((index, found[1:]) for index, found in zip(indexes, results, strict=True))
-            todo.clear()
-        finally:
-            self._free += [receipt for receipt in receipts if receipt.is_known]
-
-    def _take(self, session: int | None) -> _Receipt:
-        while self._free:
-            receipt = self._free.pop()
-            if receipt.session == session:
-                return receipt
+    Raises BatchesFailed if one is refused (the outcome of all others is known then), SessionOver, and Unknown if
+    somebody else has changed the receipts.
+    """
+    todo = dict(enumerate(batches))
+    done: dict[int, list[Result]] = {}
+    if todo:
+        session = zk.session_id if session is None else session
+        if session is None:
+            raise NotSent("no ZooKeeper session")
+        if zk.receipts.parent_of != session:
+            await zk.reading(lambda: zk.ensure_path(znode_paths.RECEIPTS), session)
+            zk.receipts.parent_of = session
+    while todo:
         assert session is not None
-        return _Receipt(session, znode_paths.receipt(session, next(self._numbers)))
+        await zk.connected_again(session)
+        await _send(zk, todo, done, session, fence)
+    return [done[index] for index in sorted(done)]
 
-    async def _take_account(
-        self,
-        failure: BatchesFailed,
-        indexes: list[int],
-        sent: list[_Sent],
-        todo: dict[int, Sequence[Op]],
-        done: dict[int, list[Result]],
-    ) -> None:
-        """Finds out what is carried out. Raises unless the rest may be sent again."""
-        for place, found in failure.done.items():
-            done[indexes[place]] = found[1:]
-            del todo[indexes[place]]
-        for place, one in list(enumerate(sent))[-IN_FLIGHT:]:  # the last of each receipt
-            if place in failure.done:
-                one.receipt.written()
-            elif place in failure.refused:
-                one.receipt.is_known = not self._is_about_receipt(failure.refused[place])
-        refused = {indexes[place]: _without_receipt(error) for place, error in failure.refused.items()}
-        lost: list[int] = []
-        for place in failure.unknown:
-            index = indexes[place]
-            stat = await self._outcome(sent[place])
-            if stat is None:
-                lost.append(index)
-            else:
-                done[index] = await self._results(todo.pop(index), stat, sent[place].receipt.session)
-        # ZooKeeper carries out a session's requests in their order: it has refused what is not done before one that is
-        newest = max(done, default=-1)
-        refused.update((index, TransactionFailed(0, AnswerLost())) for index in lost if index < newest)
-        first = refused[min(refused)] if refused else failure.first
-        if refused or isinstance(first, SessionOver):
-            unsent = sorted(todo.keys() - refused.keys())
-            raise BatchesFailed(done, refused, [], unsent, first)
 
-    def _is_about_receipt(self, error: ZkError) -> bool:
-        """Somebody else has written or deleted it."""
-        if not isinstance(error, TransactionFailed) or error.index > 0:
-            return False
-        self._parent_of = None
-        return True
+async def _send(
+    zk: ZooKeeper, todo: dict[int, Sequence[Op]], done: dict[int, list[Result]], session: int, fence: Check | None
+) -> None:
+    """Once. Moves what is carried out from `todo` to `done`; raises if ZooKeeper has refused one."""
+    indexes = list(todo)
+    receipts: list[Receipt] = []
+    sent: list[_Sent] = []
 
-    async def _outcome(self, sent: _Sent) -> Stat | None:
-        """The Stat that a transaction without an answer gave its receipt; None: it was not carried out, and never will
-        be. Raises SessionOver, and Unknown if somebody else has written the receipt.
-        """
-        receipt, session, void = sent.receipt, sent.receipt.session, b"void " + sent.data
-        while True:
-            await self._zk.connected_again(session)
-            try:
-                if receipt.version is None:
-                    await self._zk.create(receipt.path, void, ephemeral=True, session=session)
-                else:
-                    await self._zk.set(receipt.path, void, receipt.version, session=session)
-            except (NotSent, Unknown):
-                await asyncio.sleep(AGAIN_S)
-                continue
-            except (NodeExists, BadVersion):
-                found = await self._zk.reading(lambda: self._zk.multi_get([receipt.path]), session)
-            except NoNode:
-                found = [None]
-            else:
-                receipt.written()
-                return None
-            data, stat = found[0] or (b"", None)
-            if stat is None or data not in (sent.data, void):
-                raise Unknown(f"the connection was lost before the answer, and somebody has changed {receipt.path}")
+    def submit(ops: Sequence[Op], session: int | None) -> asyncio.Future[list[Result]]:
+        """The transaction of `IN_FLIGHT` places before, which has used the same receipt, has been carried out."""
+        place = len(sent)
+        if place < IN_FLIGHT:
+            receipts.append(_take(zk, session))
+        else:
+            receipts[place % IN_FLIGHT].written()
+        one = _Sent(receipts[place % IN_FLIGHT], b"%d" % next(zk.receipts.numbers))
+        sent.append(one)
+        head = () if fence is None else ops[:1]
+        answer = zk.submit_multi([*head, one.receipt.write(one.data), *ops[len(head) :]], session)
+        one.receipt.is_known = False
+        return answer
+
+    try:
+        results = await pipeline(submit, todo.values(), session, fence, IN_FLIGHT)
+    except BatchesFailed as failure:
+        await _take_account(zk, failure, indexes, sent, todo, done)
+    else:
+        for receipt in receipts:
             receipt.written()
-            return stat if data == sent.data else None
+        done.update((index, found[1:]) for index, found in zip(indexes, results, strict=True))
+        todo.clear()
+    finally:
+        zk.receipts.free += [receipt for receipt in receipts if receipt.is_known]
 
-    async def _results(self, ops: Sequence[Op], receipt: Stat, session: int) -> list[Result]:
-        """What ZooKeeper has answered to a transaction: all its operations have the zxid and the time of its receipt.
 
-        The creation of a znode that existed before is read, unless somebody has deleted it since. Unknown are the
-        digits of sequential znodes, and the version after a write over any version: the present one stands for it.
-        """
-        paths = [op.path for op in ops if isinstance(op, SetData)]
+def _take(zk: ZooKeeper, session: int | None) -> Receipt:
+    while zk.receipts.free:
+        receipt = zk.receipts.free.pop()
+        if receipt.session == session:
+            return receipt
+    assert session is not None
+    return Receipt(session, znode_paths.receipt(session, next(zk.receipts.numbers)))
+
+
+async def _take_account(
+    zk: ZooKeeper,
+    failure: BatchesFailed,
+    indexes: list[int],
+    sent: list[_Sent],
+    todo: dict[int, Sequence[Op]],
+    done: dict[int, list[Result]],
+) -> None:
+    """Finds out what is carried out. Raises unless the rest may be sent again."""
+    for place, found in failure.done.items():
+        done[indexes[place]] = found[1:]
+        del todo[indexes[place]]
+    for place, one in list(enumerate(sent))[-IN_FLIGHT:]:  # the last of each receipt
+        if place in failure.done:
+            one.receipt.written()
+        elif place in failure.refused:
+            one.receipt.is_known = not _is_about_receipt(zk, failure.refused[place])
+    refused = {indexes[place]: _without_receipt(error) for place, error in failure.refused.items()}
+    lost: list[int] = []
+    for place in failure.unknown:
+        index = indexes[place]
+        stat = await _outcome(zk, sent[place])
+        if stat is None:
+            lost.append(index)
+        else:
+            done[index] = await _results(zk, todo.pop(index), stat, sent[place].receipt.session)
+    # ZooKeeper carries out a session's requests in their order: it has refused what is not done before one that is
+    newest = max(done, default=-1)
+    refused.update((index, TransactionFailed(0, AnswerLost())) for index in lost if index < newest)
+    first = refused[min(refused)] if refused else failure.first
+    if refused or isinstance(first, SessionOver):
+        unsent = sorted(todo.keys() - refused.keys())
+        raise BatchesFailed(done, refused, [], unsent, first)
+
+
+def _is_about_receipt(zk: ZooKeeper, error: ZkError) -> bool:
+    """Somebody else has written or deleted it."""
+    if not isinstance(error, TransactionFailed) or error.index > 0:
+        return False
+    zk.receipts.parent_of = None
+    return True
+
+
+async def _outcome(zk: ZooKeeper, sent: _Sent) -> Stat | None:
+    """The Stat that a transaction without an answer gave its receipt; None: it was not carried out, and never will
+    be. Raises SessionOver, and Unknown if somebody else has written the receipt.
+    """
+    receipt, session, void = sent.receipt, sent.receipt.session, b"void " + sent.data
+    while True:
+        await zk.connected_again(session)
         try:
-            read = await self._zk.reading(lambda: self._zk.multi_get(paths), session)
-        except Answered:
-            read = [None] * len(paths)
-        known = {path: found[1] for path, found in zip(paths, read, strict=True) if found is not None}
-        results: list[Result] = []
-        for op in ops:
-            match op:
-                case Create():
-                    results.append((op.path, _new(receipt, op.data)))
-                case SetData():
-                    stat = known.get(op.path)
-                    if stat is None or stat.czxid > receipt.mzxid:
-                        stat = _new(receipt, op.data)
-                    version = stat.version if op.version < 0 else op.version + 1
-                    results.append(
-                        stat._replace(
-                            mzxid=receipt.mzxid, mtime=receipt.mtime, version=version, data_length=len(op.data)
-                        )
-                    )
-                case _:
-                    results.append(None)
-        return results
+            if receipt.version is None:
+                await zk.create(receipt.path, void, ephemeral=True, session=session)
+            else:
+                await zk.set(receipt.path, void, receipt.version, session=session)
+        except (NotSent, Unknown):
+            await asyncio.sleep(AGAIN_S)
+            continue
+        except (NodeExists, BadVersion):
+            found = await zk.reading(lambda: zk.multi_get([receipt.path]), session)
+        except NoNode:
+            found = [None]
+        else:
+            receipt.written()
+            return None
+        data, stat = found[0] or (b"", None)
+        if stat is None or data not in (sent.data, void):
+            raise Unknown(f"the connection was lost before the answer, and somebody has changed {receipt.path}")
+        receipt.written()
+        return stat if data == sent.data else None
+
+
+async def _results(zk: ZooKeeper, ops: Sequence[Op], receipt: Stat, session: int) -> list[Result]:
+    """What ZooKeeper has answered to a transaction: all its operations have the zxid and the time of its receipt.
+
+    The creation of a znode that existed before is read, unless somebody has deleted it since. Unknown are the
+    digits of sequential znodes, and the version after a write over any version: the present one stands for it.
+    """
+    paths = [op.path for op in ops if isinstance(op, SetData)]
+    try:
+        read = await zk.reading(lambda: zk.multi_get(paths), session)
+    except Answered:
+        read = [None] * len(paths)
+    known = {path: found[1] for path, found in zip(paths, read, strict=True) if found is not None}
+    results: list[Result] = []
+    for op in ops:
+        match op:
+            case Create():
+                results.append((op.path, _new(receipt, op.data)))
+            case SetData():
+                stat = known.get(op.path)
+                if stat is None or stat.czxid > receipt.mzxid:
+                    stat = _new(receipt, op.data)
+                version = stat.version if op.version < 0 else op.version + 1
+                results.append(
+                    stat._replace(mzxid=receipt.mzxid, mtime=receipt.mtime, version=version, data_length=len(op.data))
+                )
+            case _:
+                results.append(None)
+    return results
+
+
+async def transact(zk: ZooKeeper, ops: Sequence[Op], session: int | None = None) -> list[Result]:
+    """As `ZooKeeper.multi`, in the same way. Raises TransactionFailed, TooBig, SessionOver, and NotSent without a
+    session.
+    """
+    try:
+        [results] = await transact_many(zk, [ops], session)
+    except BatchesFailed as failure:
+        raise failure.first from failure
+    return results
 
 
 def _new(receipt: Stat, data: bytes) -> Stat:

@@ -2,7 +2,7 @@
 
 Paths have no chroot. ZooKeeper carries out calls in their order. A call raises a ZkError at the latest when the
 watchdog gives the connection up. Watches fire once, and are *not* restored after a reconnect: owners read again in
-their `on_connected` hooks. Only `reading` and `transact` wait for a lost connection.
+their `on_connected` hooks. Only `reading`, and those of `transactions`, wait for a lost connection.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import logging
 import struct
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from itertools import count
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
@@ -20,18 +21,16 @@ from kafka_reassign_rpc.zookeeper.connect_string import parse_connect_string
 from kafka_reassign_rpc.zookeeper.operations import (
     ANY_VERSION,
     AclEntry,
-    Check,
     Create,
     Op,
     Result,
+    SetData,
     Stat,
     WatchKind,
 )
 from kafka_reassign_rpc.zookeeper.tcp_connection import Parse
-from kafka_reassign_rpc.zookeeper.transactions import AGAIN_S, Receipts
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     Answered,
-    BatchesFailed,
     NodeExists,
     NoNode,
     NotSent,
@@ -44,6 +43,8 @@ READ_BYTES_PER_PACKET = 256 << 10
 READS_IN_FLIGHT = 4
 WATCH_BYTES_PER_PACKET = 128 << 10
 DECODED_AT_ONCE_BYTES = 100_000
+AGAIN_S = 0.005
+"""The pause before what a connection has failed at is tried again."""
 
 _GET_DATA, _EXISTS, _GET_ACL, _CHILDREN, _SYNC, _SET_DATA, _DELETE, _CREATE2 = 4, 3, 6, 8, 9, 5, 2, 15
 _WHO_AM_I = 107
@@ -51,6 +52,35 @@ _INT = struct.Struct(">i")
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
+
+
+class Receipt:
+    """Transactions use it one after the other (`transactions`). `version` is None while the znode does not exist."""
+
+    def __init__(self, session: int, path: str) -> None:
+        self.session = session
+        self.path = path
+        self.version: int | None = None
+        self.is_known = True
+        """Whether the version is right: not while a transaction is under way."""
+
+    def write(self, data: bytes) -> Op:
+        if self.version is None:
+            return Create(self.path, data, ephemeral=True)
+        return SetData(self.path, data, self.version)
+
+    def written(self) -> None:
+        self.version = 0 if self.version is None else self.version + 1
+        self.is_known = True
+
+
+class Receipts:
+    """Those of a client that are free; `parent_of`: the session that has seen their parent."""
+
+    def __init__(self) -> None:
+        self.free: list[Receipt] = []
+        self.numbers = count()
+        self.parent_of: int | None = None
 
 
 class ZooKeeper:
@@ -67,7 +97,7 @@ class ZooKeeper:
         hosts, self.chroot = parse_connect_string(connect)
         self._acl_of = access.acl_of
         self._watchers: list[Callable[[WatchKind, str], None]] = []
-        self._receipts = Receipts(self)
+        self.receipts = Receipts()
         self._session = ZooKeeperSession(hosts, session_timeout_ms / 1000, access=access, watch=self._watch_fired)
         self.lease_left = self._session.lease_left
         """Seconds for which the session cannot expire. At 0 or less another process may act already."""
@@ -279,25 +309,6 @@ class ZooKeeper:
         acls = [self._acl_of(op.path) for op in ops if isinstance(op, Create)]
         packet = jute.encode_multi(xid, ops, self.chroot, acls)
         return connection.submit(xid, packet, lambda answer: jute.decode_multi(answer, ops, self.chroot))
-
-    async def transact_many(
-        self, batches: Iterable[Sequence[Op]], session: int | None = None, fence: Check | None = None
-    ) -> list[list[Result]]:
-        """One after the other, each led by `fence`; returns the results of each. Waits for a lost connection for as
-        long as the session (None: the present one) lives, finds out what was carried out, and sends the rest.
-
-        Raises BatchesFailed if one is refused (the outcome of all others is known then), SessionOver, and Unknown if
-        somebody else has changed the receipts.
-        """
-        return await self._receipts.transact_many(batches, session, fence)
-
-    async def transact(self, ops: Sequence[Op], session: int | None = None) -> list[Result]:
-        """As `multi`, in the same way. Raises TransactionFailed, TooBig, SessionOver, and NotSent without a session."""
-        try:
-            [results] = await self.transact_many([ops], session)
-        except BatchesFailed as failure:
-            raise failure.first from failure
-        return results
 
     # Many znodes
 

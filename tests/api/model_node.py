@@ -26,10 +26,8 @@ from kafka_reassign_rpc.api.ports import (
 )
 from kafka_reassign_rpc.api.registry import SERVER_APIS, advertised
 from kafka_reassign_rpc.core.brokers.announced_versions import Versions
-from kafka_reassign_rpc.core.configs import server_settings
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers
-from kafka_reassign_rpc.core.configs.server_settings import MovedSettings
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import (
     BrokerNotAvailable,
@@ -47,6 +45,8 @@ from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, Mutati
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
+from kafka_reassign_rpc.core.settings import server_settings
+from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition

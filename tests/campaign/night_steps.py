@@ -8,8 +8,8 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping
 
-from kafka_reassign_rpc.core.brokers.cordon import CORDONED_BROKERS, listed, parse_brokers
-from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED
+from kafka_reassign_rpc.core.config_values import listed, parse_brokers
+from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS, ENABLED
 from kafka_reassign_rpc.zookeeper.settings_znode import ServerConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 from tests.controller.bare_controller import queue_json

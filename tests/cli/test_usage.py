@@ -103,7 +103,10 @@ PLAN = ("plan", "rebalance", "--snapshot", "s", "--out", "o")
         (("serve", "--max-connections-per-ip-overrides", "10.0.0.1"), "expected IP:CONNECTIONS, got [hidden]"),
         (("serve", "--max-connections-per-ip-overrides", "10.0.0.1:-1"), "--max-connections-per-ip-overrides"),
         (("serve", "--slow-client-timeout-ms", "0"), "--slow-client-timeout-ms: expected a whole number from 1"),
-        (("serve", "--failure-interval-ms", "soon"), "--failure-interval-ms: expected a whole number, got [hidden]"),
+        (
+            ("serve", "--failure-interval-ms", "soon"),
+            "--failure-interval-ms: expected a whole number from -1 to 100000000000000, got [hidden]",
+        ),
         (("serve", "--failure-interval-ms", "-2"), "--failure-interval-ms: expected a whole number from -1 to"),
         (("serve", "--failure-interval-ms", str(2**62)), "--failure-interval-ms: expected a whole number from -1 to"),
         (("serve", "--self-healing-max-failed-percentage", "101"), "--self-healing-max-failed-percentage"),

@@ -14,9 +14,9 @@ from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig, EventLogConfig, ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
-from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.settings.broker_settings import Value
 from kafka_reassign_rpc.core.settings.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig
 from kafka_reassign_rpc.protocol.messages import (

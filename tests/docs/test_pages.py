@@ -93,7 +93,9 @@ MADE = {
     "fetch_delay_ms",
     "kafka_reassign_topics",
     "oldest_since",
+    "min_live",
     "reassignment.sample.wait.ms",
+    "self.healing.min.live.brokers",
 }
 """What the examples of the recipes would add."""
 _NAME = re.compile(r"(?:[A-Za-z_]\w*\.)?_?[A-Za-z]\w*(?=$|\()")

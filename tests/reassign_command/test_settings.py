@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.cluster import Cluster, cluster
 from tests.reassign_command.run_command import kafka_reassign

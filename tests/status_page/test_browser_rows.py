@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.core.brokers.cordon import CORDONED_BROKERS
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
+from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS
 from kafka_reassign_rpc.core.state.partition import MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from tests.status_page.browser import IN_BROWSER, Tab

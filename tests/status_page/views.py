@@ -7,7 +7,7 @@ from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.status.partition_health import UnhealthyPartitions
-from kafka_reassign_rpc.core.status.views import ServerView, TermView
+from kafka_reassign_rpc.core.status.views import ControllerView, ServerView, TermView
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 from tests.core.build import broker
 
@@ -43,8 +43,8 @@ def term_of(cluster: Cluster, tracker: ProgressTracker | None = None) -> TermVie
 def server_of(term: TermView | None, *, controller: int = 1000) -> ServerView:
     brokers = {} if term is None else term.cluster.brokers
     role = "standby" if term is None else "controller"
-    pages = {controller: "http://127.0.0.1:1/"}
-    return ServerView(1000, "cluster-id", role, "", controller, 7, 1000, brokers, pages, term)
+    known = ControllerView(controller, 7, 1000, "http://127.0.0.1:1/")
+    return ServerView(1000, "cluster-id", role, "", known, brokers, term)
 
 
 def sample(

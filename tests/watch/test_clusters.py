@@ -163,7 +163,7 @@ async def test_kr_4_each_line_of_the_log_and_each_problem_names_its_cluster(
             watches.append(ClusterWatch(configs, EventLog(taken / name), hook, name, full=True))
         served = ServedWatch(watches, ("127.0.0.1", 0), HttpSecurity(), page=True)
         await stack.enter_async_context(served)
-        await eventually(lambda: all(one.watcher.view().unseen for one in watches))
+        await eventually(lambda: all(one.watcher.view().watch.unseen for one in watches))
         monkeypatch.setattr(EndingNode, "is_over", True)
         parts = ("no event log is kept in", "move.completed", "takes no notification", "Throttles are not all seen")
         for part in parts:

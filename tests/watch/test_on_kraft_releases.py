@@ -237,7 +237,7 @@ async def whatever_stops_a_move_is_named(
             await each_right_that_is_missing_is_named(stage.world, folder)
         await a_lost_broker_is_named_in_each_of_its_states(stage)
         if len(controllers) > 1:
-            await eventually(lambda: stage.watch.watcher.view().controller in (stage.stays, stage.target))
+            await eventually(lambda: stage.watch.watcher.view().controller.id in (stage.stays, stage.target))
         await a_broker_comes_back_at_another_port(stage)
         if storage is not None:
             await storage.is_told(stage)

@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper.operations import Create, SetData, Stat
+from kafka_reassign_rpc.zookeeper.transactions import transact_many
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, Unknown
 from tests.zookeeper.ensemble import Ensemble
@@ -86,7 +87,8 @@ async def test_hm_3_commits_go_on_over_another_server_of_the_ensemble_and_each_i
         async def commits(count: int) -> None:
             nonlocal made
             for _ in range(count):
-                results = await zk.transact_many(
+                results = await transact_many(
+                    zk,
                     [[Create("/log/n", sequence=True), SetData("/log", b"", made + place)] for place in range(8)],
                     session,
                 )

@@ -7,6 +7,7 @@ import pytest
 
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, Result, SetData, Stat
+from kafka_reassign_rpc.zookeeper.transactions import transact, transact_many
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     BadVersion,
@@ -44,10 +45,10 @@ async def test_hm_3_a_transaction_whose_answer_is_lost_is_answered_as_zookeeper_
     for path in ("/a", "/b", "/c"):
         await zk.create(path)
     ops: list[Op] = [Create("/new", b"1"), Check("/a", 0), SetData("/a", b"22", 0), SetData("/b", b"3"), Delete("/c")]
-    await through_proxy.transact([])
+    await transact(through_proxy, [])
     for attempt in range(2):
         proxy.mute()
-        work = asyncio.create_task(through_proxy.transact(ops))
+        work = asyncio.create_task(transact(through_proxy, ops))
         await written(zk, "/a", 1)
         cut(proxy)
         proxy.heal()
@@ -68,10 +69,10 @@ async def test_hm_3_a_transaction_that_is_lost_with_the_connection_is_sent_once_
     proxy: Proxy, through_proxy: ZooKeeper, zk: ZooKeeper, cut: Callable[[Proxy], None]
 ) -> None:
     await zk.create("/a")
-    await through_proxy.transact([SetData("/a", b"0")])
+    await transact(through_proxy, [SetData("/a", b"0")])
     for number in range(3):
         proxy.silence()
-        work = asyncio.create_task(through_proxy.transact([SetData("/a", b"%d" % number)]))
+        work = asyncio.create_task(transact(through_proxy, [SetData("/a", b"%d" % number)]))
         await until(lambda: through_proxy._session.connection().bytes_in_flight > 0)
         await asyncio.sleep(0)
         cut(proxy)
@@ -89,7 +90,7 @@ async def test_hm_3_a_sequence_of_which_a_part_was_carried_out_goes_on_behind_it
     await zk.create("/a")
     session = through_proxy.session_id
     batches: list[list[Op]] = [[SetData("/a", b"%d" % number, number), Create(f"/n{number}")] for number in range(60)]
-    work = asyncio.create_task(through_proxy.transact_many(batches, session))
+    work = asyncio.create_task(transact_many(through_proxy, batches, session))
     for cut in range(12):
         await asyncio.sleep(0)
         (proxy.mute if cut % 2 else proxy.silence)()
@@ -112,9 +113,9 @@ async def test_hm_3_a_connection_that_is_lost_in_the_middle_of_finding_out_is_wa
     proxy: Proxy, through_proxy: ZooKeeper, zk: ZooKeeper
 ) -> None:
     await zk.create("/a")
-    await through_proxy.transact([SetData("/a", b"0")])
+    await transact(through_proxy, [SetData("/a", b"0")])
     proxy.mute()
-    work = asyncio.create_task(through_proxy.transact([SetData("/a", b"1")]))
+    work = asyncio.create_task(transact(through_proxy, [SetData("/a", b"1")]))
     await written(zk, "/a", 2)
     for round_ in range(4):
         before = proxy.accepted
@@ -135,10 +136,10 @@ async def test_hm_3_a_refusal_is_known_although_its_answer_is_lost(
     """What is behind it was carried out: so it was not lost on its way. It is not sent again."""
     await zk.create("/a")
     await zk.create("/there")
-    await through_proxy.transact([])
+    await transact(through_proxy, [])
     batches: list[list[Op]] = [[SetData("/a", b"1", 0)], [Create("/there")], [SetData("/a", b"2", 1)]]
     proxy.mute()
-    work = asyncio.create_task(through_proxy.transact_many(batches))
+    work = asyncio.create_task(transact_many(through_proxy, batches))
     await written(zk, "/a", 2)
     await zk.delete("/there")
     proxy.rst()
@@ -155,9 +156,9 @@ async def test_hm_3_what_is_sent_once_more_is_refused_where_somebody_else_was_fa
     proxy: Proxy, through_proxy: ZooKeeper, zk: ZooKeeper
 ) -> None:
     await zk.create("/a")
-    await through_proxy.transact([Check("/a", 0)])
+    await transact(through_proxy, [Check("/a", 0)])
     proxy.silence()
-    work = asyncio.create_task(through_proxy.transact_many([[SetData("/a", b"ours", 0)], [Create("/b")]]))
+    work = asyncio.create_task(transact_many(through_proxy, [[SetData("/a", b"ours", 0)], [Create("/b")]]))
     await until(lambda: through_proxy._session.connection().bytes_in_flight > 0)
     await zk.set("/a", b"theirs")
     proxy.rst()
@@ -187,7 +188,7 @@ async def test_hm_3_a_request_of_a_former_connection_that_comes_late_is_not_carr
 
     for first in (True, False):
         through_proxy.submit_multi = held  # type: ignore[method-assign]
-        await through_proxy.transact([SetData("/a", b"%d" % first)])
+        await transact(through_proxy, [SetData("/a", b"%d" % first)])
         before = await zk.get("/a")
         with pytest.raises(TransactionFailed) as caught:
             await through_proxy.multi(late.pop())
@@ -201,10 +202,10 @@ async def test_hm_3_the_fence_and_the_end_of_the_session_end_what_waits_for_the_
     await zk.create("/controller_epoch")
     fence = Check("/controller_epoch", 0)
     session = through_proxy.session_id
-    await through_proxy.transact_many([[Create("/a")]], session, fence)
+    await transact_many(through_proxy, [[Create("/a")]], session, fence)
 
     proxy.silence()
-    work = asyncio.create_task(through_proxy.transact_many([[Create("/b")]], session, fence))
+    work = asyncio.create_task(transact_many(through_proxy, [[Create("/b")]], session, fence))
     await until(lambda: through_proxy._session.connection().bytes_in_flight > 0)
     await zk.set("/controller_epoch", b"")
     proxy.rst()
@@ -215,7 +216,7 @@ async def test_hm_3_the_fence_and_the_end_of_the_session_end_what_waits_for_the_
 
     proxy.silence()
     waiting = [
-        asyncio.create_task(through_proxy.transact([Create("/b")], session)),
+        asyncio.create_task(transact(through_proxy, [Create("/b")], session)),
         asyncio.create_task(through_proxy.reading(lambda: through_proxy.get("/a"), session)),
     ]
     proxy.rst()
@@ -223,7 +224,7 @@ async def test_hm_3_the_fence_and_the_end_of_the_session_end_what_waits_for_the_
         with pytest.raises(SessionOver):
             await one
     with pytest.raises(NotSent):
-        await through_proxy.transact([Create("/b")])
+        await transact(through_proxy, [Create("/b")])
     assert await zk.exists("/b") is None
 
 
@@ -232,9 +233,9 @@ async def test_hm_3_receipts_that_somebody_has_changed_tell_nothing(
 ) -> None:
     await zk.create("/a")
     for number, spoil in enumerate((zk.set, zk.delete)):
-        await through_proxy.transact([SetData("/a", b"")])
+        await transact(through_proxy, [SetData("/a", b"")])
         proxy.mute()
-        work = asyncio.create_task(through_proxy.transact([SetData("/a", b"1")]))
+        work = asyncio.create_task(transact(through_proxy, [SetData("/a", b"1")]))
         await written(zk, "/a", 2 * number + 2)
         for name in await zk.children(znode_paths.RECEIPTS):
             path = f"{znode_paths.RECEIPTS}/{name}"
@@ -245,20 +246,20 @@ async def test_hm_3_receipts_that_somebody_has_changed_tell_nothing(
             await work
     for name in await zk.children(znode_paths.RECEIPTS):
         await zk.delete(f"{znode_paths.RECEIPTS}/{name}")
-    await through_proxy.transact([SetData("/a", b"")])
+    await transact(through_proxy, [SetData("/a", b"")])
 
 
 async def test_hm_3_receipts_are_few_and_go_with_the_session(zk: ZooKeeper, zk_connect: str) -> None:
     async with ZooKeeper(zk_connect) as client:
         for number in range(5):
-            await client.transact_many([[Create(f"/{number}-{index}")] for index in range(40)])
-            await asyncio.gather(*(client.transact([Create(f"/s{number}-{index}")]) for index in range(3)))
+            await transact_many(client, [[Create(f"/{number}-{index}")] for index in range(40)])
+            await asyncio.gather(*(transact(client, [Create(f"/s{number}-{index}")]) for index in range(3)))
         with pytest.raises(TransactionFailed) as caught:
-            await client.transact([Check("/0-0", 0), Create("/0-0")])
+            await transact(client, [Check("/0-0", 0), Create("/0-0")])
         assert (caught.value.index, type(caught.value.error)) == (1, NodeExists)
         with pytest.raises(TooBig):
-            await client.transact([Create("/big", b"x" * 2_000_000)])
-        await client.transact([Create("/last")])
+            await transact(client, [Create("/big", b"x" * 2_000_000)])
+        await transact(client, [Create("/last")])
         assert len(await zk.children(znode_paths.RECEIPTS)) == 4
-        assert await client.transact_many([]) == []
+        assert await transact_many(client, []) == []
     assert await zk.children(znode_paths.RECEIPTS) == []

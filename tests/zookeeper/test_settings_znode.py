@@ -2,14 +2,16 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS, MovedSettings
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, MovedSettings
 from kafka_reassign_rpc.core.state import requesters
-from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper import settings_znode, znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Op, Result
 from kafka_reassign_rpc.zookeeper.settings_znode import ServerConfigStore, decode_settings
+from kafka_reassign_rpc.zookeeper.transactions import transact
 from kafka_reassign_rpc.zookeeper.znode_acls import secured
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -136,11 +138,10 @@ async def test_hm_1_a_move_during_which_somebody_else_writes_is_made_again_from_
     store, other = ServerConfigStore(zk, 1000), ServerConfigStore(zk, 1001)
     await store.alter("brokers", "<default>", lambda _: {INTERVAL: "5"}, by=ALICE)
     failed: list[Exception] = []
-    transact = zk.transact
 
-    async def late(ops: object) -> object:
+    async def late(of: ZooKeeper, ops: Sequence[Op]) -> list[Result]:
         if not failed:
-            monkeypatch.setattr(zk, "transact", transact)
+            monkeypatch.setattr(settings_znode, "transact", transact)
             if changed == "defaults":
                 await other.alter("brokers", "<default>", lambda current: {**current, PAUSED: "true"}, by=ALICE)
             elif changed == "settings":
@@ -148,13 +149,13 @@ async def test_hm_1_a_move_during_which_somebody_else_writes_is_made_again_from_
             else:
                 await zk.set(znode_paths.CONTROLLER_EPOCH, b"2")
             try:
-                return await transact(ops)  # type: ignore[arg-type]
+                return await transact(of, ops)
             except Exception as error:
                 failed.append(error)
                 raise
-        return await transact(ops)  # type: ignore[arg-type]
+        return await transact(of, ops)
 
-    monkeypatch.setattr(zk, "transact", late)
+    monkeypatch.setattr(settings_znode, "transact", late)
     found = await store.move(ALICE)
     assert len(failed) == 1
     expected = {

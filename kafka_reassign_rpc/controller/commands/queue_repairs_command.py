@@ -11,6 +11,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import approval, failed_brokers, repair_targets
 from kafka_reassign_rpc.core.healing.brake import brake, counting
+from kafka_reassign_rpc.core.healing.repair_rates import explained
 from kafka_reassign_rpc.core.healing.unrepaired_partitions import UnrepairedPartition, impossible_texts
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.queue import queue_admission
@@ -117,7 +118,7 @@ class QueueRepairs(Command[QueuedRepair]):
 
     def _queue_all(self, work: Round, gone: frozenset[int], settings: HealingSettings) -> Iterator[None]:
         throttle = settings.throttle
-        self._rate, self._explained = throttle.of(self._fastest), throttle.explained(self._fastest)
+        self._rate, self._explained = throttle.of(self._fastest), explained(throttle, self._fastest)
         self._unapproved: Counter[int] = Counter()
         self._held: Counter[int] = Counter()
         self._queued: set[tuple[str, int]] = set()

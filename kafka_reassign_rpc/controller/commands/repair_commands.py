@@ -15,14 +15,14 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import failed_brokers, repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis, FailureWatch, LostReplicas, diagnose
 from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs, described_now, is_another, recorded
+from kafka_reassign_rpc.core.healing.repair_rates import renewed
 from kafka_reassign_rpc.core.healing.self_healing_status import LEFT_TO_MOVES, BrokerRepair, GoneBroker
 from kafka_reassign_rpc.core.healing.unrepaired_partitions import UnrepairedPartition, impossible_texts
 from kafka_reassign_rpc.core.queue import lease_rates, queue_admission
 from kafka_reassign_rpc.core.reassignment import alter
 from kafka_reassign_rpc.core.round.round_view import PartitionChange
 from kafka_reassign_rpc.core.settings import healing_settings
-from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
-from kafka_reassign_rpc.core.settings.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings, HealingThrottle
 from kafka_reassign_rpc.core.state.partition import HEAL, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -264,7 +264,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         }
 
     def _rate(self, present: int | None) -> int:
-        return self._throttle.now_of(present or 0, self._fastest, self._memory.throttle)
+        return renewed(self._throttle, present or 0, self._fastest, self._memory.throttle)
 
     def _review_waiting_repairs(self, work: Round) -> Iterator[None]:
         for name, move in _heals(work):

@@ -6,7 +6,8 @@ from dataclasses import replace
 from kafka_reassign_rpc.controller.commands.repair_commands import FailedBrokersReport
 from kafka_reassign_rpc.controller.duties import repair_costs
 from kafka_reassign_rpc.core.healing.failed_brokers import promised_times
-from kafka_reassign_rpc.core.healing.repair_cost import CostSum, Rate, RepairCost
+from kafka_reassign_rpc.core.healing.repair_cost import CostSum, RepairCost
+from kafka_reassign_rpc.core.healing.repair_rates import Rate
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     FailedBroker,
     HealingStatus,

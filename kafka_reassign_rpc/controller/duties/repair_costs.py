@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping
 
 from kafka_reassign_rpc.core.brokers.cordon import cordoned
 from kafka_reassign_rpc.core.healing import repair_targets
-from kafka_reassign_rpc.core.healing.repair_cost import Copy, CostSum, RepairCost, rates_of
-from kafka_reassign_rpc.core.settings.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.healing.repair_cost import Copy, CostSum, RepairCost
+from kafka_reassign_rpc.core.healing.repair_rates import rates_of
+from kafka_reassign_rpc.core.settings.healing_settings import HealingThrottle
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

@@ -34,7 +34,8 @@ from kafka_reassign_rpc.core.brokers.cordon import cordoned
 from kafka_reassign_rpc.core.healing import repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, RepairCounts
 from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
-from kafka_reassign_rpc.core.healing.repair_cost import CostSum, rates_of
+from kafka_reassign_rpc.core.healing.repair_cost import CostSum
+from kafka_reassign_rpc.core.healing.repair_rates import rates_of
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     ApprovalOutcome,
     HealingStatus,

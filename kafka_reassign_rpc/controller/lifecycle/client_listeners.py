@@ -10,12 +10,11 @@ from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.api.ports import StatusPort
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.controller.duties.acl_keeper import AclKeeper
-from kafka_reassign_rpc.controller.duties.defaults_judge import DefaultsJudge
 from kafka_reassign_rpc.controller.lifecycle.brokers_door import BrokersDoor
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
 from kafka_reassign_rpc.controller.lifecycle.served_acls import ServedAcls
-from kafka_reassign_rpc.controller.lifecycle.server_config import listed, static_configs
-from kafka_reassign_rpc.controller.lifecycle.server_node import ServerNode
+from kafka_reassign_rpc.controller.lifecycle.server_config import listed
+from kafka_reassign_rpc.controller.lifecycle.server_node import ServedPorts, ServerNode
 from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRegistration
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
@@ -58,30 +57,20 @@ class ClientListeners:
         quotas: QuotaTable,
         stats: ServerStats,
     ) -> None:
-        zk, config, survey, recorder, _, _ = around
+        zk, config, _, recorder, _, _ = around
         self._config = config
         self._service = service
         self._recorder = recorder
         configs = ServerConfigStore(zk, config.server_id)
-        self._node = ServerNode(
-            config.server_id,
-            SERVER_APIS,
-            service,
-            standby,
+        ports = ServedPorts(
             ServedConfigs(configs, self._record),
             ServedSettings(configs, self._record),
             ServedQuotas(QuotaStore(zk), self._record),
             MutationQuotas(quotas, config.limits.controller_quota_windows, time.monotonic),
-            self.endpoints,
-            static_configs(config),
-            recorder,
-            survey,
-            DefaultsJudge(zk, config.links, f"configs-{config.server_id}"),
-            registration,
-            status,
             None if acls is None else ServedAcls(acls, self._record),
-            config.brokers_listener,
+            status,
         )
+        self._node = ServerNode(around, service, standby, registration, ports, self.endpoints)
         dispatcher = Dispatcher(self._node, None if acls is None else acls.authorizer, self._report_denied, door)
         listeners = [_listener(one, config.security.get(one.listener)) for one in config.listeners]
         self._server = Server(dispatcher, listeners, config.limits, quotas, stats)

@@ -11,15 +11,13 @@ from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
 from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME, AclAuthorizer
-from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS
-from kafka_reassign_rpc.core.settings import healing_settings, reassignment_settings
+from kafka_reassign_rpc.core.settings import setting_kinds
 from kafka_reassign_rpc.core.settings.broker_settings import AUTHORIZER, Value, shown
 from kafka_reassign_rpc.core.settings.reassignment_settings import (
     DEFAULT_SETTINGS,
-    HOLD_AFTER_ABSENCE,
-    REPLICATION_FACTOR_CHANGE_ALLOWED,
     ReassignmentSettings,
 )
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.state.broker import Endpoint
 from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP
 from kafka_reassign_rpc.server.http_security import HttpSecurity
@@ -146,11 +144,8 @@ def static_configs(config: ServerConfig) -> dict[str, str]:
 
 def _own_settings(settings: ReassignmentSettings) -> dict[str, str]:
     """Shared settings that differ from the default."""
-    given = {
-        **reassignment_settings.cap_settings(settings.caps),
-        HOLD_AFTER_ABSENCE: settings.hold_after_absence_ms,
-        REPLICATION_FACTOR_CHANGE_ALLOWED: settings.replication_factor_change_allowed,
-        **healing_settings.as_configs(settings.healing),
+    return {
+        name: setting_kinds.shown(one.of(settings))
+        for name, one in SERVER_SETTINGS.items()
+        if one.of(settings) != one.value
     }
-    texts = {name: shown(value) if isinstance(value, bool) else str(value) for name, value in given.items()}
-    return {name: text for name, text in texts.items() if text != SERVER_SETTINGS[name].default}

@@ -3,18 +3,19 @@ answers from memory; a standby reads from ZooKeeper what clients ask, and names 
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
 from uuid import UUID
 
 from kafka_reassign_rpc.api.api_definition import Api
 from kafka_reassign_rpc.api.config_ports import AclPort, ConfigPort, DefaultsChange, QuotaPort, SettingsPort
 from kafka_reassign_rpc.api.ports import LONGEST_WAIT_MS, NodeEndpoint, RecordedEvents, StatusPort
-from kafka_reassign_rpc.api.registry import SENT_TO_CONTROLLER, SENT_TO_SERVERS, advertised
-from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
+from kafka_reassign_rpc.api.registry import SENT_TO_CONTROLLER, SENT_TO_SERVERS, SERVER_APIS, advertised
 from kafka_reassign_rpc.controller.duties.defaults_judge import DefaultsJudge
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
+from kafka_reassign_rpc.controller.lifecycle.server_config import static_configs
 from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRegistration
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
-from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
+from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
 from kafka_reassign_rpc.core.brokers.announced_versions import Versions, announced_versions
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, Configs
 from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers, common_layers, live_brokers
@@ -27,54 +28,43 @@ from kafka_reassign_rpc.core.state.topic import Topic
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 
-class ServerNode:
-    """The `Node` port of the server process (see api.ports).
+class ServedPorts(NamedTuple):
+    """What clients read and change through the node. acls: None, this server has no authorizer."""
 
-    endpoints     where clients reach this server, by listener name
-    acls          None: this server has no authorizer
-    brokers_listener  by which brokers come, where there are several
-    """
+    configs: ConfigPort
+    settings: SettingsPort
+    quotas: QuotaPort
+    mutation_quotas: MutationQuotas
+    acls: AclPort | None
+    status: StatusPort
+
+
+class ServerNode:
+    """The `Node` port of the server process (see api.ports). `endpoints`: where clients reach it, by listener name."""
 
     log_dirs = None
 
     def __init__(
         self,
-        node_id: int,
-        apis: Mapping[int, Api],
+        around: Surroundings,
         controller: ControllerService,
         standby: Standby,
-        configs: ConfigPort,
-        settings: SettingsPort,
-        quotas: QuotaPort,
-        mutation_quotas: MutationQuotas,
-        endpoints: Callable[[], Sequence[Endpoint]],
-        static_configs: Mapping[str, str],
-        recorder: EventRecorder,
-        survey: BrokerSurvey,
-        judge: DefaultsJudge,
         registration: ServerRegistration,
-        status: StatusPort,
-        acls: AclPort | None = None,
-        brokers_listener: str = "",
+        ports: ServedPorts,
+        endpoints: Callable[[], Sequence[Endpoint]],
     ) -> None:
-        self.node_id = node_id
+        zk, config, self._survey, self._recorder, _, _ = around
+        self.node_id = config.server_id
         self.cluster_id = ""
         """It is known once ZooKeeper is connected."""
-        self.apis = apis
+        self.apis: Mapping[int, Api] = SERVER_APIS
         self.controller = controller
-        self.configs = configs
-        self.settings = settings
-        self.quotas = quotas
-        self.acls = acls
-        self.status = status
-        self.mutation_quotas = mutation_quotas
-        self._brokers_listener = brokers_listener
-        self._static_configs = static_configs
-        self._recorder = recorder
+        self.configs, self.settings, self.quotas, self.mutation_quotas, self.acls, self.status = ports
+        self._brokers_listener = config.brokers_listener
+        self._static_configs = static_configs(config)
         self._standby = standby
         self._endpoints = endpoints
-        self._survey = survey
-        self._judge = judge
+        self._judge = DefaultsJudge(zk, config.links, f"configs-{config.server_id}")
         self._registration = registration
         self._announced: tuple[tuple[int, bool], Versions] | None = None
 

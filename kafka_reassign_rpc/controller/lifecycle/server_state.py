@@ -9,10 +9,10 @@ from kafka_reassign_rpc.controller.lifecycle.controller_service import Controlle
 from kafka_reassign_rpc.controller.lifecycle.own_tls import OwnTls
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
-from kafka_reassign_rpc.controller.telemetry.gauge_values import ServerStatus
+from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.status.summary import status_of
-from kafka_reassign_rpc.core.status.views import ServerView
+from kafka_reassign_rpc.core.status.views import UNKNOWN, ControllerView, ServerView
 from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.wall_clock import now_ms
 
@@ -69,11 +69,13 @@ class ServerState:
             cluster_id=self.cluster_id,
             role=role,
             reason=reason,
-            controller=controller,
-            epoch=-1 if term is None else service.epoch,
-            since=standby.controller_since() if term is None else service.since_ms,
+            controller=ControllerView(
+                controller,
+                UNKNOWN if term is None else service.epoch,
+                standby.controller_since() if term is None else service.since_ms,
+                self.pages.get(controller),
+            ),
             brokers=standby.brokers if term is None else term.cluster.brokers,
-            pages=self.pages,
             term=term,
             certificates=self._own_tls.found,
         )

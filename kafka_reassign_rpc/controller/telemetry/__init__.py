@@ -6,14 +6,14 @@
     event_log_files    one series of these files
     refusal_limit      how many refusals a second the event log takes
     metrics            `/metrics`, `/health` and `/ready`
-    metric_catalogue   every metric, with its kind, labels and meaning
+    metric_catalogue   every metric, with its kind, labels, meaning, and value where it is read at each scrape
     webhooks           tells webhooks of some events
     webhook_receiver   the task and the queue of one URL: tells it again, after longer and longer waits
     webhook_requests   one attempt, signed
     webhook_names      looks up the names of receivers
     settings_notices   warnings about settings of the servers that stand in the wrong place
     cluster_figures    what metrics show of brokers beside the status document
-    gauge_values       the value of each gauge, where it is known; a new gauge gets it here
+    server_status      what a server knows of itself at a scrape, from which gauges have their values
 
 `core/events/catalogue.py` has every event.
 """

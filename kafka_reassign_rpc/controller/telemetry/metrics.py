@@ -3,7 +3,6 @@
 Events and durations are counted as they happen. Gauges are read at each scrape, which never walks over partitions.
 """
 
-import platform
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 
@@ -15,13 +14,12 @@ from prometheus_client.registry import Collector
 
 from kafka_reassign_rpc.controller.telemetry import metric_catalogue
 from kafka_reassign_rpc.controller.telemetry.event_recorder import COMMIT, ROUND
-from kafka_reassign_rpc.controller.telemetry.gauge_values import ServerStatus, or_none, values_of
-from kafka_reassign_rpc.controller.telemetry.metric_catalogue import GAUGE, SERVER_COUNTERS, MetricType
+from kafka_reassign_rpc.controller.telemetry.metric_catalogue import GAUGE, METRICS, SERVER_COUNTERS, MetricType
+from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus, or_none
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.server.http_server import HttpPage
 from kafka_reassign_rpc.server.server_stats import ServerStats
-from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.turns import Steps
 
 SHORT = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -143,9 +141,10 @@ class _ReadAtScrape(Collector):
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        for metric, values in values_of(self._status()):
-            yield _family(metric, values)
-        yield _family(metric_catalogue.BUILD_INFO, {_BUILD: 1})
+        status = self._status()
+        for metric in METRICS:
+            if metric.read is not None:
+                yield _family(metric, metric.values(status))
         stats = self._stats()
         counted: Mapping[int, int] = {**dict.fromkeys(self._api_names, 0), **stats.requests}
         requests: dict[tuple[str, ...], float] = {
@@ -154,9 +153,6 @@ class _ReadAtScrape(Collector):
         yield _family(metric_catalogue.REQUESTS, requests)
         for field, metric in SERVER_COUNTERS.items():
             yield _family(metric, {(): getattr(stats, field)})
-
-
-_BUILD = (product_version(), platform.python_version())
 
 
 def _family(metric: MetricType, values: Mapping[tuple[str, ...], float]) -> Metric:

@@ -3,11 +3,9 @@ read."""
 
 import logging
 
-from kafka_reassign_rpc.core.brokers.cordon import CORDONED_BROKERS, EXPECTED, parse_brokers
-from kafka_reassign_rpc.core.configs.server_settings import divided
+from kafka_reassign_rpc.core.settings.server_settings import divided, is_of_healing
 from kafka_reassign_rpc.core.settings.settings_in_force import MOVE_SETTINGS, notices
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.support.bounded_text import shown
 
 log = logging.getLogger(__name__)
 
@@ -33,9 +31,8 @@ class SettingsNotices:
                 f"{problem}: no new move and no repair starts until the znode is repaired or deleted, and new topics"
                 " keep away only from brokers that this controller has known to be cordoned"
             )
-        cordoned = cluster.settings.get(CORDONED_BROKERS, "")
-        if parse_brokers(cordoned) is None:
-            found.append(f"{CORDONED_BROKERS}={shown(cordoned)} cordons no broker: expected are {EXPECTED}")
+        problems = cluster.soft.in_force.problems  # those of self-healing are events
+        found += [text for name, text in problems.items() if not is_of_healing(name)]
         for text in found:
             if text not in self._logged:
                 log.warning("%s", text)

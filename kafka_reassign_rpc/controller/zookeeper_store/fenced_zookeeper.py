@@ -13,7 +13,7 @@ from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.jute import size_of
 from kafka_reassign_rpc.zookeeper.operations import Check, Op, Result, Stat
-from kafka_reassign_rpc.zookeeper.transactions import split_ops
+from kafka_reassign_rpc.zookeeper.transactions import split_ops, transact_many
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     BatchesFailed,
@@ -79,7 +79,7 @@ class FencedZooKeeper:
 
     async def _write(self, batches: list[list[Op]]) -> list[list[Result]]:
         try:
-            return await self._zk.transact_many(batches, self._leadership.session, self._fence)
+            return await transact_many(self._zk, batches, self._leadership.session, self._fence)
         except ZkError as error:
             raise _failure(error) from error
 

@@ -1,7 +1,6 @@
-"""Which new cluster-wide configs a Kafka 3.9 broker accepts, as far as its configuration decides.
-
-`judge_reconfiguration` is DynamicBrokerConfig.validate: the requirements of KafkaConfig, then `validateReconfiguration`
-of each part whose configs change. It answers for simulated brokers; stock ones are asked.
+"""Which cluster-wide configs a Kafka 3.9 broker can apply, as far as its configuration decides: the requirements of
+KafkaConfig, then `validateReconfiguration` of each part whose configs change. Whether a broker accepts new ones it is
+asked itself.
 """
 
 import math
@@ -16,7 +15,6 @@ from kafka_reassign_rpc.core.configs.config_definitions import (
     broker_synonyms,
     ignored_default,
     parse,
-    validate_broker_configs,
 )
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 
@@ -47,8 +45,6 @@ _OF_CLEANER = {
     IO_RATE,
     BACKOFF,
 }
-NETWORK_THREADS = "num.network.threads"
-_THREADS = ("num.io.threads", "num.replica.fetchers", "num.recovery.threads.per.data.dir", "background.threads")
 _OF_LISTENERS = ("max.connections", "max.connection.creation.rate")
 JMX_REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
 _REPORTERS = {JMX_REPORTER, "org.apache.kafka.tools.PushHttpMetricsReporter"}
@@ -64,36 +60,14 @@ def applied(defaults: Props) -> dict[str, str]:
     return {name: value for name, value in defaults.items() if ignored_default(name, value) is None}
 
 
-def judge_reconfiguration(
-    static: Props, standing: Props, own: Props, wanted: Props, listener: str, *, may_shrink: bool = False
-) -> None:
-    """Checks `wanted` in place of the cluster-wide configs `standing`. Raises ConfigValueError.
-
-    static, own   what the broker was started with, and its own dynamic configs
-    listener      name of its listener, in lower case
-    may_shrink    thread counts may fall at will: a simulated broker has no threads
-    """
-    if may_shrink:
-        standing = {name: value for name, value in standing.items() if name not in (*_THREADS, NETWORK_THREADS)}
-    validate_broker_configs(wanted, per_broker=False)
-    new = ConfigLayers(own, wanted, static).effective()
-    _require_kafka_config(new)
-    current = ConfigLayers(own, standing, static).effective()
-    try:
-        judge_standing(static, standing, own, listener)
-    except ConfigValueError:  # the broker has not been able to apply what stands
-        current = ConfigLayers(own, {}, static).effective()
-    _judge_parts(current, new, listener, may_shrink=may_shrink)
-
-
 def judge_standing(static: Props, standing: Props, own: Props, listener: str) -> None:
     """Raises ConfigValueError if a broker cannot apply the present cluster-wide configs."""
     current = ConfigLayers(own, standing, static).effective()
-    _require_kafka_config(current)
-    _judge_parts(ConfigLayers(own, {}, static).effective(), current, listener, keeps_threads=False)
+    require_kafka_config(current)
+    judge_parts(ConfigLayers(own, {}, static).effective(), current, listener)
 
 
-def _require_kafka_config(props: Props) -> None:
+def require_kafka_config(props: Props) -> None:
     """KafkaConfig's constructor."""
     overrides = connection_overrides(props.get(OVERRIDES, ""))
     _require(_milliseconds(props, "log.roll.ms") >= 1, "log.roll.ms must be greater than or equal to 1")
@@ -118,34 +92,20 @@ def _require_kafka_config(props: Props) -> None:
         raise ConfigValueError(f"{OVERRIDES} contains invalid addresses : {','.join(wrong)}")
 
 
-def _judge_parts(
-    current: Props, new: Props, listener: str, *, keeps_threads: bool = True, may_shrink: bool = False
-) -> None:
-    """`validateReconfiguration` of each part of the broker."""
+def judge_parts(current: Props, new: Props, listener: str) -> None:
+    """`validateReconfiguration` of each part of the broker, but for how far numbers of threads may change at a time."""
     changed = {name for name in current.keys() | new.keys() if current.get(name) != new.get(name)}
     prefix = f"listener.name.{listener}."
     if REPORTERS in changed:
         for one in list_in(new, REPORTERS):
-            _part(one in _REPORTERS, f"Validation of dynamic config update of Set({REPORTERS}) failed with class class"
+            part(one in _REPORTERS, f"Validation of dynamic config update of Set({REPORTERS}) failed with class class"
                   " kafka.server.DynamicMetricsReporters")  # fmt: skip
     if changed & {*_OF_LISTENERS, *(prefix + name for name in _OF_LISTENERS)}:
         for name in _OF_LISTENERS:
-            allowed = _of_listener(new, prefix, name)
-            _part(allowed > 0, f"Invalid {name} {allowed}")
-    network = NETWORK_THREADS
-    if keeps_threads and changed & {network, prefix + network}:
-        now, then = _of_listener(current, prefix, network), _of_listener(new, prefix, network)
-        _may_become(network, now, then, may_shrink=may_shrink)
-    if keeps_threads and changed & set(_THREADS):
-        for name in _THREADS:
-            _may_become(name, whole_in(current, name), whole_in(new, name), may_shrink=may_shrink)
+            allowed = of_listener(new, prefix, name)
+            part(allowed > 0, f"Invalid {name} {allowed}")
     if changed & _OF_CLEANER and text_in(new, CLEANS).lower() == "true":
-        now, threads = whole_in(current, CLEANER_THREADS), whole_in(new, CLEANER_THREADS)
-        _part(threads >= 1, "Log cleaner threads should be at least 1")
-        if keeps_threads:
-            cannot = "Log cleaner threads cannot be"
-            _part(threads >= now // 2, f"{cannot} reduced to less than half the current value {now}")
-            _part(threads <= now * 2, f"{cannot} increased to more than double the current value {now}")
+        part(whole_in(new, CLEANER_THREADS) >= 1, "Log cleaner threads should be at least 1")
     if changed & _OF_LOGS:
         retention = _milliseconds(new, "log.retention.ms")
         _keeps_locally(new, "log.local.retention.ms", "log.retention.ms", -1 if retention < 0 else retention)
@@ -176,21 +136,11 @@ def _require(holds: bool, what: str) -> None:
         raise ConfigValueError(f"requirement failed: {what}")
 
 
-def _part(holds: bool, why: str) -> None:
+def part(holds: bool, why: str) -> None:
     """Kafka reports a part's error as the value of a config named "Invalid dynamic configuration"."""
     if not holds:
         error = f"org.apache.kafka.common.config.ConfigException: {why}"
         raise ConfigValueError(f"Invalid value {error} for configuration Invalid dynamic configuration")
-
-
-def _may_become(name: str, now: int, wanted: int, *, may_shrink: bool) -> None:
-    """DynamicThreadPool."""
-    if wanted == now:
-        return
-    failed = f"Dynamic thread count update validation failed for {name}={wanted}, value should"
-    _part(wanted > 0, f"{failed} be at least 1")
-    _part(may_shrink or wanted >= now // 2, f"{failed} be at least half the current value {now}")
-    _part(wanted <= now * 2, f"{failed} not be greater than double the current value {now}")
 
 
 def _keeps_locally(props: Props, name: str, whole: str, kept: int) -> None:
@@ -199,8 +149,8 @@ def _keeps_locally(props: Props, name: str, whole: str, kept: int) -> None:
     if kept < 0 or local == _AS_WHOLE:
         return
     wrong = f"Invalid value {local} for configuration {name}: Value must not be"
-    _part(local != -1, f"{wrong} -1 as {whole} value is set as {kept}.")
-    _part(local <= kept, f"{wrong} more than {whole} property value: {kept}")
+    part(local != -1, f"{wrong} -1 as {whole} value is set as {kept}.")
+    part(local <= kept, f"{wrong} more than {whole} property value: {kept}")
 
 
 def value_in(props: Props, name: str) -> Value | None:
@@ -238,7 +188,7 @@ def _milliseconds(props: Props, name: str) -> int:
     return 0
 
 
-def _of_listener(props: Props, prefix: str, name: str) -> int:
+def of_listener(props: Props, prefix: str, name: str) -> int:
     own = props.get(prefix + name)
     return whole_in(props if own is None else {name: own}, name)
 

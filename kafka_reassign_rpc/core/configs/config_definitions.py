@@ -6,17 +6,14 @@ key stores) are missing.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import resources
 from typing import Literal
 
 import msgspec
 
 from kafka_reassign_rpc.core import java_values
-from kafka_reassign_rpc.core.brokers import cordon
 from kafka_reassign_rpc.core.settings.broker_settings import PROTOCOL_VERSION
-from kafka_reassign_rpc.core.settings.healing_throttle import EXPECTED, HealingThrottle
-from kafka_reassign_rpc.core.windows.grammar import parse_windows
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
 ConfigType = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"]
@@ -53,9 +50,8 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """Kafka versions; a shorter spelling (`3.0`) is allowed."""
     non_empty: bool = False
     throttled_replicas: bool = False
-    rate_or_share: bool = False
-    broker_ids: bool = False
-    windows: bool = False
+    refusal: Callable[[str], str | None] | None = None
+    """Why a text is wrong, where it has a grammar of its own."""
     synonym: str | None = None
     """The broker config that gives the topic's default."""
     synonyms: tuple[str, ...] = ()
@@ -206,29 +202,17 @@ def _check(definition: ConfigDefinition, value: Value) -> None:
         _check_number(definition, value)
     elif definition.throttled_replicas and isinstance(value, list):
         _check_throttled_replicas(definition, value)
-    elif definition.broker_ids and isinstance(value, list):
-        if cordon.broker_ids(value) is None:
-            raise invalid(definition, value, f"Expected {cordon.EXPECTED}")
     elif definition.one_of is not None:
         for item in value if isinstance(value, list) else [str(value)]:
             _check_one_of(definition, item)
     elif definition.versions is not None:
         if format_version(definition, str(value)) is None:
             raise invalid(definition, value, f"Version {value} is not a valid version")
-    elif definition.rate_or_share or definition.windows:
-        _check_grammar(definition, value)
+    elif definition.refusal is not None:
+        if (reason := definition.refusal(shown(value))) is not None:
+            raise invalid(definition, value, reason)
     elif definition.non_empty and not value:
         raise invalid(definition, "", "String must be non-empty")
-
-
-def _check_grammar(definition: ConfigDefinition, value: Value) -> None:
-    try:
-        if definition.windows:
-            parse_windows(str(value))
-        else:
-            HealingThrottle.parse(value)
-    except ValueError as error:
-        raise invalid(definition, value, str(error) if definition.windows else f"Expected {EXPECTED}") from None
 
 
 def _check_throttled_replicas(definition: ConfigDefinition, value: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""The settings of servers (`core.configs.server_settings`) as configs: only a server's own node takes them, and no
+"""The settings of servers (`core.settings.server_settings`) as configs: only a server's own node takes them, and no
 broker, stock or simulated, knows them.
 """
 
@@ -6,26 +6,28 @@ from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigDefinition, ConfigValueError, parse, show
-from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS, own_names
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, own_names
+from kafka_reassign_rpc.core.settings.setting_kinds import ServerSetting
 from kafka_reassign_rpc.core.settings.settings_in_force import IN_DEFAULTS
 from kafka_reassign_rpc.support.bounded_text import shortened
 
-DEFINITIONS: Mapping[str, ConfigDefinition] = {
-    one.name: ConfigDefinition(
+
+def _definition(one: ServerSetting) -> ConfigDefinition:
+    low, high = one.kind.bounds or (None, None)
+    return ConfigDefinition(
         name=one.name,
-        type=one.type,
+        type=one.kind.type,
         default=one.default,
-        min=one.min,
-        max=one.max,
-        rate_or_share=one.rate_or_share,
-        broker_ids=one.broker_ids,
-        one_of=one.one_of,
+        min=low,
+        max=high,
+        one_of=one.kind.one_of,
         ignore_case=True,
-        windows=one.windows,
+        refusal=one.kind.refusal,
         dynamic=True,
     )
-    for one in SERVER_SETTINGS.values()
-}
+
+
+DEFINITIONS: Mapping[str, ConfigDefinition] = {name: _definition(one) for name, one in SERVER_SETTINGS.items()}
 
 _PREFIXES = ("partition.reassignments.", "reassignment.", "failure.", "self.healing.", "cordoned.")
 """Names that begin so belong to servers; neither Kafka nor known plug-ins use them, but for `cordoned.log.dirs` of one

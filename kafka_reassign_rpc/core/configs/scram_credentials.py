@@ -22,7 +22,15 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME, can_be_a_name
 
-LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 16384
+LEAST_ITERATIONS = 4096
+MOST_ITERATIONS = 16_384
+"""Of a credential in ZooKeeper, as Kafka has it."""
+MOST_OF_A_LINE = 2_000_000
+"""Of a user's line in a file of ours: a password then takes about a second."""
+MOST_OF_A_LOGIN = 1_000_000
+"""Of a broker's first message to this server: about half a second. With more, it could keep its client busy for
+hours.
+"""
 IMPOSSIBLE_NAME = f"A username has at most {LONGEST_NAME} characters, and is neither '.' nor '..'"
 LONGEST_SECRET = 1024
 """Bytes of a salt or of a salted password."""

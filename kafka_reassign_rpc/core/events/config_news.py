@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 
 from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS, TOPIC_CONFIGS
-from kafka_reassign_rpc.core.configs.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.quotas.client_quotas import QUOTA_NAMES
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.support.bounded_text import shortened, word
 from kafka_reassign_rpc.support.counted import first_of
 

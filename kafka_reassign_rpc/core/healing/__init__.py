@@ -4,6 +4,7 @@ failed_brokers.py       which failed brokers are repaired, and when
 failed_log_dirs.py      what is known of the log dirs of registered brokers
 brake.py                why no repair may start or continue
 repair_cost.py          what a repair would cost: bytes and time
+repair_rates.py         how fast repairs may copy
 repair_targets.py       whether a repair is still needed once brokers return or other moves come. Which brokers take
                         its replicas, the `planner` says: `controller.duties.self_healing` asks it
 approval.py             which repairs wait until somebody has approved them

@@ -1,17 +1,13 @@
 """What a repair would cost, whoever lost the replicas."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.core.settings.healing_throttle import HealingThrottle
-from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, rate_of
-
-Rate = Callable[[int, str], float | None]
-"""How fast a broker copies on one side (LEADER_RATE, FOLLOWER_RATE), bytes/s; None where that is not known."""
+from kafka_reassign_rpc.core.healing.repair_rates import Rate
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 
 
 class Copy(NamedTuple):
@@ -66,18 +62,3 @@ class CostSum:
 
 def _seconds(load: float, rate: float | None) -> float | None:
     return load / rate if rate else None
-
-
-def rates_of(cluster: Cluster, throttle: HealingThrottle, fastest: int) -> Rate:
-    """The rates of repairs: of `self.healing.throttle`, or a stricter one that stands on a broker; without a throttle
-    `fastest`, a broker's observed throughput in bytes/s, 0 before the first observation.
-    """
-    leased = throttle.of(fastest)
-
-    def rate(broker: int, side: str) -> float | None:
-        if leased < 0:
-            return fastest or None
-        standing = rate_of(side, cluster.broker_configs.get(str(broker), {}), cluster.default_configs)
-        return leased if standing is None else min(leased, standing)
-
-    return rate

@@ -2,9 +2,8 @@
 
 reassignment_settings.py  settings for every new move
 healing_settings.py       those of self-healing
-healing_throttle.py       `self.healing.throttle`: bytes/s, or a share of the observed throughput
+setting_kinds.py          how a setting is declared, and what values it may have
+server_settings.py        the catalogue of those that all servers share
 broker_settings.py        settings that a controller has from the configuration of its broker
 settings_in_force.py      which settings hold, derived from all that they come from
-
-`core.configs.server_settings` is the catalogue of those that all servers share.
 """

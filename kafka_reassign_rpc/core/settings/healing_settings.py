@@ -1,23 +1,20 @@
-"""The settings of self-healing (KIP-46): names, defaults, and the values in force."""
+"""The settings of self-healing (KIP-46): each is declared by its field."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from typing import Annotated, NamedTuple, Self
 
 import msgspec
 
-from kafka_reassign_rpc.core.config_values import INT32, flag, number
-from kafka_reassign_rpc.core.settings.healing_throttle import EXPECTED, HealingThrottle
-from kafka_reassign_rpc.support.bounded_text import shown
+from kafka_reassign_rpc.core.config_values import INT64, number
+from kafka_reassign_rpc.core.settings.setting_kinds import BOOLEAN, ServerSetting, long, text_of, whole, word
+from kafka_reassign_rpc.support.bounded_text import whole_number
+from kafka_reassign_rpc.support.human_units import parse_size
 
 OFF = -1
 INTERVAL = "failure.interval.ms"
-ALERT_INTERVAL = "failure.alert.interval.ms"
 PAUSED = "self.healing.paused"
 MAX_BROKERS = "self.healing.max.failed.brokers"
 MAX_PERCENTAGE = "self.healing.max.failed.percentage"
 THROTTLE = "self.healing.throttle"
-CHUNK = "self.healing.max.moves"
-CANCEL_ON_RETURN = "self.healing.cancel.on.return"
 APPROVAL = "self.healing.approval"
 
 NO_APPROVAL, APPROVAL_REQUIRED = APPROVALS = ("none", "required")
@@ -46,29 +43,125 @@ def short_interval(text: str) -> str | None:
     )
 
 
+ASSUMED_THROUGHPUT = 125_000_000
+"""Bytes/s before the first observation: one gigabit per second."""
+
+
+class HealingThrottle(NamedTuple):
+    """For each broker in a repair: bytes/s (-1: no limit), or, if not 0, percent of the observed throughput."""
+
+    rate: int = -1
+    percent: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """`5000000`, `50MB`, `-1`, `50%`; None: anything else."""
+        digits = text.strip().removesuffix("%").rstrip()
+        number = whole_number(digits, -1, INT64)
+        if number is not None:
+            if digits == text.strip():
+                return cls(number)
+            return cls(percent=number) if 1 <= number <= 100 else None
+        with_unit = parse_size(text.strip())
+        return cls(with_unit) if with_unit is not None and 0 <= with_unit <= INT64 else None
+
+    def __str__(self) -> str:
+        return f"{self.percent}%" if self.percent else str(self.rate)
+
+    def of(self, fastest: int) -> int:
+        """Bytes/s, -1: no limit. `fastest`: the observed throughput in bytes/s, 0 before the first observation."""
+        return max(1, (fastest or ASSUMED_THROUGHPUT) * self.percent // 100) if self.percent else self.rate
+
+
+_RATE_OR_SHARE = text_of(
+    HealingThrottle.parse,
+    "a whole number of bytes per second (-1: no limit) or a share of a broker's link from 1% to 100%",
+)
+
+
 class HealingSettings(msgspec.Struct, frozen=True):
-    """The settings of self-healing.
+    """`unreadable`: why the settings of all servers cannot be read, so that no repair starts; empty if they can."""
 
-    interval_ms         a broker is repaired after it has been gone for so long; -1: self-healing is off
-    alert_interval_ms   time until an alert, even if self-healing is off; -1: half the interval
-    max_brokers         brake: no repair while more brokers than this are gone
-    max_percentage      brake: no repair while a greater share of the brokers is gone
-    throttle            for each broker that takes part in a repair
-    chunk               moves of repairs in flight at a time
-    cancel_on_return    cancel the moves of a repair in flight when its broker comes back
-    approval            one of APPROVALS: whether a repair waits until somebody has approved it
-    unreadable          why the settings of all servers cannot be read, so that no repair starts; empty if they can
-    """
-
-    interval_ms: int = OFF
-    alert_interval_ms: int = OFF
-    max_brokers: int = 10
-    max_percentage: int = 40
-    throttle: HealingThrottle = HealingThrottle()
-    chunk: int = 500
-    cancel_on_return: bool = False
-    paused: bool = False
-    approval: str = NO_APPROVAL
+    interval_ms: Annotated[
+        int,
+        ServerSetting(
+            INTERVAL,
+            long(OFF, MAX_INTERVAL_MS),
+            "Milliseconds for which a broker has to be gone before the controller moves its replicas to other brokers."
+            " -1: never, self-healing is off.",
+            "MS",
+        ),
+    ] = OFF
+    alert_interval_ms: Annotated[
+        int,
+        ServerSetting(
+            "failure.alert.interval.ms",
+            long(OFF, MAX_INTERVAL_MS),
+            "Milliseconds for which a broker has to be gone before the server logs an alert, with self-healing on or"
+            " off. A repair never starts before its alert: where self-healing is on, failure.interval.ms is the upper"
+            " limit. -1: half of failure.interval.ms, or no alert where self-healing is off.",
+            "MS",
+        ),
+    ] = OFF
+    max_brokers: Annotated[
+        int,
+        ServerSetting(
+            MAX_BROKERS, whole(0), "If more brokers than this are gone, the controller starts no repair.", "BROKERS"
+        ),
+    ] = 10
+    max_percentage: Annotated[
+        int,
+        ServerSetting(
+            MAX_PERCENTAGE,
+            whole(0, 100),
+            "If more than this percentage of the brokers is gone, the controller starts no repair.",
+            "PERCENT",
+        ),
+    ] = 40
+    throttle: Annotated[
+        HealingThrottle,
+        ServerSetting(
+            THROTTLE,
+            _RATE_OR_SHARE,
+            "The replication throttle of repairs for each broker: bytes per second, or a share such as 50% of the"
+            " observed replication throughput (the highest rate at which a broker was seen to receive moves that had no"
+            f" throttle; {ASSUMED_THROUGHPUT} bytes per second until one was seen). -1: no throttle.",
+            "BYTES/S|SHARE%",
+        ),
+    ] = HealingThrottle()
+    chunk: Annotated[
+        int, ServerSetting("self.healing.max.moves", whole(1), "Moves of repairs in flight at a time.", "MOVES")
+    ] = 500
+    cancel_on_return: Annotated[
+        bool,
+        ServerSetting(
+            "self.healing.cancel.on.return",
+            BOOLEAN,
+            "Whether the controller cancels a repair's moves in flight when the lost broker comes back. Moves of the"
+            " repair that still wait never start then.",
+            "true|false",
+        ),
+    ] = False
+    paused: Annotated[
+        bool,
+        ServerSetting(
+            PAUSED,
+            BOOLEAN,
+            "Whether self-healing pauses. With true no repair starts. `kafka-reassign heal --pause` sets it, `--resume`"
+            " deletes it.",
+        ),
+    ] = False
+    approval: Annotated[
+        str,
+        ServerSetting(
+            APPROVAL,
+            word(*APPROVALS),
+            "Whether a repair that self-healing has queued waits for `kafka-reassign heal --approve`: `none` or"
+            " `required`. What waits for approval goes on to wait where this is changed to `none`.",
+            "|".join(APPROVALS),
+            if_invalid=APPROVAL_REQUIRED,
+        ),
+    ] = NO_APPROVAL
     unreadable: str = ""
 
     @property
@@ -82,80 +175,3 @@ class HealingSettings(msgspec.Struct, frozen=True):
     def grace_ms(self) -> int:
         """How long brokers get to come back while others come back too."""
         return max(0, min(GRACE_MS, self.interval_ms))
-
-
-def settings_of(
-    layers: Sequence[Mapping[str, str]],
-    started_with: HealingSettings,
-    *,
-    unreadable: str = "",
-    window_rate: int | None = None,
-    migrating: bool = False,
-) -> tuple[HealingSettings, list[str]]:
-    """The settings in force (those of all servers, the strongest layer first, else `started_with`), and what is wrong
-    with them.
-
-    An invalid value is reported and ignored, except that an invalid approval counts as required. A window's rate
-    throttles repairs that have no throttle. While brokers migrate to KRaft, repairs have none
-    (`restrictions.lease_refused`).
-    """
-    found: dict[str, _Value] = {}
-    problems = [unreadable] if unreadable else []
-    for layer in reversed(layers):
-        for name, text in layer.items():
-            if name not in _VALUES:
-                continue
-            field, parse, expected = _VALUES[name]
-            value = parse(text)
-            if value is None and name == APPROVAL:
-                found[field] = APPROVAL_REQUIRED
-                problems.append(f"{name}={shown(text)} is taken for {APPROVAL_REQUIRED}: {expected} is expected")
-            elif value is None:
-                problems.append(
-                    f"{name}={shown(text)} is ignored, so a weaker or the default value holds: {expected} is expected"
-                )
-            else:
-                found[field] = value
-    if window_rate is not None and found.get("throttle", started_with.throttle) == HealingThrottle():
-        found["throttle"] = HealingThrottle(window_rate)  # others have leases, which follow it
-    if migrating:
-        found["throttle"] = HealingThrottle()
-    return msgspec.structs.replace(started_with, **found, unreadable=unreadable), problems
-
-
-def _approval(text: str) -> str | None:
-    word = text.strip().lower()
-    return word if word in APPROVALS else None
-
-
-def _throttle(text: str) -> HealingThrottle | None:
-    try:
-        return HealingThrottle.parse(text)
-    except ValueError:
-        return None
-
-
-_NUMBERS = {
-    INTERVAL: ("interval_ms", -1, MAX_INTERVAL_MS),
-    ALERT_INTERVAL: ("alert_interval_ms", -1, MAX_INTERVAL_MS),
-    MAX_BROKERS: ("max_brokers", 0, INT32),
-    MAX_PERCENTAGE: ("max_percentage", 0, 100),
-    CHUNK: ("chunk", 1, INT32),
-}
-_Value = int | bool | str | HealingThrottle
-_VALUES: Mapping[str, tuple[str, Callable[[str], _Value | None], str]] = {
-    **{
-        name: (field, partial(number, low=low, high=high), f"a whole number from {low} to {high}")
-        for name, (field, low, high) in _NUMBERS.items()
-    },
-    THROTTLE: ("throttle", _throttle, EXPECTED),
-    PAUSED: ("paused", flag, "true or false"),
-    CANCEL_ON_RETURN: ("cancel_on_return", flag, "true or false"),
-    APPROVAL: ("approval", _approval, " or ".join(APPROVALS)),
-}
-"""Setting -> field of `HealingSettings`, parser, and what it expects."""
-
-
-def as_configs(settings: HealingSettings) -> dict[str, _Value]:
-    """The settings by name, without the pause, with which no server starts."""
-    return {name: getattr(settings, field) for name, (field, _, _) in _VALUES.items() if name != PAUSED}

@@ -9,27 +9,23 @@ Time passes outside of decisions, so a duty reports what the windows of now are 
 judged a new text, no waiting move starts, since a window keeps moves away.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.config_values import INT64, flag, number
-from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings, settings_of
+from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings, HealingThrottle
 from kafka_reassign_rpc.core.settings.reassignment_settings import (
     DEFAULT_SETTINGS,
     ENABLED,
-    HOLD_AFTER_ABSENCE,
-    REPLICATION_FACTOR_CHANGE_ALLOWED,
     InFlightCaps,
     ReassignmentSettings,
-    cap_settings,
 )
-from kafka_reassign_rpc.core.windows.grammar import WINDOWS, Terms
-from kafka_reassign_rpc.support.bounded_text import shortened
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS, is_of_healing, with_values
+from kafka_reassign_rpc.core.windows.grammar import Terms
+from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.support.typed_commands import command
-
-T = TypeVar("T")
 
 SETTINGS_ZNODE = "/admin/reassignment_settings"
 DISABLING_ZNODE = "/admin/reassign_cancel"
@@ -56,38 +52,24 @@ class WindowNow(msgspec.Struct, frozen=True):
     until: int | None
 
 
-class SettingsInForce(msgspec.Struct, frozen=True):
-    """caps                of the window that holds, else of the settings; `core.healing.brake` may take `repairs` away
-    healing             of self-healing
-    healing_problems    what is wrong with these
-    disabled_by         why no reassignment may start; None: they are enabled
-    replication_factor_change_allowed
-                        whether a target may change it (KIP-860)
-    hold_after_absence_ms
-                        the longest control by others that holds no waiting move; -1: any
-    windows             the text of the setting; empty: there are none
-    window              what that means now; None without windows
+class SettingsInForce(ReassignmentSettings, frozen=True, kw_only=True):
+    """The settings themselves, but for what follows from others:
+
+    caps          of the window that holds, else of the settings; `core.healing.brake` may take `repairs` away
+    problems      what is wrong with the texts of settings, by their names
+    disabled_by   why no reassignment may start; None: they are enabled
+    window        what `windows` means now; None without windows
     """
 
-    caps: InFlightCaps
-    healing: HealingSettings
-    healing_problems: tuple[str, ...]
+    problems: Mapping[str, str]
     disabled_by: str | None
-    replication_factor_change_allowed: bool
-    hold_after_absence_ms: int
-    windows: str
     window: WindowNow | None
 
-
-def in_force(layers: Layers, name: str, parse: Callable[[str], T | None], default: T) -> T:
-    """The value of the strongest layer with a valid one. Only a layer without the name has no value; an empty text is
-    one.
-    """
-    for layer in layers:
-        found = parse(layer[name]) if name in layer else None
-        if found is not None:
-            return found
-    return default
+    @property
+    def healing_problems(self) -> list[str]:
+        """Why self-healing does not do what its settings say."""
+        unreadable = [self.healing.unreadable] if self.healing.unreadable else []
+        return unreadable + [text for name, text in self.problems.items() if is_of_healing(name)]
 
 
 def derived(
@@ -104,50 +86,75 @@ def derived(
     window         as it was judged last
     migrating      brokers were restarted for the migration to KRaft
     """
+    texts, problems = _values(layers)
+    settings = with_values(started_with, texts)
     rate = None if window is None else window.terms.rate
-    healing, problems = settings_of(
-        layers, started_with.healing, unreadable=problem, window_rate=rate, migrating=migrating
-    )
-    windows = in_force(layers, WINDOWS, str.strip, "")
-    now = _window_now(windows, window)
+    healing = replace(settings.healing, throttle=_throttle(settings.healing, rate, migrating), unreadable=problem)
+    now = _window_now(settings.windows, window)
     return SettingsInForce(
-        caps=_caps(layers, started_with.caps, None if now is None else now.terms, healing.chunk),
+        **{field: getattr(settings, field) for field in _AS_THEY_ARE},
+        caps=_caps(settings.caps, None if now is None else now.terms, healing.chunk),
         healing=healing,
-        healing_problems=tuple(problems),
-        disabled_by=_disabled_by(layers, problem, disabled_by_znode=disabled_by_znode),
-        replication_factor_change_allowed=in_force(
-            layers, REPLICATION_FACTOR_CHANGE_ALLOWED, flag, started_with.replication_factor_change_allowed
-        ),
-        hold_after_absence_ms=in_force(
-            layers, HOLD_AFTER_ABSENCE, _number_or_none_at_all, started_with.hold_after_absence_ms
-        ),
-        windows=windows,
+        problems=problems,
+        disabled_by=_disabled_by(settings, problem, disabled_by_znode=disabled_by_znode),
         window=now,
     )
 
 
-def _caps(layers: Layers, own: InFlightCaps, terms: Terms | None, repairs: int) -> InFlightCaps:
-    per_broker, per_cluster, in_flight = (
-        in_force(layers, name, _number_or_none_at_all, value) for name, value in cap_settings(own).items()
-    )
+_AS_THEY_ARE = [field for field in ReassignmentSettings.__struct_fields__ if field not in ("caps", "healing")]
+
+
+def _values(layers: Layers) -> tuple[dict[tuple[str, ...], Any], dict[str, str]]:
+    """The value of the strongest layer with a valid one, by its place in `ReassignmentSettings`, and what is wrong with
+    stronger ones. Only a layer without the name has no value; an empty text is one.
+    """
+    values: dict[tuple[str, ...], Any] = {}
+    problems: dict[str, str] = {}
+    for name in dict.fromkeys(name for layer in layers for name in layer):
+        one = SERVER_SETTINGS.get(name)
+        if one is None:
+            continue
+        for text in (layer[name] for layer in layers if name in layer):
+            value = one.kind.read(text)
+            if value is None:
+                value = one.if_invalid
+                instead = f"is taken for {value}"
+                if value is None:
+                    instead = "is ignored, so a weaker or the default value holds"
+                problems.setdefault(name, f"{name}={shown(text)} {instead}: {one.kind.expected} is expected")
+            if value is not None:
+                values[one.path] = value
+                break
+    return values, problems
+
+
+def _throttle(own: HealingSettings, rate: int | None, migrating: bool) -> HealingThrottle:
+    """A window's rate throttles repairs that have no throttle. While brokers migrate to KRaft, repairs have none
+    (`restrictions.lease_refused`).
+    """
+    if migrating:
+        return HealingThrottle()
+    return HealingThrottle(rate) if rate is not None and own.throttle == HealingThrottle() else own.throttle
+
+
+def _caps(own: InFlightCaps, terms: Terms | None, repairs: int) -> InFlightCaps:
     if terms is None:
-        return InFlightCaps(per_broker, per_cluster, in_flight, repairs)
-    per_broker = per_broker if terms.per_broker is None else terms.per_broker
-    per_cluster = per_cluster if terms.per_cluster is None else terms.per_cluster
-    return InFlightCaps(per_broker, per_cluster, in_flight, repairs, closed=not terms.starts)
+        return replace(own, repairs=repairs)
+    return replace(
+        own,
+        per_broker=own.per_broker if terms.per_broker is None else terms.per_broker,
+        per_cluster=own.per_cluster if terms.per_cluster is None else terms.per_cluster,
+        repairs=repairs,
+        closed=not terms.starts,
+    )
 
 
-def _number_or_none_at_all(text: str) -> int | None:
-    """-1 stands for no limit."""
-    return number(text, -1, INT64)
-
-
-def _disabled_by(layers: Layers, problem: str, *, disabled_by_znode: bool) -> str | None:
+def _disabled_by(settings: ReassignmentSettings, problem: str, *, disabled_by_znode: bool) -> str | None:
     if disabled_by_znode:
         return f"{DISABLING_ZNODE} exists"
     if problem:
         return problem
-    return None if in_force(layers, ENABLED, flag, True) else f"{ENABLED}=false is set for the cluster"
+    return None if settings.enabled else f"{ENABLED}=false is set for the cluster"
 
 
 def _window_now(text: str, known: WindowNow | None) -> WindowNow | None:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from kafka_reassign_rpc.core.settings.settings_in_force import Layers, derived
+from kafka_reassign_rpc.core.settings.settings_in_force import derived
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
@@ -89,15 +89,11 @@ class Cluster(msgspec.Struct):
     def __post_init__(self) -> None:
         self.derive_settings()
 
-    @property
-    def setting_layers(self) -> Layers:
-        return self.settings, self.default_configs
-
     def derive_settings(self) -> None:
         """Whoever writes what settings come from calls it at once (`core.settings.settings_in_force`)."""
         soft = self.soft
         soft.in_force = derived(
-            self.setting_layers,
+            (self.settings, self.default_configs),
             soft.started_with,
             problem=self.settings_problem,
             disabled_by_znode=self.disabled_by_znode,

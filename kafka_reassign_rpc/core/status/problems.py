@@ -35,13 +35,14 @@ MOST_UNSEEN = 20
 def problems_of(view: ServerView, totals: Totals | None, *, full: bool) -> list[StatusProblem]:
     """`full`: reasons of stalls, and who has switched something off, may be shown."""
     found = sorted(_problems(view, totals, full=full), key=lambda one: one.level != "wrong")
-    return [replace(one, text=f"{of_cluster(view.name)}{one.text}") for one in found] if view.name else found
+    name = view.watch.name
+    return [replace(one, text=f"{of_cluster(name)}{one.text}") for one in found] if name else found
 
 
 def reason_of(view: ServerView, *, full: bool) -> str:
     """Why this process has no role. What `watch` cannot see has addresses and users, which are shown only in full."""
-    if view.lost_quorum is not None:
-        return view.lost_quorum.text
+    if view.watch.lost_quorum is not None:
+        return view.watch.lost_quorum.text
     return UNSEEN_CLUSTER if view.reason and view.server < 0 and not full else view.reason
 
 
@@ -57,7 +58,7 @@ def lost_brokers(cluster: Cluster, healing: HealingStatus | None) -> Mapping[int
 def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterator[StatusProblem]:
     term = view.term
     yield from _of_role(view, full=full)
-    for text in view.unseen[:MOST_UNSEEN] if full else ():
+    for text in view.watch.unseen[:MOST_UNSEEN] if full else ():
         yield StatusProblem("unseen", "warn", text, None)
     if failing := view.certificates.failing:
         text = first_of(failing, NAMED, between="; ") if full else "the certificates of listeners are refused"
@@ -99,16 +100,16 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
 
 
 def _of_role(view: ServerView, *, full: bool) -> Iterator[StatusProblem]:
-    if (lost := view.lost_quorum) is not None:
+    if (lost := view.watch.lost_quorum) is not None:
         yield StatusProblem("no_controller", "wrong", lost.text, lost.since if lost.since >= 0 else None)
     elif view.role not in ROLES:
-        since = "" if view.silent_since is None else f" (since {utc_time(view.silent_since)} UTC)"
+        since = "" if view.watch.silent_since is None else f" (since {utc_time(view.watch.silent_since)} UTC)"
         text = f"{reason_of(view, full=full) or 'this server is not ready'}{since}"
-        yield StatusProblem("no_controller", "wrong", text, view.silent_since)
-    elif view.controller < 0 and view.role != "watch":  # the cluster has one, and does not tell which
+        yield StatusProblem("no_controller", "wrong", text, view.watch.silent_since)
+    elif view.controller.id < 0 and view.role != "watch":  # the cluster has one, and does not tell which
         yield StatusProblem("no_controller", "wrong", "no controller is known", None)
-    elif view.silent_since is not None:
-        yield StatusProblem("unseen", "wrong", _silent(view.silent_since), view.silent_since)
+    elif view.watch.silent_since is not None:
+        yield StatusProblem("unseen", "wrong", _silent(view.watch.silent_since), view.watch.silent_since)
 
 
 def _silent(since: int) -> str:

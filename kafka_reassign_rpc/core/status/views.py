@@ -70,36 +70,50 @@ class TermView(NamedTuple):
     closed: Mapping[int, bool | None] | None = None
 
 
+class ControllerView(NamedTuple):
+    """id      as far as this server knows, or -1
+    epoch   if this server is the controller, else -1
+    since   when it was elected, ms; -1 if unknown
+    page    the address of its status page, None if it is not known
+    """
+
+    id: int = UNKNOWN
+    epoch: int = UNKNOWN
+    since: int = UNKNOWN
+    page: str | None = None
+
+
+class WatchView(NamedTuple):
+    """What only `watch` says of how it sees a cluster.
+
+    name          of the cluster, where the process has several, else ""
+    unseen        what cannot be seen, and why: one line each
+    silent_since  since when the cluster has not reported the moves, ms since 1970, or None
+    lost_quorum   no controller is active
+    """
+
+    name: str = ""
+    unseen: Sequence[str] = ()
+    silent_since: int | None = None
+    lost_quorum: LostQuorum | None = None
+
+
 class ServerView(NamedTuple):
     """server        its broker id, -1 for `watch`
     role          "controller", "standby", "watch", or "" while it is none of them: then `reason` says why
-    controller    the controller's id as far as this server knows, or -1
-    epoch         if this server is the controller, else -1
-    since         when the controller was elected, ms; -1 if unknown
-    pages         the addresses of status pages, by server
     term          None if it does not know the moves
-    unseen        what cannot be seen, and why: one line each
-    silent_since  since when the cluster has not reported the moves to `watch`, ms since 1970, or None
     certificates  who would take those of this server
-    name          of the cluster, where the process has several, else ""
-    lost_quorum   for `watch`: no controller is active
     """
 
     server: int
     cluster_id: str
     role: str
     reason: str
-    controller: int
-    epoch: int
-    since: int
+    controller: ControllerView
     brokers: Mapping[int, Broker]
-    pages: Mapping[int, str]
     term: TermView | None
-    unseen: Sequence[str] = ()
-    silent_since: int | None = None
+    watch: WatchView = WatchView()
     certificates: OwnCertificates = NO_CERTIFICATES
-    name: str = ""
-    lost_quorum: LostQuorum | None = None
 
     @property
     def rules(self) -> TermView | None:

@@ -1,5 +1,5 @@
 """Observed replication throughput, of which a throttle of self-healing may be a share
-(`core.settings.healing_throttle`).
+(`core.healing.repair_rates`).
 
 It is how fast all moves together grow on a broker between two samples. A sample counts if it measures the network link:
 the broker copied during the whole interval (one of its moves was incomplete at the end), answered in time, and had no

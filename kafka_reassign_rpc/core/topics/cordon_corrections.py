@@ -10,11 +10,12 @@ state may have a log. A replica for which no open broker is left stays.
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.brokers.cordon import CORDONED_BROKERS, parse_brokers
+from kafka_reassign_rpc.core.config_values import parse_brokers
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment_algebra import without
 from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.topics.missing_replicas import free_broker
 

@@ -68,6 +68,15 @@ def parse_windows(text: str) -> Windows | None:
     return Windows(tuple(map(_window, parts)), Terms(starts=False) if rest is None else _terms(rest[1:]))
 
 
+def refusal(text: str) -> str | None:
+    """Why no client may set this text; None: it may."""
+    try:
+        parse_windows(text)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
 def _window(words: list[str]) -> Window:
     text = " ".join(words)
     if words[0] == OTHERWISE:

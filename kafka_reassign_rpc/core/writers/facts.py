@@ -12,10 +12,10 @@ from typing import NamedTuple, Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.brokers.cordon import CORDONED_BROKERS
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.queue.window_now import judge
 from kafka_reassign_rpc.core.settings.broker_settings import BrokerSettings
+from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS

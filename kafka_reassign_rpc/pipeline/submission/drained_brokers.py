@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from kafka_reassign_rpc.client import KafkaError, PartitionReassignment, TopicPartition
-from kafka_reassign_rpc.core.brokers.cordon import listed
+from kafka_reassign_rpc.core.config_values import listed
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.plans.batch_reader import DRAIN, PlanEntry, SubmittablePlan
 from kafka_reassign_rpc.pipeline.plans.plan_directory import LEFT_OUT

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from kafka_reassign_rpc.core.configs.scram_credentials import (
     LEAST_ITERATIONS,
+    MOST_OF_A_LOGIN,
     client_key_of,
     server_key_of,
     stored_key_of,
@@ -25,8 +26,6 @@ from kafka_reassign_rpc.security.login.login_errors import LoginFailed
 
 Exchange = Generator[bytes, bytes, None]
 
-MOST_ITERATIONS = 1_000_000
-"""So many iterations of SCRAM take about half a second. With more, a server could keep a client busy for hours."""
 NONCE_BYTES = 16
 LONGEST_MESSAGE = 8192
 """In bytes: a server's message of SCRAM has a nonce, a salt and a number."""
@@ -69,9 +68,9 @@ def scram(mechanism: str, username: str, password: str) -> Exchange:
     if found is None or not found["nonce"].startswith(nonce):
         raise LoginFailed(f"{mechanism}: the server's first message is none for this client")
     iterations = int(found["iterations"])
-    if not LEAST_ITERATIONS <= iterations <= MOST_ITERATIONS:
+    if not LEAST_ITERATIONS <= iterations <= MOST_OF_A_LOGIN:
         raise LoginFailed(
-            f"{mechanism}: the server wants {iterations} iterations, {LEAST_ITERATIONS} to {MOST_ITERATIONS} are taken"
+            f"{mechanism}: the server wants {iterations} iterations, {LEAST_ITERATIONS} to {MOST_OF_A_LOGIN} are taken"
         )
     salted = hashlib.pbkdf2_hmac(digest, password.encode(), b64decode(found["salt"]), iterations)
     client_final = f"c=biws,r={found['nonce']}"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.controller.loading import load_topics
-from kafka_reassign_rpc.core.brokers.cordon import CORDONED_BROKERS
 from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import topic_znodes, transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat

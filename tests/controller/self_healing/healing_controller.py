@@ -7,9 +7,9 @@ from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
-from kafka_reassign_rpc.core.brokers.cordon import CORDONED_BROKERS
 from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
 from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered, SettingsFound

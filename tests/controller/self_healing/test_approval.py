@@ -9,8 +9,7 @@ from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
 from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST, RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController, PolicyViolation
-from kafka_reassign_rpc.core.settings.healing_settings import APPROVAL, MAX_BROKERS, HealingSettings
-from kafka_reassign_rpc.core.settings.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.settings.healing_settings import APPROVAL, MAX_BROKERS, HealingSettings, HealingThrottle
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

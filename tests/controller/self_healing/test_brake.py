@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
-from kafka_reassign_rpc.core.settings.healing_settings import CHUNK, GRACE_MS, MAX_BROKERS, PAUSED, HealingSettings
+from kafka_reassign_rpc.core.settings.healing_settings import GRACE_MS, MAX_BROKERS, PAUSED, HealingSettings
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -32,7 +32,7 @@ def in_flight(controller: BareController) -> int:
 async def repair_one_at_a_time(zk: ZooKeeper, controller: BareController) -> HealingController:
     """A repair of six moves: one is in flight, five wait."""
     healing = HealingController(controller)
-    await healing.configure(**{CHUNK: "1"})
+    await healing.configure(self_healing_max_moves="1")
     await healing.heal_when_due()
     assert (in_flight(controller), len(queued(controller))) == (1, 5)
     return healing
@@ -42,7 +42,7 @@ async def test_46_6_a_pause_stops_the_waiting_moves_of_a_repair_until_it_ends(zk
     await put(zk, SIX)
     async with elected_controller(zk_connect) as controller:
         healing = await repair_one_at_a_time(zk, controller)
-        await healing.configure(**{CHUNK: "1", PAUSED: "true"})
+        await healing.configure(self_healing_max_moves="1", **{PAUSED: "true"})
         await controller.start_queued_moves()
         assert in_flight(controller) == 1, "what is in flight goes on"
         for _ in range(2):
@@ -53,7 +53,7 @@ async def test_46_6_a_pause_stops_the_waiting_moves_of_a_repair_until_it_ends(zk
         await healing.diagnose()
         assert healing.healer.last_diagnosed.held_back
         assert ("heal.held_back", "healing is paused (self.healing.paused=true)") in healing.new_events()
-        await healing.configure(**{CHUNK: "2"})
+        await healing.configure(self_healing_max_moves="2")
         await controller.start_queued_moves()
         assert (in_flight(controller), len(queued(controller))) == (2, 3)
         assert (await healing.healer.status()).held_back is None
@@ -90,7 +90,7 @@ async def test_46_6_the_brake_stops_the_waiting_moves_of_a_repair_at_once_and_th
     await put_topic(zk, "b", {0: (5, 6)})
     async with elected_controller(zk_connect) as controller:
         healing = await repair_one_at_a_time(zk, controller)
-        await healing.configure(**{CHUNK: "1", MAX_BROKERS: "1"})
+        await healing.configure(self_healing_max_moves="1", **{MAX_BROKERS: "1"})
         for broker in (5, 6):
             await zk.delete(znode_paths.broker(broker))
         await healing.read_brokers()
@@ -115,7 +115,7 @@ async def test_46_6_the_brake_ends_when_a_diagnosis_finds_that_a_lost_broker_has
         await healing.read_brokers()
         assert (await controller.alter({("b", 0): (1, 5)})) == {("b", 0): None}
         await controller.caught_up(("b", 0))
-        await healing.configure(**{CHUNK: "1", MAX_BROKERS: "0"})
+        await healing.configure(self_healing_max_moves="1", **{MAX_BROKERS: "0"})
         await zk.delete(znode_paths.broker(5))
         await healing.read_brokers()
         await complete_what_moves(controller)

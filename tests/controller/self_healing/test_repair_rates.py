@@ -4,9 +4,9 @@ import pytest
 
 from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRates
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.healing.repair_rates import renewed
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
-from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
-from kafka_reassign_rpc.core.settings.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings, HealingThrottle
 from kafka_reassign_rpc.core.state.partition import HEAL
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, elected_controller, waiting_moves
@@ -78,4 +78,6 @@ def test_dh_4_a_number_holds_at_once_and_a_share_is_worked_out_when_the_setting_
     throttle: str, present: int, fastest: int, former: str | None, rate: int
 ) -> None:
     known = None if former is None else HealingThrottle.parse(former)
-    assert HealingThrottle.parse(throttle).now_of(present, fastest, known) == rate
+    own = HealingThrottle.parse(throttle)
+    assert own is not None
+    assert renewed(own, present, fastest, known) == rate

@@ -11,8 +11,7 @@ from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS, RETRY_MS
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PolicyViolation
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
-from kafka_reassign_rpc.core.settings.healing_settings import GRACE_MS, HealingSettings
-from kafka_reassign_rpc.core.settings.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.settings.healing_settings import GRACE_MS, HealingSettings, HealingThrottle
 from kafka_reassign_rpc.core.state.partition import HEAL
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition

@@ -104,8 +104,8 @@ async def test_sv_11_moves_of_unknown_size_are_as_documented(zk_connect: str, tm
 
 
 async def configure(world: Cluster, **healing: str) -> None:
-    """Set every cap, and configs by their constants in core.settings.healing_settings. Held moves stand still."""
-    configs = {str(getattr(healing_settings, name)): value for name, value in healing.items()}
+    """Set every cap, and configs by their names with _ for .. Held moves stand still."""
+    configs = {name.replace("_", "."): value for name, value in healing.items()}
     await world.configure("brokers", "<default>", {RATE: "0", **EVERY_CAP, **configs})
 
 
@@ -121,7 +121,7 @@ async def test_sv_11_answers_of_a_busy_cluster_are_as_documented_and_have_each_f
         await world.create_topic("held", {0: (2, 1), 1: (1, 2)}, held=True)
         await world.create_topic("leased", {0: (1, 2)}, held=True)
         await world.create_topic("other", {0: (1, 2), 1: (5, 2), 2: (5, 1)}, held=True)
-        await configure(world, INTERVAL="3600000")
+        await configure(world, failure_interval_ms="3600000")
         await world.configure("brokers", "6", {RATE: "1000"})
         await world.alter({("held", 0): (3, 4), ("held", 1): (3, 2)}, reason="TICKET-7")
         await world.alter({("leased", 0): (6, 2)}, throttle=1000)
@@ -141,7 +141,7 @@ async def test_sv_11_answers_of_a_busy_cluster_are_as_documented_and_have_each_f
         await streams_are_documented(api)
         for query in ("state=stalled", "state=waiting", "state=moving&sort=left", "topic=other&broker=4&limit=1"):
             assert len((await api.ask(f"moves?{query}"))["moves"]) > 0
-        await configure(world, INTERVAL="0")
+        await configure(world, failure_interval_ms="0")
         assert await world.incremental(healing_settings.PAUSED, "true") == 0
         await eventually(lambda: holds_back(api))
         healing = (await api.ask("status"))["healing"]
@@ -149,7 +149,7 @@ async def test_sv_11_answers_of_a_busy_cluster_are_as_documented_and_have_each_f
         assert await world.incremental(healing_settings.PAUSED, None) == 0
 
         await world.alter({("held", 0): None, ("held", 1): None, ("leased", 0): None, ("other", 0): None})
-        await configure(world, INTERVAL="0", CHUNK="1")
+        await configure(world, failure_interval_ms="0", self_healing_max_moves="1")
         await eventually(lambda: repairs(api, 5))
         await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
         await eventually(lambda: is_disabled(api))

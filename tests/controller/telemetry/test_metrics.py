@@ -12,14 +12,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
-from kafka_reassign_rpc.controller.telemetry.gauge_values import ServerStatus
 from kafka_reassign_rpc.controller.telemetry.metrics import Metrics, readiness
-from kafka_reassign_rpc.core.brokers.cordon import CORDONED_BROKERS
+from kafka_reassign_rpc.controller.telemetry.server_status import ServerStatus
 from kafka_reassign_rpc.core.events.catalogue import EVENTS
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing.failed_brokers import RepairCounts
-from kafka_reassign_rpc.core.settings import healing_settings
-from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS, MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.status.documents import Controller as DocumentController
 from kafka_reassign_rpc.core.status.documents import Totals
 from kafka_reassign_rpc.core.status.summary import status_of
@@ -228,15 +226,15 @@ async def test_sv_7_a_scrape_shows_what_the_controller_does(world: Cluster) -> N
     assert await counted(address, "moves_bytes_left") == 0, "a cancel ends what is left"
     assert await waits(address, "rpc", 0)
 
-    await configure_healing(world, INTERVAL="3600000")
+    await configure_healing(world, failure_interval_ms="3600000")
     await world.kill_broker(2)
     await eventually(lambda: shows(address, partitions_offline=0, partitions_under_replicated=3))
     await eventually(lambda: shows(address, brokers_failed=1, brokers_alerted=0, healing_held_back=0))
-    await configure_healing(world, ALERT_INTERVAL="0", INTERVAL="3600000")
+    await configure_healing(world, failure_alert_interval_ms="0", failure_interval_ms="3600000")
     await eventually(lambda: shows(address, brokers_failed=1, brokers_alerted=1, healing_held_back=0))
-    await configure_healing(world, INTERVAL="0", PAUSED="true")
+    await configure_healing(world, failure_interval_ms="0", self_healing_paused="true")
     await eventually(lambda: shows(address, brokers_failed=1, healing_held_back=1))
-    await configure_healing(world, INTERVAL="0", CHUNK="1")
+    await configure_healing(world, failure_interval_ms="0", self_healing_max_moves="1")
     await eventually(lambda: shows(address, brokers_failed=1, repairs_in_flight=1, repairs_waiting=1))
     await world.start_broker(2)
     await eventually(lambda: shows(address, repairs_in_flight=1, repairs_waiting=0, healing_held_back=0))
@@ -254,8 +252,8 @@ async def test_sv_7_a_scrape_shows_what_the_controller_does(world: Cluster) -> N
 
 
 async def configure_healing(world: Cluster, **values: str) -> None:
-    """Set settings by their constants in core.settings.healing_settings."""
-    await world.settings({str(getattr(healing_settings, name)): value for name, value in values.items()})
+    """Set settings by their names with _ for .."""
+    await world.settings({name.replace("_", "."): value for name, value in values.items()})
 
 
 async def waits(address: str, route: str, moves: int) -> bool:

@@ -3,19 +3,19 @@
 import pytest
 
 from kafka_reassign_rpc.controller.telemetry.settings_notices import SettingsNotices
-from tests.core.build import cluster
+from tests.core.build import cluster, write
 
 
 def test_dh_2_a_list_of_cordoned_brokers_that_cannot_be_read_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     """Somebody has written it into ZooKeeper: a server would have refused it."""
     notices, here = SettingsNotices(), cluster(live=(1,))
-    here.settings = {"cordoned.brokers": "2,five"}
+    write(here, settings={"cordoned.brokers": "2,five"})
     notices.check(here)
-    here.settings = {"cordoned.brokers": "2,five", "failure.interval.ms": "5"}
+    write(here, settings={"cordoned.brokers": "2,five", "failure.interval.ms": "5"})
     notices.check(here)
     [warned] = caplog.messages
-    assert warned.startswith("cordoned.brokers='2,five' cordons no broker: expected are ids of brokers")
-    here.settings = {"cordoned.brokers": "2,5"}
+    assert warned.startswith("cordoned.brokers='2,five' is ignored, so a weaker or the default value holds: ids of ")
+    write(here, settings={"cordoned.brokers": "2,5"})
     notices.check(here)
     assert len(caplog.messages) == 1
 

@@ -15,8 +15,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
-from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
-from kafka_reassign_rpc.core.settings.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings, HealingThrottle
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 from kafka_reassign_rpc.zookeeper import znode_paths

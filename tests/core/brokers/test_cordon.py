@@ -6,14 +6,15 @@ from uuid import UUID
 
 import pytest
 
-from kafka_reassign_rpc.core.brokers.cordon import cordoned, parse_brokers
+from kafka_reassign_rpc.core.brokers.cordon import cordoned
+from kafka_reassign_rpc.core.config_values import parse_brokers
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.topics.topic_changes import create_partitions, create_topic
 from kafka_reassign_rpc.core.writers.facts import SettingsFound
 from kafka_reassign_rpc.support.slices import finished
-from tests.core.build import TOPIC, not_moving, view
+from tests.core.build import TOPIC, not_moving, view, write
 from tests.tables import for_each
 
 Change = TypeVar("Change")
@@ -21,8 +22,11 @@ Change = TypeVar("Change")
 
 def _view(*partitions: Partition, settings: str = "", broker: dict[str, str] | None = None) -> RoundView:
     here = view(*partitions, live=(1, 2, 3, 4, 5))
-    here.cluster.settings = {"cordoned.brokers": settings} if settings else {}
-    here.cluster.broker_configs = {"4": broker} if broker else {}
+    write(
+        here.cluster,
+        settings={"cordoned.brokers": settings} if settings else {},
+        broker_configs={"4": broker} if broker else {},
+    )
     return here
 
 
@@ -102,15 +106,15 @@ def test_dh_2_a_list_among_the_brokers_defaults_holds_as_every_setting_there_unt
     None
 ):
     here = _view().cluster
-    here.broker_configs = {"<default>": {"cordoned.brokers": "3"}}
+    write(here, broker_configs={"<default>": {"cordoned.brokers": "3"}})
     assert cordoned(here) == {3}
-    here.settings = {"cordoned.brokers": ""}
+    write(here, settings={"cordoned.brokers": ""})
     assert cordoned(here) == frozenset()
 
 
 def test_dh_2_brokers_stay_cordoned_while_the_settings_cannot_be_read() -> None:
     here = _view().cluster
-    here.settings = {"cordoned.brokers": "2", "failure.interval.ms": "5"}
+    write(here, settings={"cordoned.brokers": "2", "failure.interval.ms": "5"})
     for found, expected in [
         (SettingsFound({}, "garbage", {}), {"cordoned.brokers": "2"}),
         (SettingsFound({}, "still garbage", {}), {"cordoned.brokers": "2"}),

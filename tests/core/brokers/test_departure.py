@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.views import BrokerDisk
 from kafka_reassign_rpc.support.slices import finished
-from tests.core.build import broker
+from tests.core.build import broker, write
 from tests.status_page.views import at_rest, cluster_of, move
 from tests.tables import for_each
 
@@ -141,7 +141,7 @@ def test_dh_6_room_is_known_as_far_as_brokers_have_told_their_bytes(
     disks: dict[int, tuple[int, int]], closed: str, away: Collection[int], expected: Room
 ) -> None:
     here = world(at_rest(1, 2), live=(1, 2, 3))
-    here.settings = {"cordoned.brokers": closed} if closed else {}
+    write(here, settings={"cordoned.brokers": closed} if closed else {})
     told = {one: BrokerDisk(0, held, 1000, free, ()) for one, (held, free) in disks.items()}
     assert Disks(departure.brokers_of(here, told)).room(away, 1) == expected
 

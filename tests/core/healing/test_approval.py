@@ -6,7 +6,9 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.healing import approval
 from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.settings.healing_settings import APPROVAL, HealingSettings, settings_of
+from kafka_reassign_rpc.core.settings.healing_settings import APPROVAL, HealingSettings
+from kafka_reassign_rpc.core.settings.reassignment_settings import ReassignmentSettings
+from kafka_reassign_rpc.core.settings.settings_in_force import derived
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import Held, QueuePart, WaitingMove
@@ -72,9 +74,10 @@ def test_dh_8_an_approval_takes_the_repairs_of_the_named_brokers(
 )
 def test_dh_8_a_value_that_cannot_be_read_is_taken_for_required(text: str, value: str, problems: int) -> None:
     for settings, defaults in (({APPROVAL: text}, {}), ({}, {APPROVAL: text})):
-        found, told = settings_of((settings, defaults), HealingSettings())
-        assert (found.approval, len(told)) == (value, problems)
-    assert settings_of(({APPROVAL: "none"}, {APPROVAL: text}), REQUIRED)[0].approval == "none"
+        found = derived((settings, defaults))
+        assert (found.healing.approval, len(found.healing_problems)) == (value, problems)
+    strict = ReassignmentSettings(healing=REQUIRED)
+    assert derived(({APPROVAL: "none"}, {APPROVAL: text}), strict).healing.approval == "none"
 
 
 def waiting_repair() -> Cluster:

@@ -16,8 +16,9 @@ from kafka_reassign_rpc.core.healing.failed_brokers import (
     rack_problems,
 )
 from kafka_reassign_rpc.core.settings import healing_settings
-from kafka_reassign_rpc.core.settings.healing_settings import GRACE_MS, HealingSettings, settings_of
-from kafka_reassign_rpc.core.settings.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.settings.healing_settings import GRACE_MS, HealingSettings, HealingThrottle
+from kafka_reassign_rpc.core.settings.reassignment_settings import ReassignmentSettings
+from kafka_reassign_rpc.core.settings.settings_in_force import derived
 from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, QUEUE, MoveRecord, MoveTerms, Partition
@@ -222,14 +223,14 @@ def test_dynamic_configs_override_the_servers_settings_and_invalid_ones_are_repo
         healing_settings.MAX_PERCENTAGE: "101",
         healing_settings.THROTTLE: "fast",
         healing_settings.PAUSED: "TRUE",
-        healing_settings.CANCEL_ON_RETURN: "perhaps",
+        "self.healing.cancel.on.return": "perhaps",
     }
-    found, problems = settings_of((configs,), HealingSettings(max_percentage=25))
-    assert found == HealingSettings(interval_ms=60_000, max_percentage=25, paused=True)
-    assert [problem.partition("=")[0] for problem in problems] == [
+    found = derived((configs,), ReassignmentSettings(healing=HealingSettings(max_percentage=25)))
+    assert found.healing == HealingSettings(interval_ms=60_000, max_percentage=25, paused=True)
+    assert [problem.partition("=")[0] for problem in found.healing_problems] == [
         healing_settings.MAX_PERCENTAGE,
         healing_settings.THROTTLE,
-        healing_settings.CANCEL_ON_RETURN,
+        "self.healing.cancel.on.return",
     ]
 
 
@@ -312,14 +313,15 @@ def test_46_5_the_throttle_is_a_number_of_bytes_or_a_share_also_as_a_dynamic_con
         (" 40% ", HealingThrottle(percent=40)),
         ("-1", HealingThrottle()),
     ):
-        own = replace(ON, throttle=HealingThrottle(5))
-        assert settings_of(({healing_settings.THROTTLE: text},), own) == (replace(ON, throttle=throttle), [])
+        own = ReassignmentSettings(healing=replace(ON, throttle=HealingThrottle(5)))
+        found = derived(({healing_settings.THROTTLE: text},), own)
+        assert (found.healing, found.healing_problems) == (replace(ON, throttle=throttle), [])
 
 
 def test_46_digits_of_other_scripts_are_invalid() -> None:
     for text in ("²", "٣", "1_000", "+5", "1e3", "", "--1", "-2", str(10**14 + 1), str(2**63)):
-        found, problems = settings_of(({healing_settings.INTERVAL: text},), ON)
-        assert (found, len(problems)) == (ON, 1), text
+        found = derived(({healing_settings.INTERVAL: text},), ReassignmentSettings(healing=ON))
+        assert (found.healing, len(found.healing_problems)) == (ON, 1), text
 
 
 def test_hm_1_no_repair_starts_while_the_settings_of_the_servers_cannot_be_read() -> None:
@@ -327,7 +329,7 @@ def test_hm_1_no_repair_starts_while_the_settings_of_the_servers_cannot_be_read(
     problem = "the settings of the servers cannot be read"
     cluster = Cluster(settings_problem=problem, broker_configs={"<default>": {healing_settings.INTERVAL: "5"}})
     found = cluster.soft.in_force
-    assert (found.healing_problems, found.disabled_by) == ((problem,), problem)
+    assert (found.healing_problems, found.disabled_by) == ([problem], problem)
     assert found.healing.interval_ms == 5
     assert diagnose(gone(3, now=10 * HALF_AN_HOUR), found.healing).held_back == problem
 

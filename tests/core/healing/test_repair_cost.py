@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST, Copy, CostSum, RepairCost, rates_of
-from kafka_reassign_rpc.core.settings.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST, Copy, CostSum, RepairCost
+from kafka_reassign_rpc.core.healing.repair_rates import rates_of
+from kafka_reassign_rpc.core.settings.healing_settings import HealingThrottle
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 from tests.tables import for_each
@@ -53,6 +54,8 @@ def test_dh_8_the_rate_is_that_of_the_throttle_or_a_stricter_one_that_stands(
     throttle: str, fastest: int, follower_of_3: str | None, rate: int | None
 ) -> None:
     configs: dict[str, Mapping[str, str]] = {} if follower_of_3 is None else {"3": {FOLLOWER_RATE: follower_of_3}}
-    found = rates_of(Cluster(broker_configs=configs), HealingThrottle.parse(throttle), fastest)
+    own = HealingThrottle.parse(throttle)
+    assert own is not None
+    found = rates_of(Cluster(broker_configs=configs), own, fastest)
     assert found(3, FOLLOWER_RATE) == rate
     assert follower_of_3 is None or found(3, LEADER_RATE) == 4 * MB

@@ -1,11 +1,14 @@
 """46-5: the throttle of a repair is a number of bytes or a share of the observed throughput."""
 
-from typing import Any
-
 import pytest
 
+from kafka_reassign_rpc.cli.value_parsers import of_kind
 from kafka_reassign_rpc.core.config_values import INT64
-from kafka_reassign_rpc.core.settings.healing_throttle import ASSUMED, HealingThrottle
+from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError, parse
+from kafka_reassign_rpc.core.configs.own_settings import DEFINITIONS
+from kafka_reassign_rpc.core.healing.repair_rates import explained
+from kafka_reassign_rpc.core.settings.healing_settings import ASSUMED_THROUGHPUT, THROTTLE, HealingThrottle
+from kafka_reassign_rpc.core.settings.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.writers.facts import TimeTold
 from tests.core.build import learn, write
@@ -16,7 +19,7 @@ from tests.tables import for_each
     ("text", "throttle"),
     [
         ("-1", HealingThrottle()),
-        (5_000_000, HealingThrottle(5_000_000)),
+        ("5000000", HealingThrottle(5_000_000)),
         ("0", HealingThrottle(0)),
         (str(INT64), HealingThrottle(INT64)),
         ("1%", HealingThrottle(percent=1)),
@@ -25,24 +28,28 @@ from tests.tables import for_each
         ("100MiB", HealingThrottle(100 * 2**20)),
     ],
 )
-def test_46_5_a_throttle_is_bytes_per_second_or_a_share(text: Any, throttle: HealingThrottle) -> None:
+def test_46_5_a_throttle_is_bytes_per_second_or_a_share(text: str, throttle: HealingThrottle) -> None:
     assert HealingThrottle.parse(text) == throttle
     assert HealingThrottle.parse(str(throttle)) == throttle
 
 
-@for_each("text", ["", "%", "0%", "101%", "-5%", "1.5%", "-2", "+5", "5 parsecs", "٣%", "half", True, 2**63])
-def test_46_5_an_invalid_throttle_is_refused_with_the_expected_syntax(text: Any) -> None:
-    with pytest.raises(ValueError, match=r"bytes per second \(-1: no limit\) or a share of a broker's link from 1%"):
-        HealingThrottle.parse(text)
+@for_each("text", ["", "%", "0%", "101%", "-5%", "1.5%", "-2", "+5", "5 parsecs", "٣%", "half", "True", str(2**63)])
+def test_46_5_an_invalid_throttle_is_refused_with_the_expected_syntax(text: str) -> None:
+    assert HealingThrottle.parse(text) is None
+    expected = r"bytes per second \(-1: no limit\) or a share of a broker's link from 1%"
+    with pytest.raises(ConfigValueError, match=expected):
+        parse(DEFINITIONS[THROTTLE], text)
+    with pytest.raises(ValueError, match=expected):
+        of_kind(SERVER_SETTINGS[THROTTLE].kind)(text)
 
 
 def test_46_5_a_share_is_of_the_observed_throughput_or_else_of_one_gigabit_per_second() -> None:
-    assert ASSUMED * 8 == 1_000_000_000
-    assert HealingThrottle(percent=50).of(0) == ASSUMED // 2
+    assert ASSUMED_THROUGHPUT * 8 == 1_000_000_000
+    assert HealingThrottle(percent=50).of(0) == ASSUMED_THROUGHPUT // 2
     assert HealingThrottle(percent=50).of(7_000_001) == 3_500_000
     assert HealingThrottle(percent=1).of(1) == 1, "never a throttle of nothing"
     assert (HealingThrottle(7).of(1000), HealingThrottle().of(1000)) == (7, -1)
-    assert (HealingThrottle(7).explained(1000), HealingThrottle().explained(0)) == ("", "")
+    assert (explained(HealingThrottle(7), 1000), explained(HealingThrottle(), 0)) == ("", "")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.settings.broker_settings import KAFKA_DEFAULTS
-from kafka_reassign_rpc.core.settings.healing_settings import CHUNK, INTERVAL, PAUSED, THROTTLE, HealingSettings
+from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, PAUSED, THROTTLE, HealingSettings
 from kafka_reassign_rpc.core.settings.reassignment_settings import (
     ENABLED,
     HOLD_AFTER_ABSENCE,
@@ -49,7 +49,7 @@ TEXTS = {
     HOLD_AFTER_ABSENCE: ["-1", "9"],
     INTERVAL: ["60000", "soon"],
     PAUSED: ["true", "false"],
-    CHUNK: ["1", "0"],
+    "self.healing.max.moves": ["1", "0"],
     THROTTLE: ["5000000", "-1", "50%"],
     WINDOWS: ["", NIGHT, f"{NIGHT} rate=5MB; otherwise max.per.cluster=1", "at times"],
 }

@@ -1,0 +1,103 @@
+"""What a server knows of itself at a scrape of `/metrics` or `/ready`. What is not known has no value: 0 would be a
+claim.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, ClusterFigures
+from kafka_reassign_rpc.core.events.notifications import WebhookCounts
+from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
+from kafka_reassign_rpc.core.state.partition import ROUTES
+from kafka_reassign_rpc.core.status.documents import Caps, Healing, StartWindow, Status, Totals
+from kafka_reassign_rpc.core.status.own_certificates import NO_CERTIFICATES, OwnCertificates
+
+NOTHING = Totals(0, {}, 0, 0, 0, 0, 0, None, 0, 0, 0)
+NO_CAPS = Caps(None, None, None)
+"""Of a server that is not the controller."""
+
+Values = Mapping[tuple[str, ...], float]
+"""By the values of the metric's labels."""
+
+
+class ServerStatus(NamedTuple):
+    """connected       whether the ZooKeeper session, or the cluster that is watched, answers
+    round_trip      seconds that ZooKeeper took for its last answer
+    events_lost     events that could not be written to the event log
+    healing         failed brokers and their repairs, as last diagnosed
+    refusing        brokers that do not take this server
+    certificates    who would take those of this server, and when they end
+    webhooks        what became of notifications, by receiver
+    only_looks      it is `watch`: nobody tells it what only a controller knows, and while it does not see the cluster
+                    it knows nothing of it, where a standby of the cluster has none of the controller's moves
+    """
+
+    document: Status
+    connected: bool
+    round_trip: float
+    events_lost: int
+    healing: RepairCounts = NO_REPAIRS
+    refusing: int = 0
+    figures: ClusterFigures = NO_FIGURES
+    webhooks: Mapping[str, WebhookCounts] = {}
+    only_looks: bool = False
+    certificates: OwnCertificates = NO_CERTIFICATES
+
+    @property
+    def sees_the_cluster(self) -> bool:
+        return not self.only_looks or self.document.totals is not None
+
+    @property
+    def totals(self) -> Totals:
+        return NOTHING if self.document.totals is None else self.document.totals
+
+    @property
+    def cordoned(self) -> int | None:
+        """Settings of servers, which cordon brokers too, are not told to who only looks."""
+        return self.figures.cordoned or (None if self.only_looks else 0)
+
+
+def waiting(totals: Totals) -> Values:
+    return {} if totals.waiting is None else {(route,): totals.waiting.get(route, 0) for route in ROUTES}
+
+
+def copied(figures: ClusterFigures, side: int) -> Values:
+    """`side`: 0 to the broker, 1 from it."""
+    known = ((broker, both[side]) for broker, both in figures.copied.items())
+    return {(str(broker),): size for broker, size in known if size is not None}
+
+
+def throttles(figures: ClusterFigures) -> Values:
+    return {
+        (str(broker), side, "none" if rate is None else rate.by or "unknown"): -1 if rate is None else rate.rate
+        for broker, both in figures.throttles.items()
+        for side, rate in zip(("leader", "follower"), both, strict=True)
+    }
+
+
+def of_webhooks(status: ServerStatus, place: int) -> Values:
+    """`place`: in `WebhookCounts`."""
+    return {(receiver,): counts[place] for receiver, counts in status.webhooks.items()}
+
+
+def log_dirs_offline(healing: Healing | None) -> Values:
+    lost = () if healing is None else healing.failed_log_dirs
+    return {(str(one.broker), path): 1 for one in lost for path in one.log_dirs or ("",)}
+
+
+def caps(found: Caps | None) -> Values:
+    found = NO_CAPS if found is None else found
+    return {(name,): or_none(getattr(found, name)) for name in found.__struct_fields__}
+
+
+def or_none(value: int | None) -> int:
+    """-1 stands for what is not there."""
+    return -1 if value is None else value
+
+
+def changes_at(window: StartWindow | None) -> float | None:
+    return None if window is None or window.until is None else window.until / 1000
+
+
+def seconds(ms: int | None) -> float:
+    return -1 if ms is None else ms / 1000
