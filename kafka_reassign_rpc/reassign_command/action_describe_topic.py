@@ -5,6 +5,7 @@ from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.leader_sizes import leader_sizes
 from kafka_reassign_rpc.reassign_command.nothing_matched import existing_topic
 from kafka_reassign_rpc.reassign_command.output import partition_fields
+from kafka_reassign_rpc.support import text_table
 from kafka_reassign_rpc.support.counted import counted
 
 _HEADING = ("Partition", "Leader", "Replicas", "In sync", "Size", "Moves")
@@ -42,7 +43,7 @@ def run(context: ActionContext) -> None:
             }
         )
     context.output.line(f"{topic}: {counted(len(found), 'partition')}")
-    for line in text_format.table(rows):
+    for line in text_table.table(rows, text_table.columns_of(context.output.stream)):
         context.output.line(line)
     context.output.collect(partitions=documents)
 

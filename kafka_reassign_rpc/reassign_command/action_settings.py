@@ -12,6 +12,7 @@ from kafka_reassign_rpc.reassign_command.options import Option
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size, without_unit
 from kafka_reassign_rpc.support.secrecy import told, told_name
+from kafka_reassign_rpc.support.text_table import table
 
 COMMAND = "settings"
 _PLACES = {
@@ -100,9 +101,8 @@ def _document(one: ServerSetting) -> dict[str, object]:
 def _show(context: ActionContext) -> None:
     found = context.client.settings()
     context.output.collect(settings=[_document(one) for one in found])
-    width = max(len(f"{one.name}={one.value}") for one in found)
-    for one in found:
-        context.output.line(f"{f'{one.name}={one.value}':{width}}  {_PLACES[one.where]}")
+    for line in table([(f"{one.name}={one.value}", _PLACES[one.where]) for one in found]):
+        context.output.line(line)
     _warn(context, found)
 
 

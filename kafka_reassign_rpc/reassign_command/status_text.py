@@ -7,6 +7,8 @@ control characters, and cut after a word.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from rich.cells import cell_len
+
 from kafka_reassign_rpc.client import Event, HealingStatus, PastFigures, Progress, text_format
 from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus, Throttle
@@ -15,7 +17,8 @@ from kafka_reassign_rpc.reassign_command import action_events, action_heal, acti
 from kafka_reassign_rpc.support.bounded_text import abridged, printable
 from kafka_reassign_rpc.support.counted import agreeing, all_of, counted
 from kafka_reassign_rpc.support.human_units import duration, utc_time
-from kafka_reassign_rpc.support.text_columns import width_of, wrapped
+from kafka_reassign_rpc.support.text_columns import wrapped
+from kafka_reassign_rpc.support.text_table import table
 from kafka_reassign_rpc.support.typed_commands import without_command
 
 WIDTH = 80
@@ -84,7 +87,7 @@ def last_lines(status: Status) -> Iterator[str]:
 def fitted(line: str) -> list[str]:
     """The line, or what continues it further in, wrapped at words. A command has a line of its own."""
     text, typed = without_command(line)
-    if width_of(line) <= WIDTH and not typed:
+    if cell_len(line) <= WIDTH and not typed:
         return [line]
     indent = line[: len(line) - len(line.lstrip())]
     found = wrapped(text, WIDTH, first=indent, following=f"{indent}    ", breaks=True)
@@ -231,13 +234,7 @@ def _broker_lines(seen: Seen) -> Iterator[str]:
                 UNKNOWN if one.leaders is None else str(one.leaders),
             )
         )
-    table = text_format.table(rows)
-    if max(map(width_of, table)) <= WIDTH:
-        yield from table
-    else:
-        for row in rows[1:]:
-            named = (f"{name.lower()} {cell}" for name, cell in zip(rows[0][1:], row[1:], strict=True))
-            yield f"broker {row[0]}: {', '.join(named)}"
+    yield from table(rows, WIDTH)
     if not seen.is_stock and any(one.throttle_in or one.throttle_out for one in seen.brokers):
         yield f"Throttles: {OF_A_LEASE} by a lease of moves, else by a config."
     shutting_down = [str(one.id) for one in seen.brokers if one.shutting_down]

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from kafka_reassign_rpc.client import (
     NO_THROTTLE,
@@ -42,7 +43,6 @@ from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.options import OPTIONS, Option
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.watch_screen import WatchScreen
-from kafka_reassign_rpc.support.text_columns import width_of
 from tests.status_page.views import cluster_of, server_of, term_of
 from tests.terminal import Terminal
 
@@ -172,7 +172,7 @@ def test_240_1_a_reason_in_wide_characters_fits_80_columns(capsys: pytest.Captur
     lines = capsys.readouterr().out.splitlines()
     wide = [line for line in lines if "\u78c1" in line]
     assert len(wide) == 4
-    assert [width_of(line) for line in wide[:-1]] == [80, 80, 80]
+    assert [cell_len(line) for line in wide[:-1]] == [80, 80, 80]
     assert sum(line.count("\u78c1") for line in wide) == 60
 
 
