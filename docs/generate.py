@@ -132,7 +132,7 @@ def events_page() -> str:
         NOTE.format(source="kafka_reassign_rpc/core/events/catalogue.py"),
         "# Events",
         "A server records each decision three times: as a line on standard error, as a JSON line in"
-        " `--event-log-dir`, and for clients (`kafka-reassign --events`, vendor API 32242). A field that does not apply"
+        " `--event-log-dir`, and for clients (`kafka-reassign events`, vendor API 32242). A field that does not apply"
         " is left out.",
         "Decisions and refusals have files of their own (`events-*` and `refusals-*`), each with its own limit: whoever"
         " may not change anything cannot push out who did. Their numbers are those of one sequence, and readers get"
@@ -211,7 +211,7 @@ def errors_page() -> str:
         "`kafka-reassign` ends like the stock tool: 0, or 1 for whatever went wrong, and 1 after `--help`. Beyond that"
         " `--verify-queue` ends with 2 where moves wait or are in flight, and `--enable` with 1 where something else"
         " keeps reassignments disabled. A filter that finds nothing (`hold --topic`, `throttle --partitions`,"
-        " `--events --broker`) ends with 1 and the nearest name.",
+        " `events --broker`) ends with 1 and the nearest name.",
         table(["kafka-reassign-rpc", "code", "meaning"], codes),
     ]
     return "\n\n".join(parts) + "\n"

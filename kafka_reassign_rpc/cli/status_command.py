@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 HELP = "say who controls a cluster, since when, and what is under way"
 DESCRIPTION = """\
 Says who the controller is (a stock broker or a kafka-reassign-rpc server), where, since when and with which epoch; then
-shows what `kafka-reassign --status` shows: problems, moves, brokers, self-healing; and the moves by route. It asks the
+shows what `kafka-reassign status` shows: problems, moves, brokers, self-healing; and the moves by route. It asks the
 nodes of the cluster, or its ZooKeeper, which also works while nobody controls the cluster, and changes nothing.
 
 The nodes tell the epoch and the time of the election only if the controller is a server with an event log. ZooKeeper
@@ -114,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def seen_of(status: ClusterStatus, configs: Mapping[str, Any] | None, seconds: float, *, as_json: bool) -> "Seen":
-    """Asks a controller for the status document, as `kafka-reassign --status` does. Raises KafkaError."""
+    """Asks a controller for the status document, as `kafka-reassign status` does. Raises KafkaError."""
     from kafka_reassign_rpc.reassign_command import action_status
     from kafka_reassign_rpc.reassign_command.status_text import Seen
 

@@ -1,4 +1,4 @@
-"""--status: all that the status page of a server shows, once, in a terminal.
+"""`kafka-reassign status`: all that the status page of a server shows, once, in a terminal.
 
 It shows the status document and derives nothing: `status_text` draws it. What this cluster does not tell (a stock
 controller has no queue, no healing and no events) is left out, and said.
@@ -29,6 +29,7 @@ from kafka_reassign_rpc.reassign_command.status_text import (
     lines,
     progress_of,
 )
+from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 
 MOVES_PER_PAGE = 500
 
@@ -146,3 +147,13 @@ def _broker(seen: Seen, one: BrokerStatus) -> dict[str, Any]:
         "replicas": one.replicas,
         "leaders": one.leaders,
     }
+
+
+COMMAND = OurCommand(
+    "status",
+    "show the whole cluster once",
+    "Shows the whole cluster once: its controller, all moves in flight and waiting with their progress, who asked and "
+    "why, brokers with rates and throttles, caps, self-healing, plots of the last hour and day, and the newest events. "
+    "What a stock controller does not tell is left out.",
+    lambda context, _: run(context),
+)

@@ -1,4 +1,4 @@
-"""The status document as text: what `--status` and `kafka-reassign-rpc status` print. It derives nothing.
+"""The status document as text: what `kafka-reassign status` and `kafka-reassign-rpc status` print. It derives nothing.
 
 No line is wider than 80 columns, and what does not fit goes on further in. What others have written is shown without
 control characters, and cut after a word.

@@ -29,7 +29,7 @@ from tests.waiting import eventually
 pytestmark = [pytest.mark.gate, pytest.mark.timeout(400)]
 
 TYPED = re.compile(r"`((?:kafka-reassign|kafka-reassign-rpc) [^`]*--[^`]*)`")
-READS = ("--list", "--status", "--verify", "check", "status")
+READS = ("--list", "--status", "--verify", "check", "status", "describe", "events")
 ZOOKEEPER_SHELL = f"exec {sys.executable} -m tests.preflight.zookeeper_shell"
 OF_OPERATORS = {"log.cleaner.threads": "2", "follower.replication.throttled.rate": "5000000"}
 GARBAGE = (
@@ -59,7 +59,7 @@ async def printed(cluster: Cluster, *, asks_server: bool = True) -> Printed:
     texts.append((await output_of(CLI, ["status", *connect])).out)
     if asks_server and cluster.servers["a"].alive:
         bootstrap = ["--bootstrap-server", cluster.servers["a"].ready_value("bootstrap")]
-        texts += [(await output_of(KAFKA_REASSIGN, [*bootstrap, one])).out for one in ("--status", "--list")]
+        texts += [(await output_of(KAFKA_REASSIGN, [*bootstrap, one])).out for one in ("status", "--list")]
         texts.append((await output_of(KAFKA_REASSIGN, ["heal", *bootstrap, "--status"])).out)
     for one in TYPED.findall(" ".join(texts)):
         if not any(word in one.split() for word in READS):

@@ -48,7 +48,7 @@ async def test_sv_7_both_ways_name_the_controller_its_epoch_its_election_and_the
     shown = (await run("status", "--bootstrap-server", bootstrap)).out
     assert shown.startswith(f"controller: server 1000 at {bootstrap}, epoch {epoch}, since 20")
     assert "moves in flight: 6 (6 by rpc)\n" in shown
-    assert "\n6 moves in flight" in shown, "as kafka-reassign --status"
+    assert "\n6 moves in flight" in shown, "as kafka-reassign status"
     assert f"cluster {by_nodes.document['status']['cluster']}: controller 1000, epoch {epoch}, since " in shown
     assert by_zookeeper.document["status"]["totals"]["in_flight"] == 6
     drawn = (await run("status", "--zookeeper-connect", simulated.connect)).out

@@ -1,4 +1,4 @@
-"""--status: the whole cluster in a terminal."""
+"""`kafka-reassign status`: the whole cluster in a terminal."""
 
 import io
 import json
@@ -285,11 +285,11 @@ async def test_sv_11_the_command_shows_what_the_status_page_shows(zk_connect: st
             return any(one["in_flight"] == 2 for one in await points("hour"))
 
         async def are_measured() -> bool:
-            return all(one["total_bytes"] for one in (await command.json("--status"))["moves"])
+            return all(one["total_bytes"] for one in (await command.json("status"))["moves"])
 
         await eventually(are_noted)
         await eventually(are_measured)
-        found = await command.json("--status")
+        found = await command.json("status")
         on_page = [await points("hour"), await points("day")]
         told_here = [[{**one, "at": 0} for one in past["points"]] for past in found["history"]]
         assert all(here and here == page[: len(here)] for here, page in zip(told_here, on_page, strict=True))
@@ -316,7 +316,7 @@ async def test_sv_11_the_command_shows_what_the_status_page_shows(zk_connect: st
         assert times == sorted(times)
         assert (found["offline"], found["disabled"]) == (0, None)
 
-        output = await command("--status")
+        output = await command("status")
         text = "\n".join(output.lines)
         assert output.code == 0
         for part in (
@@ -356,7 +356,7 @@ async def test_sv_11_each_item_of_the_status_page_is_the_same_by_the_command(zk_
             return is_counted and by == {(1, "lease"), (2, "lease"), (3, "lease"), (4, "lease"), (5, "config")}
 
         await eventually(are_set)
-        found = await Command(world.bootstrap).json("--status")
+        found = await Command(world.bootstrap).json("status")
         status, moves, brokers = [await of_page(world, path) for path in ("status", "moves", "brokers")]
         events = await of_page(world, f"events?limit={EVENTS_SHOWN}")
 
@@ -393,7 +393,7 @@ async def test_sv_11_each_item_of_the_status_page_is_the_same_by_the_command(zk_
         assert [one["seq"] for one in found["events"]] == [one["seq"] for one in reversed(events["events"])]
         assert [one["shutting_down"] for one in found["brokers"]] == [False, False, False, False, True]
 
-        text = (await Command(world.bootstrap)("--status")).out
+        text = (await Command(world.bootstrap)("status")).out
         assert f"kafka-reassign-rpc {status['version']}\n" in text
         assert max(map(len, text.splitlines())) <= 80
         assert text.count("5.0 kB/s *") == 4

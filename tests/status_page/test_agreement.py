@@ -33,7 +33,7 @@ Json = dict[str, Any]
 
 
 def of_commands(bootstrap: str) -> tuple[Json, Json, Json, Json]:
-    """What the vendor API tells, and the documents of `--status`, of `--watch` and of `kafka-reassign-rpc status`."""
+    """What the vendor API tells; documents of `kafka-reassign status`, `watch` and `kafka-reassign-rpc status`."""
     configs = {"bootstrap_servers": bootstrap}
     around = asyncio.run(read_status.from_nodes(configs, 10.0))
     seen = status_command.seen_of(around, configs, 10.0, as_json=True)

@@ -140,7 +140,7 @@ async def test_kr_3_commands_name_a_lost_quorum_and_its_dead_nodes(
             assert found.value.message == f"{why} It is not known whether the request had its effect."
         config = tmp_path / "client.properties"
         config.write_text("default.api.timeout.ms=500\nrequest.timeout.ms=500\n")
-        output = await Command(f"127.0.0.1:{first.port}")("--status", "--command-config", str(config))
+        output = await Command(f"127.0.0.1:{first.port}")("status", "--command-config", str(config))
         assert (output.code, output.out) == (1, f"Error: org.apache.kafka.common.errors.TimeoutException: {why}\n")
         output = await output_of(
             CLI, ("status", "--bootstrap-server", f"127.0.0.1:{first.port}", "--timeout-ms", "3000")
@@ -230,7 +230,7 @@ async def test_kr_3_a_stock_quorum_that_is_lost_and_comes_back_is_told_as_it_is(
             assert await problem(watch) == one
             config = tmp_path / "client.properties"
             config.write_text("default.api.timeout.ms=3000\nrequest.timeout.ms=3000\n")
-            output = await Command(f"127.0.0.1:{living.port}")("--status", "--command-config", str(config))
+            output = await Command(f"127.0.0.1:{living.port}")("status", "--command-config", str(config))
             assert output.code == 1
             assert (
                 "No controller is active: broker 1 answers, and gets no answer from the quorum; dead: 2, 3."
