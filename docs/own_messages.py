@@ -61,7 +61,7 @@ MESSAGES = (
     (
         "The controller has no queue for reassignments (KIP-236): that needs a kafka-reassign-rpc server. This request"
         " was not sent.",
-        "A stock broker is the controller. `kafka-reassign-rpc status` says which; use `--execute`, or start a server",
+        "A stock broker is the controller. `kafka-reassign status` says which; use `--execute`, or start a server",
     ),
     (
         "The controller does not take the throttles of moves off by itself: that needs a kafka-reassign-rpc server."

@@ -60,6 +60,9 @@ def read(
 ) -> Seen:
     """`as_json`: with every move. Raises KafkaError."""
     seen, events, history = _read_document(client, sleep, as_json=as_json), None, None
+    controller = seen.status.controller.id
+    at = next((f"{node.host}:{node.port}" for node in client.describe_cluster() if node.id == controller), None)
+    seen = seen._replace(at=at)
     try:
         healing, history = client.healing_status(), client.history() or None
     except UnsupportedHere:
@@ -91,7 +94,10 @@ def document(seen: Seen) -> dict[str, Any]:
     status, totals, work = seen.status, seen.status.totals, seen.status.work
     return {
         "cluster": status.cluster,
-        "controller": {key: getattr(status.controller, key) for key in ("id", "epoch", "since")},
+        "controller": {
+            **{key: getattr(status.controller, key) for key in ("id", "epoch", "since")},
+            "at": [] if seen.at is None else [seen.at],
+        },
         "version": status.version or None,
         "problems": [asdict(one) for one in status.problems],
         "under_replicated": None if totals is None else totals.under_replicated,

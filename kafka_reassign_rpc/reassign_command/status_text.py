@@ -1,4 +1,4 @@
-"""The status document as text: what `kafka-reassign status` and `kafka-reassign-rpc status` print. It derives nothing.
+"""The status document as text: what `status` prints. It derives nothing.
 
 No line is wider than 80 columns, and what does not fit goes on further in. What others have written is shown without
 control characters, and cut after a word.
@@ -43,6 +43,7 @@ class Seen(NamedTuple):
 
     moves              all of them for JSON, else those with the most bytes left; `of`: how many there are
     is_stock           the controller tells no document: it was made here
+    at                 where the controller listens, as the nodes name it
     is_stored          no controller was asked: it was made from what ZooKeeper holds
     silent             brokers whose configs nobody tells
     events             None where there are none
@@ -55,6 +56,7 @@ class Seen(NamedTuple):
     brokers: Sequence[BrokerStatus]
     is_stock: bool = False
     is_stored: bool = False
+    at: str | None = None
     silent: Collection[int] = ()
     events: Sequence[Event] | None = None
     healing: HealingStatus | None = None
@@ -98,6 +100,7 @@ def _lines(seen: Seen, blocks: str) -> Iterator[str]:
     status, controller = seen.status, seen.status.controller
     nobody = f"controller {UNKNOWN}" if seen.is_stock else "no controller"
     role = nobody if controller.id is None else f"controller {controller.id}"
+    role += "" if seen.at is None else f" at {seen.at}"
     role += " (not a kafka-reassign-rpc server)" if seen.healing is None and not seen.is_stored else ""
     role += "" if controller.epoch is None else f", epoch {controller.epoch}"
     role += "" if controller.since is None else f", since {utc_time(controller.since)} UTC"

@@ -239,7 +239,7 @@ def test_hm_7_a_broken_file_of_properties_shows_nothing_of_its_secrets(secret: s
         flag, file = settings_file("properties", text.format(secret), tmp_path)
         answers = [
             said("serve", *ZK, "--listeners", "SASL_PLAINTEXT://127.0.0.1:0", flag, file),
-            said("status", *NODES, "--command-config", file),
+            said("status", *NODES, "--command-config", file, of=reassign.main),
             said(*NODES, "--list", "--command-config", file, of=reassign.main),
         ]
         if secret == MARKER:

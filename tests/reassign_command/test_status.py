@@ -320,7 +320,7 @@ async def test_sv_11_the_command_shows_what_the_status_page_shows(zk_connect: st
         text = "\n".join(output.lines)
         assert output.code == 0
         for part in (
-            "controller 1000, epoch ",
+            "controller 1000 at 127.0.0.1:",
             "New moves may start.",
             f"{MAX_PER_CLUSTER}=2",
             "2 moves in flight, 2 stalled, 1 waiting",
@@ -363,7 +363,8 @@ async def test_sv_11_each_item_of_the_status_page_is_the_same_by_the_command(zk_
         totals, healing, caps = status["totals"], status["healing"], status["caps"]
         assert found["version"] == status["version"]
         assert found["cluster"] == status["cluster"]
-        assert found["controller"] == {key: status["controller"][key] for key in ("id", "epoch", "since")}
+        of_document = {key: status["controller"][key] for key in ("id", "epoch", "since")}
+        assert found["controller"] == {**of_document, "at": [world.bootstrap]}
         assert (status["enabled"], found["disabled"]) == (True, status["disabled_by"])
         assert {name: value and int(value) for name, value in found["caps"].items()} == {
             MAX_PER_BROKER: caps["moves_per_broker"],
