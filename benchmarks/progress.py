@@ -2,7 +2,7 @@
 
     at rest     the server does not sample brokers (interval 0), and no client watches
     sampling    the server samples brokers every five seconds
-    watched     in addition, `kafka-reassign --watch` lists and describes everything once a second
+    watched     in addition, `kafka-reassign watch` lists and describes everything once a second
 
 The moves never end (brokers copy a few bytes a second), so every sample has news of each move. The CPU time is that of
 the server's process, from /proc (Linux). A ping every 2 ms measures how other clients are served.
@@ -87,7 +87,7 @@ def _pings(server: Server, window: float, *, watched: bool) -> Latencies:
 
 
 def _refresh(wire: Wire, describe: list[float]) -> bytes:
-    """The requests that `kafka-reassign --watch` sends each second."""
+    """The requests that `kafka-reassign watch` sends each second."""
     wire.ask(frames.LIST_ALL)
     asked = time.perf_counter()
     answer = wire.ask(frames.DESCRIBE_ALL)

@@ -136,7 +136,7 @@ def events_page() -> str:
         NOTE.format(source="kafka_reassign_rpc/core/events/catalogue.py"),
         "# Events",
         "A server records each decision three times: as a line on standard error, as a JSON line in"
-        " `--event-log-dir`, and for clients (`kafka-reassign --events`, document `event_log` of"
+        " `--event-log-dir`, and for clients (`kafka-reassign events`, document `event_log` of"
         " [AskDocument](apis.md#documents-and-commands)). A field that does not apply"
         " is left out.",
         "Decisions and refusals have files of their own (`events-*` and `refusals-*`), each with its own limit: whoever"
@@ -216,7 +216,7 @@ def errors_page() -> str:
         "`kafka-reassign` ends like the stock tool: 0, or 1 for whatever went wrong, and 1 after `--help`. Beyond that"
         " `--verify-queue` ends with 2 where moves wait or are in flight, and `--enable` with 1 where something else"
         " keeps reassignments disabled. A filter that finds nothing (`hold --topic`, `throttle --partitions`,"
-        " `--events --broker`) ends with 1 and the nearest name.",
+        " `events --broker`) ends with 1 and the nearest name.",
         table(["kafka-reassign-rpc", "code", "meaning"], codes),
     ]
     return "\n\n".join(parts) + "\n"

@@ -6,7 +6,7 @@
 MESSAGES = (
     (
         "No reassignment may be started: …. Cancellations are still possible.",
-        "Somebody has disabled reassignments: `kafka-reassign --events --since 1d` says who. `--enable` ends it",
+        "Somebody has disabled reassignments: `kafka-reassign events --since 1d` says who. `--enable` ends it",
     ),
     (
         "The assignment is not the expected one: expected …, found …",
@@ -22,7 +22,7 @@ MESSAGES = (
     (
         "No broker can have the id …: a reassignment server has taken it (/admin/reassignment_server_ids/…), and"
         " servers hold no replicas.",
-        "The target names a server of this product. Name brokers alone: `kafka-reassign --status` lists them",
+        "The target names a server of this product. Name brokers alone: `kafka-reassign status` lists them",
     ),
     (
         "Unable to … for …:… because it would require an unclean leader election.",
@@ -61,7 +61,7 @@ MESSAGES = (
     (
         "The controller has no queue for reassignments (KIP-236): that needs a kafka-reassign-rpc server. This request"
         " was not sent.",
-        "A stock broker is the controller. `kafka-reassign-rpc status` says which; use `--execute`, or start a server",
+        "A stock broker is the controller. `kafka-reassign status` says which; use `--execute`, or start a server",
     ),
     (
         "The controller does not take the throttles of moves off by itself: that needs a kafka-reassign-rpc server."

@@ -7,8 +7,7 @@ from importlib import import_module
 
 from kafka_reassign_rpc.reassign_command import option_rules, options
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
-from kafka_reassign_rpc.reassign_command.main import COMMANDS
-from kafka_reassign_rpc.reassign_command.subcommands import command_of
+from kafka_reassign_rpc.reassign_command.command_line import parse_command
 
 OURS = ("kafka-reassign", "kafka-reassign-rpc")
 
@@ -33,10 +32,7 @@ def _words(line: str) -> list[str]:
 
 
 def _of_kafka_reassign(words: list[str]) -> None:
-    found = command_of(COMMANDS, words)
-    if found is not None:
-        name, arguments = found
-        COMMANDS[name](arguments)
+    if parse_command(words) is not None:
         return
     parsed = options.parse(words)
     if not (parsed.has("help") or parsed.has("version") or parsed.has("completion")):

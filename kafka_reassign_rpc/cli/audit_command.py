@@ -1,6 +1,7 @@
 """`kafka-reassign-rpc audit`: finds problems of replica placement in snapshots taken over time."""
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.broker_weights import add_broker_weights, read_broker_weights
@@ -9,6 +10,7 @@ from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_sp
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.human_units import utc_time
+from kafka_reassign_rpc.support.text_table import columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -139,8 +141,10 @@ def _print(taken: "Sequence[FoundSnapshot]", shown: "Mapping[str, TableExcerpt]"
     else:
         first, last = (utc_time(one.meta.at) for one in (taken[0], taken[-1]))
         print(f"cluster {taken[0].meta.cluster_id}: {counted(len(taken), 'snapshot')} from {first} to {last} UTC")  # noqa: T201
+        width = columns_of(sys.stdout)
         for name, empty in EMPTY.items():
-            print("\n".join(["", *result_tables.text_lines(name.replace("_", " "), shown[name], empty=empty)]))  # noqa: T201
+            lines = result_tables.text_lines(name.replace("_", " "), shown[name], empty=empty, width=width)
+            print("\n".join(["", *lines]))  # noqa: T201
 
 
 def _weights(file: str | None, last: "StorePath") -> dict[int, dict[str, float]]:

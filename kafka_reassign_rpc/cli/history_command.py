@@ -2,6 +2,7 @@
 
 import argparse
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_sp
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.support.counted import first_of
+from kafka_reassign_rpc.support.text_table import columns_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -148,5 +150,5 @@ def _print(arguments: argparse.Namespace, shown: "dict[str, TableExcerpt]") -> N
         print(result_tables.json_line(document), flush=True)  # noqa: T201
         return
     for name, one in shown.items():
-        lines = result_tables.text_lines(name, one, empty=EMPTY[name])
+        lines = result_tables.text_lines(name, one, empty=EMPTY[name], width=columns_of(sys.stdout))
         print("\n".join([*lines, ""]), flush=True)  # noqa: T201

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
-from kafka_reassign_rpc.cli.completion import CompletionAction
 from kafka_reassign_rpc.cli.extras import EXTRA_OF_COMMAND, missing_extra
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.support.environment import misspelt
 from kafka_reassign_rpc.support.product_version import product_version
 from kafka_reassign_rpc.support.quiet_arguments import QuietParser
-from kafka_reassign_rpc.support.shell_completion import SHELLS
+from kafka_reassign_rpc.support.shell_completion import add_completion
 from kafka_reassign_rpc.support.standard_output import written_out
 
 COMMANDS = tuple(EXTRA_OF_COMMAND)
@@ -50,12 +49,7 @@ def _run(argv: Sequence[str]) -> int:
         epilog="`kafka-reassign-rpc COMMAND --help` explains a command.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {product_version()}")
-    parser.add_argument(
-        "--completion",
-        action=CompletionAction,
-        choices=SHELLS,
-        help="print a script with which the shell completes commands and options",
-    )
+    add_completion(parser)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     modules: dict[str, CliCommand] = {}
     for name in COMMANDS:

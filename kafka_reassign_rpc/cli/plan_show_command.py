@@ -200,12 +200,12 @@ def _show_difference(plan: "StorePath", arguments: argparse.Namespace, wanted: "
 def _show_groups(plan: "StorePath", by: str, wanted: "MoveFilter", limit: int | None) -> int:
     from kafka_reassign_rpc.pipeline.plans.move_list import broker_sums, group_sums, read_moves
     from kafka_reassign_rpc.pipeline.plans.move_texts import broker_rows, group_rows
-    from kafka_reassign_rpc.support.text_table import table
+    from kafka_reassign_rpc.support.text_table import columns_of, table
 
     moves = (one.move for one in read_moves(plan, wanted))
     rows = broker_rows(broker_sums(moves)) if by == "broker" else group_rows(by, group_sums(moves, by))
     shown = rows if limit is None else rows[: limit + 1]
-    sys.stdout.write("\n".join(table(shown)) + "\n")
+    sys.stdout.write("\n".join(table(shown, columns_of(sys.stdout))) + "\n")
     if len(rows) > len(shown):
         sys.stdout.write(f"and {len(rows) - len(shown)} more\n")
     sys.stdout.flush()

@@ -5,9 +5,10 @@
         for reassignment, description in client.describe_reassignments().items():
             print(reassignment, description)
 
-AsyncReassignmentClient has the same calls for asyncio.
+AsyncReassignmentClient has the same calls for asyncio, and their documentation.
 
-    blocking_client, async_client      the two clients: every call with its documentation is in blocking_client
+    async_client                       every call, with its documentation
+    blocking_client                    the same calls, which block
     vendor_calls                       documents and commands of servers, JSON in two APIs
     reassignment_calls                 list, describe, start and cancel moves
     election_calls                     elect leaders
@@ -38,7 +39,6 @@ AsyncReassignmentClient has the same calls for asyncio.
     client_settings                    the configs of a client
     node_connections                   a connection to each node
     traffic                            requests, bytes and times of answers
-    blocking_connection   the connections of the blocking client, and its event loop
 """
 
 from kafka_reassign_rpc.client.async_client import AsyncReassignmentClient

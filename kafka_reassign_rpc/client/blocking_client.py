@@ -1,450 +1,180 @@
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+"""The blocking client: each call is that of the asyncio client, which runs in a thread of its own."""
 
-from kafka_reassign_rpc.client import (
-    config_calls,
-    controller_state_calls,
-    cordon_calls,
-    election_calls,
-    enable_disable_calls,
-    event_calls,
-    history_calls,
-    hold_calls,
-    kraft_calls,
-    log_dir_calls,
-    metadata_calls,
-    reassignment_calls,
-    self_healing_calls,
-    settings_calls,
-    status_calls,
-    throttle_calls,
-    throttle_configs,
-)
-from kafka_reassign_rpc.client.blocking_connection import BlockingConnection
-from kafka_reassign_rpc.client.config_calls import Configs
-from kafka_reassign_rpc.client.event_calls import Event, EventPage
-from kafka_reassign_rpc.client.kraft_calls import Quorum
-from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
-from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
-from kafka_reassign_rpc.client.reassignment_calls import Expected, Moved
-from kafka_reassign_rpc.client.result_values import (
-    ClusterNode,
-    LogDirs,
-    PartitionInfo,
-    PartitionReassignment,
-    Reassignment,
-    ReassignmentDescription,
-    Replica,
-)
-from kafka_reassign_rpc.client.settings_calls import ServerSetting
-from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.queue.holding import HoldOutcome
-from kafka_reassign_rpc.core.queue.lease_rates import ThrottledMoves
-from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
-from kafka_reassign_rpc.core.settings.server_settings import MovedSettings
-from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
-from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.status.broker_documents import Brokers
-from kafka_reassign_rpc.core.status.controller_state import ControllerState
-from kafka_reassign_rpc.core.status.documents import Moves, Status
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import CancelledError
+from functools import wraps
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from kafka_reassign_rpc.client.async_client import AsyncReassignmentClient
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-class ReassignmentClient(BlockingConnection):
-    """Lists, describes, starts and cancels moves of partitions. Every call blocks until its answer arrives.
+def _blocking(
+    call: Callable[Concatenate[AsyncReassignmentClient, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate["ReassignmentClient", P], T]:
+    """The same call with the same arguments and the same documentation, which returns its result."""
 
-    Configs, with the names that kafka-python gives them:
+    @wraps(call)
+    def blocking(self: "ReassignmentClient", /, *args: P.args, **options: P.kwargs) -> T:
+        return self._loop.run(call, self._client, *args, **options)
 
-    - `bootstrap_servers`: HOST:PORT, or several (a list, or separated by commas). To connect to KRaft controllers
-      (Kafka 3.7 or later) give `bootstrap_controllers` instead; controllers list and cancel moves, and change configs.
-    - `client_id`; `request_timeout_ms` and `bootstrap_timeout_ms` (30 s each); `retry_backoff_ms`,
-      `reconnect_backoff_ms`, `reconnect_backoff_max_ms`, `connections_max_idle_ms`, `metadata_max_age_ms`,
-      `max_in_flight_requests_per_connection`, `receive_message_max_bytes`, `receive_buffer_bytes`, `send_buffer_bytes`.
-    - `security_protocol`; `ssl_context`, or `ssl_cafile`, `ssl_certfile`, `ssl_keyfile`, `ssl_password`, `ssl_crlfile`,
-      `ssl_check_hostname`.
-    - `sasl_mechanism` (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI) with `sasl_plain_username` and
-      `sasl_plain_password`, `sasl_oauth_token_provider` (an object with `token()` and `extensions()`), or
-      `sasl_kerberos_service_name` and `sasl_kerberos_domain_name`.
+    return blocking
 
-    `client_configs` makes them from the properties of a Java client. The constructor raises ValueError for an unknown
-    or unusable one.
 
-    Partitions are (topic, partition) tuples of any type, kafka.TopicPartition included.
+def _blocking_iterator(
+    call: Callable[Concatenate[AsyncReassignmentClient, P], AsyncIterator[T]],
+) -> Callable[Concatenate["ReassignmentClient", P], Iterator[T]]:
+    """The values must not be None."""
+
+    @wraps(call)
+    def iterate(self: "ReassignmentClient", /, *args: P.args, **options: P.kwargs) -> Iterator[T]:
+        values = call(self._client, *args, **options)
+
+        async def following() -> T | None:
+            return await anext(values, None)
+
+        while (value := self._loop.run(following)) is not None:
+            yield value
+
+    return iterate
+
+
+class ReassignmentClient:
+    """AsyncReassignmentClient for code without an event loop: it has the same configs, and its calls block until their
+    answer arrives. Where the other has an asynchronous iterator, it has an ordinary one.
+
+    It is connected once it is made: the constructor raises what `AsyncReassignmentClient.start` raises. Use it as a
+    context manager, or call `close`.
 
     Several threads may share a client, also threads that run an event loop, which waits meanwhile. A forked child
     process needs a client of its own.
-
-    The client works with any Kafka. A call that needs a kafka-reassign-rpc server as the controller, and finds another
-    one, sends nothing and raises UnsupportedHere. Every call may raise Unreachable, Unauthenticated, and the server's
-    error as one of `core.kafka_errors`.
     """
 
-    def list_reassignments(self, partitions: Iterable[tuple[str, int]] | None = None) -> list[Reassignment]:
-        """The identities of all moves in flight, or of those of these partitions that move (KIP-240).
-
-        Raises UnknownTopicOrPartition, UnsupportedHere.
-        """
-        return self._run(reassignment_calls.list_reassignments, partitions, self._timeout_ms)
-
-    def describe_reassignments(
-        self, reassignments: Iterable[Reassignment] | None = None
-    ) -> dict[Reassignment, ReassignmentDescription | None]:
-        """The descriptions of these moves, or of all (KIP-240); None for a move that has ended.
-        Raises UnsupportedHere.
-        """
-        return self._run(reassignment_calls.describe_reassignments, reassignments, self._timeout_ms)
-
-    def list_partition_reassignments(
-        self, partitions: Iterable[tuple[str, int]] | None = None
-    ) -> dict[TopicPartition, PartitionReassignment]:
-        """All moving partitions, or those of these partitions that move (KIP-455). Any Kafka from 2.4 on can list them.
-
-        A kafka-reassign-rpc server also lists the moves that wait in its queue (PartitionReassignment.state).
-        """
-        return self._run(reassignment_calls.list_partition_reassignments, partitions, self._timeout_ms)
-
-    def alter_partition_reassignments(
-        self,
-        targets: Mapping[Moved, Sequence[int] | None],
-        *,
-        allow_replication_factor_change: bool = True,
-        expected_replicas: Mapping[Expected, Sequence[int]] | None = None,
-        queue: bool = False,
-        throttle: int | None = None,
-        lift_stricter: bool = False,
-        reason: str | None = None,
-        moves_per_broker: int | None = None,
-        timeout_ms: int | None = None,
-    ) -> dict[TopicPartition, KafkaError | None]:
-        """Start or cancel moves (KIP-455).
-
-        targets                           partition -> its target, preferred leader first; None cancels the move
-        allow_replication_factor_change   False: refuse a target that changes the number of replicas (KIP-860)
-        expected_replicas                 partition -> the replicas that the caller believes it has now, in order. Other
-                                          replicas refuse the partition, and the error names them
-        queue                             True: the moves join the server's queue (KIP-236) and start in turn. A
-                                          partition is accepted when its move has a place in the queue
-        throttle                          bytes/s on each broker for the replicas that move, as long as the moves need
-                                          it; then the former configs come back. 0 removes such a throttle from moves
-                                          in flight; None leaves it as it is
-        lift_stricter                     with `throttle`: it replaces a stricter rate that stands, which comes back
-                                          afterwards. Otherwise the stricter one holds
-        reason                            what the moves are for, in up to 1000 characters. Lists of moves and events
-                                          show it
-        moves_per_broker                  with `queue`: a move waits while a broker that it adds receives so many moves,
-                                          or its leader sends so many. None: only the caps of the cluster count
-
-        Returns None or an error for each partition. Raises UnsupportedHere, and sends nothing, if the controller does
-        not support an option that is used.
-        """
-        return self._run(
-            reassignment_calls.alter_partition_reassignments,
-            targets,
-            allow_replication_factor_change=allow_replication_factor_change,
-            expected_replicas=expected_replicas,
-            queue=queue,
-            throttle=throttle,
-            lift_stricter=lift_stricter,
-            reason=reason,
-            moves_per_broker=moves_per_broker,
-            timeout_ms=timeout_ms or self._timeout_ms,
-        )
-
-    def cancel_partition_reassignments(
-        self, partitions: Iterable[tuple[str, int]]
-    ) -> dict[TopicPartition, KafkaError | None]:
-        """The result of each is None or its error: NoReassignmentInProgress if it does not move."""
-        return self.alter_partition_reassignments(dict.fromkeys(partitions))
-
-    def elect_preferred_leaders(self, partitions: Iterable[tuple[str, int]]) -> dict[TopicPartition, KafkaError | None]:
-        """Let the first replica of each partition lead it (KIP-460). The result of each is None or its error, such as
-        PreferredLeaderNotAvailable if that replica is not in sync.
-        """
-        return self._run(election_calls.elect_preferred_leaders, partitions, self._timeout_ms)
-
-    def event_page(self, from_seq: int = 0, *, server: int | None = None) -> EventPage:
-        """A page of the events of a server (its id; None: the controller), from number `from_seq` on.
-
-        With `from_seq` below 0 the page is empty, and `next_seq` is the number of the next event to come. Raises
-        UnsupportedHere; PolicyViolation if the server keeps no event log.
-        """
-        return self._run(event_calls.event_page, from_seq, server)
-
-    def reassignment_events(
-        self, from_seq: int = 0, *, server: int | None = None, follow: bool = False, poll_s: float = 1.0
-    ) -> Iterator[Event]:
-        """Every event of the controller, or of the server with this id, from number `from_seq` on; -1: the next to
-        come.
-
-        With `follow` it waits for more events, `poll_s` seconds between two requests, and after a failover continues
-        with the new controller. Raises as `event_page`.
-        """
-        cursor = event_calls.EventCursor(from_seq)
-        while True:
-            found = cursor.take(self.event_page(cursor.seq, server=server))
-            yield from found or ()
-            if found is None:
-                if not follow:
-                    return
-                time.sleep(poll_s)
-
-    def can_forbid_replication_factor_change(self) -> bool:
-        """Whether the controller serves AlterPartitionReassignments 1 (KIP-860)."""
-        return self._run(reassignment_calls.can_forbid_replication_factor_change)
-
-    def can_compare_replicas(self) -> bool:
-        """Whether the controller knows `expected_replicas`."""
-        return self._run(reassignment_calls.is_this_server)
-
-    def can_queue(self) -> bool:
-        """Whether the controller knows `queue`."""
-        return self._run(reassignment_calls.is_this_server)
-
-    def can_lease_throttles(self) -> bool:
-        """Whether the controller knows `throttle`."""
-        return self._run(reassignment_calls.is_this_server)
-
-    def can_keep_reasons(self) -> bool:
-        """Whether the controller knows `reason`."""
-        return self._run(reassignment_calls.is_this_server)
-
-    def why_disabled(self) -> str | None:
-        """Why reassignments are disabled (KIP-236), or None. Raises UnsupportedHere."""
-        return self._run(enable_disable_calls.why_disabled)
-
-    def enable(self) -> str | None:
-        """Delete the setting `partition.reassignments.enabled` of all servers.
-
-        Returns None, or why reassignments are still disabled (the znode `/admin/reassign_cancel` exists). Raises
-        UnsupportedHere.
-        """
-        return self._run(enable_disable_calls.set_enabled, True)
-
-    def disable(self) -> str | None:
-        """Set `partition.reassignments.enabled=false` for all servers (KIP-236).
-
-        No new move starts by any route. Moves in flight continue and can be cancelled. Returns the reason that clients
-        then get. Raises UnsupportedHere.
-        """
-        return self._run(enable_disable_calls.set_enabled, False)
-
-    def alter_throttles(
-        self,
-        throttle: int,
-        *,
-        topics: Iterable[str] | None = None,
-        partitions: Iterable[tuple[str, int]] | None = None,
-    ) -> ThrottledMoves:
-        """Give moves, in flight and waiting, a throttle lease of so many bytes/s, or none (0).
-
-        Without `topics` and `partitions`: all moves. Moves of repairs are passed over: they follow
-        `self.healing.throttle`. Raises UnsupportedHere.
-        """
-        return self._run(throttle_calls.alter_throttles, throttle, topics, partitions)
-
-    def healing_status(self) -> HealingStatus:
-        """The failed brokers and the state of their repairs (KIP-46). Raises UnsupportedHere."""
-        return self._run(self_healing_calls.healing_status)
-
-    def history(self) -> list[PastFigures]:
-        """Figures of all moves in the last hour and day, from the times at which the server was the controller; empty
-        if it keeps none. Raises UnsupportedHere.
-        """
-        return self._run(history_calls.history)
-
-    def status(self) -> Status:
-        """The status document, as the controller's page shows it: see docs/status-api.md. Raises UnsupportedHere if the
-        controller does not tell it.
-        """
-        found: Status = self._run(status_calls.document, "status", Status)
-        return found
-
-    def status_here(self) -> Status:
-        """The status document of a server at the given addresses, controller or not.
-
-        `last` is what that server last knew of the moves. Raises UnsupportedHere if there is no such server.
-        """
-        found: Status = self._run(status_calls.status_here)
-        return found
-
-    def moves(self, **parameters: object) -> Moves:
-        """One page of the moves. `parameters`: those of /api/v1/moves. Raises UnsupportedHere, InvalidRequest."""
-        found: Moves = self._run(status_calls.document, "moves", Moves, **parameters)
-        return found
-
-    def brokers(self) -> Brokers:
-        """The brokers: what moves copy to and from them, and their throttles. Raises UnsupportedHere."""
-        found: Brokers = self._run(status_calls.document, "brokers", Brokers)
-        return found
-
-    def controller_state(self) -> ControllerState:
-        """The version, epoch and election of the controller, its leased rates, and the brokers in controlled shutdown.
-
-        Raises UnsupportedHere, also if the server does not report it yet.
-        """
-        return self._run(controller_state_calls.controller_state)
-
-    def heal_broker(self, broker: int, *, dry_run: bool = False) -> Repair:
-        """Move the replicas of a failed broker to other brokers now, without waiting for failure.interval.ms.
-
-        With `dry_run` only return the repair. Raises UnsupportedHere; InvalidRequest if the broker has not failed,
-        PolicyViolation if repairs are held back.
-        """
-        return self._run(self_healing_calls.heal_broker, broker, dry_run)
-
-    def approve_repairs(self, brokers: Iterable[int] | None = None) -> ApprovalOutcome:
-        """Let the repairs of these brokers start that wait for approval (`self.healing.approval`); None: all.
-
-        Raises KafkaError where repairs are held back, UnsupportedHere.
-        """
-        return self._run(self_healing_calls.approve_repairs, brokers)
-
-    def pause_healing(self) -> None:
-        """Let no new repair start (KIP-46). Repairs that are queued or in flight continue."""
-        self._run(self_healing_calls.set_paused, True)
-
-    def resume_healing(self) -> None:
-        """Undo `pause_healing`."""
-        self._run(self_healing_calls.set_paused, False)
-
-    def cordoned(self) -> frozenset[int]:
-        """The cordoned brokers (KIP-1066): the controller places no new replica on them. Raises UnsupportedHere."""
-        return self._run(cordon_calls.cordoned)
-
-    def cordon(self, brokers: Iterable[int], *, uncordon: bool = False) -> frozenset[int]:
-        """Cordon brokers, or with `uncordon` open them again; returns the cordoned ones. Raises UnsupportedHere."""
-        return self._run(cordon_calls.cordon, brokers, uncordon)
-
-    def hold(
-        self,
-        *,
-        topics: Iterable[str] | None = None,
-        brokers: Iterable[int] | None = None,
-        requests: Iterable[str] | None = None,
-        reason: str = "",
-    ) -> HoldOutcome:
-        """Hold moves of the queue: those that all of these name, or all. They do not start before `release`.
-
-        `topics`; `brokers` among the old or new replicas; `requests`, the reasons that they were asked for with. Moves
-        in flight go on. Raises UnsupportedHere.
-        """
-        return self._run(hold_calls.hold_moves, True, topics, brokers, requests, reason)
-
-    def release(
-        self,
-        *,
-        topics: Iterable[str] | None = None,
-        brokers: Iterable[int] | None = None,
-        requests: Iterable[str] | None = None,
-    ) -> HoldOutcome:
-        """Release held moves: each starts when it is its turn, from the replicas that it had when it was held."""
-        return self._run(hold_calls.hold_moves, False, topics, brokers, requests, "")
-
-    def can_cordon(self) -> bool:
-        """Whether the controller keeps new replicas away from cordoned brokers."""
-        return self._run(cordon_calls.can_cordon)
-
-    def settings(self) -> list[ServerSetting]:
-        """The settings that all servers share, in the order of names: values in force, and where they stand. Raises
-        UnsupportedHere.
-        """
-        return self._run(settings_calls.settings)
-
-    def change_settings(self, changes: Mapping[str, str | None]) -> None:
-        """Set settings of all servers; None deletes one. Raises InvalidRequest for a refused value."""
-        self._run(settings_calls.change_settings, changes)
-
-    def move_settings(self) -> MovedSettings:
-        """Move the settings of servers out of the brokers' default configs, where earlier versions kept them. No value
-        changes.
-        """
-        return self._run(settings_calls.move_settings)
-
-    def describe_cluster(self) -> list[ClusterNode]:
-        """The nodes that clients may connect to."""
-        return self._run(metadata_calls.describe_cluster)
-
-    def servers_among(self, nodes: Iterable[int]) -> set[int]:
-        """The nodes that are kafka-reassign-rpc servers: they are no brokers, and hold no replicas."""
-        return self._run(metadata_calls.servers_among, nodes)
-
-    def describe_controller(self) -> int:
-        """The id of the controller. Raises Unreachable if the cluster has none at the moment."""
-        return self._run(metadata_calls.describe_controller)
-
-    def describe_topics(
-        self, topics: Iterable[str], *, of_controller: bool = False
-    ) -> dict[str, dict[int, PartitionInfo] | KafkaError]:
-        """The partitions of each topic, or its error. With `of_controller` ask the controller: others learn later of
-        the end of a move.
-        """
-        return self._run(metadata_calls.describe_topics, topics, of_controller=of_controller)
-
-    def find_topics(self, topics: Iterable[str], *, of_controller: bool = False) -> dict[str, TopicInfo]:
-        """Each topic with its id, partitions, and error if any. See `describe_topics`."""
-        return self._run(metadata_calls.find_topics, topics, of_controller=of_controller)
-
-    def describe_log_dirs(
-        self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]], *, timeout_ms: int | None = None
-    ) -> list[LogDirs]:
-        """The sizes and places of replicas on each broker, or the error of a broker that does not answer.
-
-        All brokers are asked at the same time, for `timeout_ms` at most (default: the request timeout).
-        """
-        return self._run(log_dir_calls.describe_log_dirs, partitions_by_broker, timeout_ms)
-
-    def alter_replica_log_dirs(self, replicas: Mapping[Replica, str]) -> dict[Replica, KafkaError | None]:
-        """Move replicas to other log dirs (absolute paths) of their brokers. The result of each is
-        None or its error.
-        """
-        return self._run(log_dir_calls.alter_replica_log_dirs, replicas)
-
-    def change_configs(self, changes: config_calls.Changes) -> dict[config_calls.Resource, KafkaError | None]:
-        """Set dynamic configs of topics and brokers (None deletes). The result of each is None or its error."""
-        return self._run(config_calls.change_configs, changes)
-
-    def throttle_moves(
-        self, of_moves: throttle_configs.Moves, bytes_per_second: int
-    ) -> dict[config_calls.Resource, KafkaError | None]:
-        """Throttle the replicas of these moves (client.throttle_configs.all_moves): the topics' lists first, then the
-        brokers' rates.
-        """
-        results = self.change_configs(throttle_configs.topic_lists(of_moves))
-        return results | self.change_configs(
-            throttle_configs.rates(throttle_configs.brokers(of_moves), bytes_per_second)
-        )
-
-    def describe_everything(self) -> Everything:
-        """All nodes and topics. Iterating over the topics decodes the answer step by step, in bounded memory."""
-        return metadata_calls.read_everything(self._run(metadata_calls.describe_everything))
-
-    def describe_quorum(self, named: int) -> Quorum:
-        """The quorum of the controllers, where brokers name `named`: in KRaft mode they name any of themselves."""
-        return self._run(kraft_calls.describe_quorum, named)
-
-    def kraft_facts(self, cluster: Cluster, quiet_s: Mapping[int, float]) -> tuple[KRaftFacts, str]:
-        """What KRaft tells of lost brokers and of moving partitions without a leader; and what of it cannot be seen.
-        `quiet_s`: see `Quorum`.
-        """
-        return self._run(kraft_calls.kraft_facts, cluster, quiet_s)
-
-    def describe_brokers(
-        self, partitions_by_broker: Mapping[int, Mapping[str, Sequence[int]]], *, timeout_ms: int | None = None
-    ) -> dict[int, BrokerLogDirs | KafkaError]:
-        """The brokers' replicas of these partitions (topic -> indexes), and the sizes of their volumes. A broker that
-        does not answer, or refuses, has its error as the result. The time is as in `describe_log_dirs`.
-        """
-        return self._run(log_dir_calls.describe_brokers, partitions_by_broker, timeout_ms)
-
-    def describe_configs(
-        self, resources: Sequence[config_calls.Resource]
-    ) -> dict[config_calls.Resource, Configs | KafkaError]:
-        """The configs set for topics, for one broker (in a call of its own) or for all brokers (BROKER, "")."""
-        return self._run(config_calls.describe_configs, resources)
-
-    def describe_broker_configs(
-        self, brokers: Iterable[int], *, timeout_ms: int | None = None
-    ) -> dict[int, Configs | KafkaError]:
-        """The configs set for each broker, or its error. The time is as in `describe_log_dirs`."""
-        return self._run(config_calls.describe_broker_configs, brokers, timeout_ms)
+    def __init__(self, **configs: Any) -> None:
+        self._client = AsyncReassignmentClient(**configs)
+        self._loop = _LoopThread()
+        try:
+            self._loop.run(self._client.start)
+        except BaseException:
+            self._loop.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connections. A call that another thread waits for raises RuntimeError."""
+        self._loop.close(self._client.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    list_reassignments = _blocking(AsyncReassignmentClient.list_reassignments)
+    describe_reassignments = _blocking(AsyncReassignmentClient.describe_reassignments)
+    list_partition_reassignments = _blocking(AsyncReassignmentClient.list_partition_reassignments)
+    alter_partition_reassignments = _blocking(AsyncReassignmentClient.alter_partition_reassignments)
+    cancel_partition_reassignments = _blocking(AsyncReassignmentClient.cancel_partition_reassignments)
+    elect_preferred_leaders = _blocking(AsyncReassignmentClient.elect_preferred_leaders)
+    event_page = _blocking(AsyncReassignmentClient.event_page)
+    reassignment_events = _blocking_iterator(AsyncReassignmentClient.reassignment_events)
+    can_forbid_replication_factor_change = _blocking(AsyncReassignmentClient.can_forbid_replication_factor_change)
+    can_compare_replicas = _blocking(AsyncReassignmentClient.can_compare_replicas)
+    can_queue = _blocking(AsyncReassignmentClient.can_queue)
+    can_lease_throttles = _blocking(AsyncReassignmentClient.can_lease_throttles)
+    can_keep_reasons = _blocking(AsyncReassignmentClient.can_keep_reasons)
+    why_disabled = _blocking(AsyncReassignmentClient.why_disabled)
+    enable = _blocking(AsyncReassignmentClient.enable)
+    disable = _blocking(AsyncReassignmentClient.disable)
+    alter_throttles = _blocking(AsyncReassignmentClient.alter_throttles)
+    healing_status = _blocking(AsyncReassignmentClient.healing_status)
+    history = _blocking(AsyncReassignmentClient.history)
+    status = _blocking(AsyncReassignmentClient.status)
+    status_here = _blocking(AsyncReassignmentClient.status_here)
+    moves = _blocking(AsyncReassignmentClient.moves)
+    brokers = _blocking(AsyncReassignmentClient.brokers)
+    controller_state = _blocking(AsyncReassignmentClient.controller_state)
+    heal_broker = _blocking(AsyncReassignmentClient.heal_broker)
+    approve_repairs = _blocking(AsyncReassignmentClient.approve_repairs)
+    pause_healing = _blocking(AsyncReassignmentClient.pause_healing)
+    resume_healing = _blocking(AsyncReassignmentClient.resume_healing)
+    cordoned = _blocking(AsyncReassignmentClient.cordoned)
+    cordon = _blocking(AsyncReassignmentClient.cordon)
+    hold = _blocking(AsyncReassignmentClient.hold)
+    release = _blocking(AsyncReassignmentClient.release)
+    can_cordon = _blocking(AsyncReassignmentClient.can_cordon)
+    settings = _blocking(AsyncReassignmentClient.settings)
+    change_settings = _blocking(AsyncReassignmentClient.change_settings)
+    move_settings = _blocking(AsyncReassignmentClient.move_settings)
+    describe_cluster = _blocking(AsyncReassignmentClient.describe_cluster)
+    servers_among = _blocking(AsyncReassignmentClient.servers_among)
+    describe_controller = _blocking(AsyncReassignmentClient.describe_controller)
+    describe_topics = _blocking(AsyncReassignmentClient.describe_topics)
+    find_topics = _blocking(AsyncReassignmentClient.find_topics)
+    describe_log_dirs = _blocking(AsyncReassignmentClient.describe_log_dirs)
+    alter_replica_log_dirs = _blocking(AsyncReassignmentClient.alter_replica_log_dirs)
+    change_configs = _blocking(AsyncReassignmentClient.change_configs)
+    throttle_moves = _blocking(AsyncReassignmentClient.throttle_moves)
+    describe_everything = _blocking(AsyncReassignmentClient.describe_everything)
+    describe_some = _blocking(AsyncReassignmentClient.describe_some)
+    describe_quorum = _blocking(AsyncReassignmentClient.describe_quorum)
+    kraft_facts = _blocking(AsyncReassignmentClient.kraft_facts)
+    describe_brokers = _blocking(AsyncReassignmentClient.describe_brokers)
+    describe_configs = _blocking(AsyncReassignmentClient.describe_configs)
+    describe_broker_configs = _blocking(AsyncReassignmentClient.describe_broker_configs)
+
+
+class _LoopThread:
+    """An event loop in a thread: callers have none, or must not block it. Several threads may use it."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._loop.run_forever, name="kafka-reassign-client", daemon=True)
+        self._thread.start()
+
+    def run(self, call: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
+        """Whatever ends the wait, such as Ctrl-C, ends the coroutine too."""
+        if os.getpid() != self._process:
+            raise RuntimeError("a client has no connections in a child process: make one there")
+        with self._lock:
+            if self._is_closed:
+                raise RuntimeError("the client is closed")
+            result = asyncio.run_coroutine_threadsafe(call(*args, **options), self._loop)
+        try:
+            return result.result()
+        except CancelledError:
+            raise RuntimeError("the client was closed during the call") from None
+        except BaseException:
+            result.cancel()
+            raise
+
+    def close(self, last: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
+        """Ends what runs there, runs `last`, and ends the thread. Does nothing in a child process, or a second time."""
+        with self._lock:
+            if self._is_closed or os.getpid() != self._process:
+                return
+            self._is_closed = True
+        asyncio.run_coroutine_threadsafe(_end_others(last), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _end_others(last: Callable[[], Coroutine[Any, Any, None]] | None) -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    if last is not None:
+        await last()
+    loop = asyncio.get_running_loop()
+    await loop.shutdown_asyncgens()
+    await loop.shutdown_default_executor()

@@ -4,9 +4,8 @@ from kafka_reassign_rpc.client.move_progress import Progress
 from kafka_reassign_rpc.client.result_values import NO_THROTTLE
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.human_units import duration, size
-from kafka_reassign_rpc.support.text_table import table
 
-__all__ = ["amounts", "bar", "duration", "first_lines", "named", "size", "table", "throttle"]
+__all__ = ["amounts", "bar", "duration", "first_lines", "named", "size", "throttle"]
 
 NAMED_PARTITIONS = 20
 _EIGHTHS = " ▏▎▍▌▋▊▉"

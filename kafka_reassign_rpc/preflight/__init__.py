@@ -31,6 +31,6 @@ standing_throttles
                  configs that throttle replication (pure)
 departure_findings
                  what follows from brokers that go (pure)
-read_status      reads the status: from ZooKeeper, or from nodes
+read_status      reads the status from ZooKeeper
 cluster_status   who is the controller, since when, and what is under way
 """

@@ -83,7 +83,7 @@ def _moves(cluster: Cluster, cures: Cures) -> Iterator[Finding]:
             "moves",
             f"{counted(len(moving), 'partition')} {agreeing(len(moving), 'are')} moving ({some(moving)}): KRaft carries"
             " on such moves without their original replicas, their throttles and who asked",
-            f"wait until `{command('kafka-reassign', '--status')}` shows none{or_cancel}",
+            f"wait until `{command('kafka-reassign status')}` shows none{or_cancel}",
             ends,
         )
     waiting = {(topic, index) for topic, places in cluster.queue.topics.items() for index in places}

@@ -1,31 +1,21 @@
-"""Reads the status of a cluster: from ZooKeeper, or from its nodes over the Kafka protocol.
+"""Reads the status of a cluster from ZooKeeper, which also tells it while nobody controls the cluster.
 
-ZooKeeper knows every controller's epoch, and has no times of repairs. Over the protocol only a server of this product
-tells its epoch: by its events.
+It knows every controller's epoch, and has no times of repairs.
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import Generator, Mapping
-from contextlib import suppress
-from typing import Any
+from collections.abc import Generator
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.client import MOVING, AsyncReassignmentClient, KafkaError, Unreachable, UnsupportedHere
-from kafka_reassign_rpc.client.event_calls import FROM_NOW_ON
 from kafka_reassign_rpc.controller.loading import load_cluster
-from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
-from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
-from kafka_reassign_rpc.core.state.broker import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.partition import BATCH, HEAL, RPC
 from kafka_reassign_rpc.core.status.brokers import brokers_of, count_replicas, no_counts
 from kafka_reassign_rpc.core.status.moves import MoveFilter, page_of, select_moves
 from kafka_reassign_rpc.core.status.partition_health import PartitionHealth
-from kafka_reassign_rpc.core.status.problems import EMPTY_PLACE, lost_brokers
+from kafka_reassign_rpc.core.status.problems import EMPTY_PLACE
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.status.views import UNKNOWN as UNKNOWN_ID
 from kafka_reassign_rpc.core.status.views import ControllerView, ServerView, TermView
@@ -38,10 +28,7 @@ from kafka_reassign_rpc.preflight.cluster_status import (
     UNKNOWN_KIND,
     ClusterStatus,
     ControllerStatus,
-    HealingCounts,
-    LostBroker,
     StatusParts,
-    without_controller,
 )
 from kafka_reassign_rpc.preflight.read_state import ControllerNow
 from kafka_reassign_rpc.preflight.under_kraft_findings import ASK, NOT_KNOWN
@@ -69,27 +56,10 @@ async def from_zookeeper(connect: str, seconds: float, access: Access = PLAIN) -
     is_krafts = now.owner is not None and now.owner.kraft_epoch >= 0
     if not is_krafts:
         cluster = finished(_with_all_that_are_gone(cluster))
-    moving = Counter(_route(cluster, topic, index) for topic, indexes in cluster.moving.items() for index in indexes)
-    waiting = Counter(cluster.queue.routes)
-    if cluster.batch is not None:
-        waiting[BATCH] += sum(
-            name.partition not in cluster.moving.get(name.topic, ()) and cluster.queue.place(*name) is None
-            for name in cluster.batch.entries
-        )
     return ClusterStatus(
         controller=_owner(now, cluster),
         seen=_parts(cluster, now, cluster_id),
-        brokers=sorted(cluster.brokers),
-        moving=moving,
-        waiting=+waiting,
         deleting=len(marks),
-        healing=None if is_krafts else HealingCounts(moving[HEAL], waiting[HEAL], None, None, cluster.queue.unapproved),
-        lost=None
-        if is_krafts
-        else [
-            LostBroker(broker, None if since < 0 else since, None)
-            for broker, since in sorted(lost_brokers(cluster, None).items())
-        ],
         hint=UNDER_KRAFT if is_krafts else None if cluster.brokers or cluster.topics else EMPTY_PLACE,
     )
 
@@ -129,12 +99,6 @@ def _parts(cluster: Cluster, now: ControllerNow, cluster_id: str | None) -> Stat
     )
 
 
-def _route(cluster: Cluster, topic: str, index: int) -> str:
-    """A move without a record is one of a stock controller."""
-    partition = cluster.get(topic, index)
-    return RPC if partition is None or partition.move is None else partition.move.terms.route
-
-
 def _owner(now: ControllerNow, cluster: Cluster) -> ControllerStatus | None:
     owner = now.owner
     if owner is None:
@@ -145,95 +109,3 @@ def _owner(now: ControllerNow, cluster: Cluster) -> ControllerStatus | None:
         kind, endpoint = BROKER, cluster.brokers[owner.id].endpoint()
         places = (f"{endpoint.host}:{endpoint.port}",)
     return ControllerStatus(owner.id, kind, places, None if now.epoch < 0 else now.epoch, now.since_ms)
-
-
-async def from_nodes(configs: Mapping[str, Any], seconds: float) -> ClusterStatus:
-    """`configs`: of the client; its timeouts are `seconds`. Raises KafkaError, TimeoutError."""
-    limit_ms = int(seconds * 1000)
-    client = AsyncReassignmentClient(**{**configs, "request_timeout_ms": limit_ms, "bootstrap_timeout_ms": limit_ms})
-    async with asyncio.timeout(3 * seconds), client:
-        nodes = {node.id: node for node in await client.describe_cluster()}
-        try:
-            controller = await client.describe_controller()
-        except Unreachable:  # a node has answered, and knows of no controller
-            servers = await client.servers_among(nodes)
-            named = {
-                one.id: Broker(one.id, UNKNOWN_ID, (Endpoint("", "", one.host, one.port),), one.rack)
-                for one in nodes.values()
-                if one.id not in servers
-            }
-            last = None
-            with suppress(KafkaError):  # no address may be that of a server
-                here = await client.status_here()
-                last = here.last if here.totals is None else here
-            return without_controller(named, "", now_ms(), last)
-        healing = await _healing(client)
-        elected = None if healing is None else await _elected(client, controller)
-        moves = await client.list_partition_reassignments()
-        waiting: Mapping[str, int] = Counter(one.route for one in moves.values() if one.state != MOVING)
-        with suppress(UnsupportedHere):  # the list lacks those that wait beside another move of their partition
-            totals = (await client.status()).totals
-            waiting = waiting if totals is None or totals.waiting is None else totals.waiting
-        servers = set() if healing is None else await client.servers_among(nodes)
-    brokers = sorted(nodes.keys() - servers)
-    node = nodes.get(controller)
-    status = ControllerStatus(
-        controller,
-        BROKER if healing is None else SERVER,
-        () if node is None else (f"{node.host}:{node.port}",),
-        *(elected or (None, None)),
-    )
-    return ClusterStatus(
-        controller=status,
-        brokers=brokers,
-        moving=Counter(one.route for one in moves.values() if one.state == MOVING),
-        waiting=waiting,
-        deleting=None,
-        healing=None
-        if healing is None
-        else HealingCounts(
-            healing.moving,
-            healing.waiting,
-            healing.interval_ms is not None,
-            healing.paused,
-            healing.unapproved,
-        ),
-        lost=None
-        if healing is None
-        else [
-            *(LostBroker(one.broker, one.since, one.heal_at) for one in healing.failed),
-            *(LostBroker(one.broker, one.since, None) for one in healing.gone),
-        ],
-        hint=None if brokers or moves else EMPTY_PLACE,
-    )
-
-
-async def _healing(client: AsyncReassignmentClient) -> HealingStatus | None:
-    """None where the controller is a stock broker."""
-    try:
-        return await client.healing_status()
-    except UnsupportedHere:
-        return None
-
-
-async def _elected(client: AsyncReassignmentClient, controller: int) -> tuple[int, int | None] | None:
-    """Epoch of the controller, and when it was elected, by its events; None where it keeps none. The epochs of a
-    server's events rise, so bisection finds the first event of the last epoch: the election.
-    """
-    try:
-        page = await client.event_page(FROM_NOW_ON, server=controller)
-        low, high = page.oldest_seq, page.next_seq - 1
-        if high < low:
-            return None
-        epoch = (await client.event_page(high, server=controller)).events[0]["epoch"]
-        while low < high:
-            middle = (low + high) // 2
-            page = await client.event_page(middle, server=controller)
-            if page.events[0]["epoch"] < epoch:
-                low = middle + 1
-            else:
-                high = middle
-        first = (await client.event_page(low, server=controller)).events[0]
-    except KafkaError:
-        return None
-    return epoch, first["at"] if first["event"] == catalogue.CONTROLLER_ELECTED else None

@@ -29,7 +29,7 @@ NOT_KNOWN = (
     "what ZooKeeper holds is a copy, and brokers in KRaft mode do not register there: which brokers live, what they"
     " lead and what they lack is not known from here"
 )
-ASK = f"ask the brokers (`{command('kafka-reassign', '--status')}`)"
+ASK = f"ask the brokers (`{command('kafka-reassign status')}`)"
 
 
 def taken_over(state: FoundState) -> Finding:

@@ -1,10 +1,11 @@
-"""`kafka-reassign`: all options and texts of the stock kafka-reassign-partitions, and more actions.
+"""`kafka-reassign`: all options and texts of the stock kafka-reassign-partitions, and commands of its own.
 
     main                     from the command line to the exit code
     options, option_rules    every option with its help text; which options go together
     help_text                the text of --help
-    action_…                 one module for each action: --list is in action_list
-    subcommands              what the actions that are words and no options have in common, such as heal
+    action_…                 one module for each action or command: --list is in action_list, `heal` in action_heal
+    command_line             the parser of all commands, such as status and heal
+    subcommands              what a command is
     action_context           the client, the options and the output that every action gets
     reassignment_json        the JSON files
     command_config           the properties file of --command-config
@@ -15,10 +16,10 @@
     dry_run                  what --dry-run shows
     started_moves            which moves of --execute wait, and why
     log_dir_moves            moves between the log dirs of a broker
-    watch_screen             the progress bars of --watch on a terminal
+    watch_screen             the progress bars of `watch` on a terminal
     stock_status             the status document of a stock controller
     status_text              the status document as text
-    history_plots            the figures of the past as --status plots them
+    history_plots            the figures of the past as `status` plots them
     output, java_set_order   text or JSON on standard output; the order in which Java prints sets
     merged_events            the events of all running servers as one stream
     nothing_matched          what a filter that finds nothing says, with the nearest name

@@ -1,6 +1,6 @@
 """`kafka-reassign cordon`: keeps new replicas away from brokers, and opens them again (KIP-1066)."""
 
-from collections.abc import Sequence
+import argparse
 
 from kafka_reassign_rpc.client import UnsupportedHere
 from kafka_reassign_rpc.core.brokers import cordon
@@ -8,57 +8,48 @@ from kafka_reassign_rpc.core.config_values import listed
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.nothing_matched import known_brokers, unknown_brokers
-from kafka_reassign_rpc.reassign_command.options import Option
-from kafka_reassign_rpc.reassign_command.subcommands import Parser, broker_ids, connection_options
-
-COMMAND = "cordon"
+from kafka_reassign_rpc.reassign_command.subcommands import OurCommand, broker_ids
 
 
-def _parser() -> Parser:
-    parser = Parser(
-        COMMAND,
-        "The controller places no new replica on a cordoned broker: not for new topics or partitions, not for repairs. "
-        "What the broker holds stays, and replicas that a client names itself are placed as it says. "
-        "Without --brokers: show the list of them. Needs a kafka-reassign-rpc server as the controller.",
-        "Topics that stock brokers create by themselves (auto.create.topics.enable) are placed elsewhere, too. "
-        "Plans of a snapshot that was exported meanwhile bring nothing there. A broker "
-        f"among whose own configs somebody has set {cordon.LOG_DIRS} is cordoned, and not in this list: "
-        "`kafka-reassign-rpc check` shows it.",
-    )
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--brokers", type=broker_ids, metavar="3,7", default=frozenset(), help="the ids of the brokers to cordon"
     )
     parser.add_argument("--uncordon", action="store_true", help="open the brokers of --brokers for new replicas again")
-    return parser
 
 
-def options() -> list[Option]:
-    return _parser().options()
+def _problem(found: argparse.Namespace) -> str | None:
+    return "--uncordon needs --brokers" if found.uncordon and not found.brokers else None
 
 
-class CordonCommand:
-    """The parsed command line. `options`: the connection options. Raises UnreadableCommandLine."""
+def _run(context: ActionContext, asked: argparse.Namespace) -> None:
+    client, output = context.client, context.output
+    try:
+        before = client.cordoned() if asked.uncordon else frozenset()
+        found = client.cordon(asked.brokers, uncordon=asked.uncordon) if asked.brokers else client.cordoned()
+    except UnsupportedHere as error:
+        raise TerseFailure(error.message) from None
+    if asked.uncordon and not asked.brokers & before:
+        raise TerseFailure(f"Nothing to open: there is {unknown_brokers(asked.brokers, found)} in the list.")
+    output.collect(cordoned=sorted(found))
+    output.line(f"Cordoned: {listed(found)}." if found else "The list of cordoned brokers is empty.")
+    # A broker that is down may be cordoned. So may a misspelt id, and then the broker that was meant stays open.
+    new = asked.brokers & found
+    if new and (unknown := unknown_brokers(new, known_brokers(client))):
+        raise TerseFailure(f"There is {unknown}. The cordon holds all the same.")
 
-    def __init__(self, arguments: Sequence[str]) -> None:
-        found = _parser().parse(arguments)
-        if found.uncordon and not found.brokers:
-            raise _parser().misused("--uncordon needs --brokers")
-        self._brokers: frozenset[int] = found.brokers
-        self._uncordon: bool = found.uncordon
-        self.options = connection_options(found)
 
-    def run(self, context: ActionContext) -> None:
-        client, output = context.client, context.output
-        try:
-            before = client.cordoned() if self._uncordon else frozenset()
-            found = client.cordon(self._brokers, uncordon=self._uncordon) if self._brokers else client.cordoned()
-        except UnsupportedHere as error:
-            raise TerseFailure(error.message) from None
-        if self._uncordon and not self._brokers & before:
-            raise TerseFailure(f"Nothing to open: there is {unknown_brokers(self._brokers, found)} in the list.")
-        output.collect(cordoned=sorted(found))
-        output.line(f"Cordoned: {listed(found)}." if found else "The list of cordoned brokers is empty.")
-        # A broker that is down may be cordoned. So may a misspelt id, and then the broker that was meant stays open.
-        new = self._brokers & found
-        if new and (unknown := unknown_brokers(new, known_brokers(client))):
-            raise TerseFailure(f"There is {unknown}. The cordon holds all the same.")
+COMMAND = OurCommand(
+    "cordon",
+    "keep new replicas away from brokers",
+    "The controller places no new replica on a cordoned broker: not for new topics or partitions, not for repairs. "
+    "What the broker holds stays, and replicas that a client names itself are placed as it says. "
+    "Without --brokers: show the list of them. Needs a kafka-reassign-rpc server as the controller.",
+    _run,
+    _add_arguments,
+    _problem,
+    "Topics that stock brokers create by themselves (auto.create.topics.enable) are placed elsewhere, too. "
+    "Plans of a snapshot that was exported meanwhile bring nothing there. A broker "
+    f"among whose own configs somebody has set {cordon.LOG_DIRS} is cordoned, and not in this list: "
+    "`kafka-reassign-rpc check` shows it.",
+)

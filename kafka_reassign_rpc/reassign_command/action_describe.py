@@ -1,6 +1,6 @@
-"""--describe: shows each move in flight as KIP-240 describes it, with its progress; then the moves in the queue.
+"""`kafka-reassign describe`: shows each move in flight as KIP-240 describes it, with its progress.
 
-Moves of one request stand together.
+Then come the moves in the queue. Moves of one request stand together.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +24,7 @@ from kafka_reassign_rpc.reassign_command import action_list
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, from_server
 from kafka_reassign_rpc.reassign_command.output import partition_fields
+from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 from kafka_reassign_rpc.support.bounded_text import printable
 from kafka_reassign_rpc.support.counted import plural
 from kafka_reassign_rpc.support.text_columns import wrapped
@@ -41,7 +42,7 @@ def run(context: ActionContext) -> None:
     try:
         found = [one for one in client.describe_reassignments().values() if one is not None]
     except UnsupportedHere as error:
-        raise TerseFailure(f"{error.message} --list and --watch work here.") from None
+        raise TerseFailure(f"{error.message} `kafka-reassign --list` and `kafka-reassign watch` work here.") from None
     except KafkaError as error:
         raise from_server(error) from None
     listed, snapshot = read_progress(client, LogDirProgressTracker(), 0.0)
@@ -172,3 +173,12 @@ def _document(one: ReassignmentDescription, listed: Listed, sizes: Sizes) -> dic
         "route": one.route,
         "reason": one.reason,
     }
+
+
+COMMAND = OurCommand(
+    "describe",
+    "show each move in flight and in the queue",
+    "Shows each active reassignment: when it started, its route, leader and throttles, the bytes copied and the "
+    "remaining time. Needs a kafka-reassign-rpc server as the controller.",
+    lambda context, _: run(context),
+)

@@ -1,17 +1,25 @@
-"""--describe-topic: where the partitions of a topic are, and what moves. Works with any Kafka."""
+"""`kafka-reassign describe-topic TOPIC`: where the partitions of a topic are, and what moves. Works with any Kafka."""
+
+import argparse
 
 from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition, text_format
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.leader_sizes import leader_sizes
 from kafka_reassign_rpc.reassign_command.nothing_matched import existing_topic
 from kafka_reassign_rpc.reassign_command.output import partition_fields
+from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
+from kafka_reassign_rpc.support import text_table
 from kafka_reassign_rpc.support.counted import counted
 
 _HEADING = ("Partition", "Leader", "Replicas", "In sync", "Size", "Moves")
 
 
-def run(context: ActionContext) -> None:
-    topic = context.options.value("describe-topic") or ""
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("topic", metavar="TOPIC", help="its name")
+
+
+def _run(context: ActionContext, asked: argparse.Namespace) -> None:
+    topic = asked.topic
     known = existing_topic(context.client, topic)
     found = {TopicPartition(topic, index): one for index, one in known.items()}
     moves = context.client.list_partition_reassignments(found)
@@ -42,7 +50,7 @@ def run(context: ActionContext) -> None:
             }
         )
     context.output.line(f"{topic}: {counted(len(found), 'partition')}")
-    for line in text_format.table(rows):
+    for line in text_table.table(rows, text_table.columns_of(context.output.stream)):
         context.output.line(line)
     context.output.collect(partitions=documents)
 
@@ -58,3 +66,13 @@ def comes_and_goes(move: PartitionReassignment) -> str:
     ]
     text = ", ".join(parts) or "another order"
     return f"waits: {text}" if move.is_waiting else text
+
+
+COMMAND = OurCommand(
+    "describe-topic",
+    "show where the partitions of a topic are",
+    "Shows the partitions of a topic: leader, replicas, in-sync replicas, size, and which replicas a move adds and "
+    "removes.",
+    _run,
+    _add_arguments,
+)

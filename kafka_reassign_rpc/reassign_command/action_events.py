@@ -1,5 +1,6 @@
-"""--events: prints the events that the running servers have recorded, by time; with --json one document each."""
+"""`kafka-reassign events`: prints the events that all running servers have recorded, by time."""
 
+import argparse
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -16,6 +17,7 @@ from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents
 from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.reassignment_json import compact
+from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 from kafka_reassign_rpc.support.bounded_text import printable, whole_number, word
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, utc_time
 from kafka_reassign_rpc.support.nearest_name import meant, unknown_names
@@ -36,6 +38,33 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
 """How a line shows fields that are no plain values, without blanks."""
 
 Filter = Callable[[Event], bool]
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--since",
+        metavar="TIME",
+        help="show events from this time on (2026-11-22T10:00, UTC), or from so long ago (90s, 20min, 2h, 1d)",
+    )
+    parser.add_argument("--topic", metavar="TOPIC", help="show events of this topic alone")
+    parser.add_argument(
+        "--broker", metavar="ID", help="show events of this broker, and of moves with a replica on it, alone"
+    )
+    parser.add_argument(
+        "--principal",
+        metavar="User:NAME",
+        help="show what this principal asked for, and what became of its moves, alone",
+    )
+    parser.add_argument(
+        "--event",
+        metavar="NAME",
+        help="show events of this name alone (move.stalled), or of all names that begin so (heal.*)",
+    )
+    parser.add_argument(
+        "--follow",
+        action="store_true",
+        help="wait for new events and show them, also after a failover of the controller",
+    )
 
 
 def run(context: ActionContext) -> None:
@@ -174,3 +203,13 @@ def line(event: Event) -> str:
 
 def _iso(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+COMMAND = OurCommand(
+    "events",
+    "show recorded events",
+    "Shows the events that all running servers have recorded, oldest first: decisions and their results. Needs a "
+    "kafka-reassign-rpc server as the controller.",
+    lambda context, _: run(context),
+    _add_arguments,
+)

@@ -1,7 +1,6 @@
 """`kafka-reassign heal`: shows failed brokers and their repairs, repairs one now, pauses self-healing (KIP-46)."""
 
 import argparse
-from collections.abc import Sequence
 from typing import Any
 
 from kafka_reassign_rpc.client import (
@@ -19,28 +18,18 @@ from kafka_reassign_rpc.core.healing.self_healing_status import awaited_text, re
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
-from kafka_reassign_rpc.reassign_command.options import Option
-from kafka_reassign_rpc.reassign_command.subcommands import Parser, broker_ids, connection_options
+from kafka_reassign_rpc.reassign_command.subcommands import OurCommand, broker_ids
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.counted import counted, plural
 from kafka_reassign_rpc.support.human_units import utc_time
 from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.support.typed_commands import command
 
-COMMAND = "heal"
 MOVES_SHOWN = 20
 """The number of moves that a dry run lists as text."""
 
 
-def _parser() -> Parser:
-    parser = Parser(
-        COMMAND,
-        "Self-healing: the controller moves the replicas of brokers that are lost to other brokers. This "
-        "command shows lost brokers, repairs one of them now, and pauses self-healing. Needs a kafka-reassign-rpc "
-        "server as the controller.",
-        "To switch self-healing on for the cluster, set failure.interval.ms with `kafka-reassign settings`: the "
-        "milliseconds for which a broker has to be gone before its repair (-1, the default: never).",
-    )
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run",
         action="store_true",
@@ -71,7 +60,6 @@ def _parser() -> Parser:
         metavar="3,7",
         help="with --approve: the repairs of these brokers (default: all that wait)",
     )
-    return parser
 
 
 def _broker_id(text: str) -> int:
@@ -81,37 +69,26 @@ def _broker_id(text: str) -> int:
     return found
 
 
-def options() -> list[Option]:
-    return _parser().options()
+def _problem(found: argparse.Namespace) -> str | None:
+    if found.dry_run and (found.pause or found.resume or found.approve):
+        return "--dry-run goes with --now, or alone"
+    return "--brokers goes with --approve" if found.brokers is not None and not found.approve else None
 
 
-class HealCommand:
-    """`options` are the connection options, in the form of the other actions. Raises UnreadableCommandLine."""
-
-    def __init__(self, arguments: Sequence[str]) -> None:
-        found = _parser().parse(arguments)
-        if found.dry_run and (found.pause or found.resume or found.approve):
-            raise _parser().misused("--dry-run goes with --now, or alone")
-        if found.brokers is not None and not found.approve:
-            raise _parser().misused("--brokers goes with --approve")
-        self.options = connection_options(found)
-        self._found = found
-
-    def run(self, context: ActionContext) -> None:
-        found = self._found
-        try:
-            if found.pause or found.resume:
-                _switch(context, paused=found.pause)
-            elif found.approve:
-                _approve(context, found.brokers)
-            elif found.dry_run:
-                _dry_run(context, found.now)
-            elif found.now is not None:
-                _heal(context, found.now)
-            else:
-                _status(context)
-        except UnsupportedHere as error:
-            raise TerseFailure(error.message) from None
+def _run(context: ActionContext, found: argparse.Namespace) -> None:
+    try:
+        if found.pause or found.resume:
+            _switch(context, paused=found.pause)
+        elif found.approve:
+            _approve(context, found.brokers)
+        elif found.dry_run:
+            _dry_run(context, found.now)
+        elif found.now is not None:
+            _heal(context, found.now)
+        else:
+            _status(context)
+    except UnsupportedHere as error:
+        raise TerseFailure(error.message) from None
 
 
 def _switch(context: ActionContext, *, paused: bool) -> None:
@@ -330,3 +307,17 @@ def _repair_document(broker: int, repair: Repair) -> dict[str, object]:
             for partition, reason in repair.left_out.items()
         ],
     }
+
+
+COMMAND = OurCommand(
+    "heal",
+    "show and repair lost brokers, pause self-healing",
+    "Self-healing: the controller moves the replicas of brokers that are lost to other brokers. This command shows "
+    "lost brokers, repairs one of them now, and pauses self-healing. "
+    "Needs a kafka-reassign-rpc server as the controller.",
+    _run,
+    _add_arguments,
+    _problem,
+    "To switch self-healing on for the cluster, set failure.interval.ms with `kafka-reassign settings`: the "
+    "milliseconds for which a broker has to be gone before its repair (-1, the default: never).",
+)

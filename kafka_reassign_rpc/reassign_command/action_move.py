@@ -7,15 +7,13 @@ from kafka_reassign_rpc.client import TopicPartition
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.reassign_command import action_execute
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.nothing_matched import existing_topic
-from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option
+from kafka_reassign_rpc.reassign_command.options import BY_NAME
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment, ReassignmentFile
-from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
+from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.human_units import without_unit
 
-COMMAND = "move"
 _OF_EXECUTE = (
     *("dry-run", "watch", "throttle", "lease", "lift-stricter", "reason", "additional"),
     "disallow-replication-factor-change",
@@ -24,17 +22,7 @@ _OF_EXECUTE = (
 _FORM = "expected PARTITION:BROKER,BROKER,…, such as 0:4,5,6"
 
 
-def _parser() -> Parser:
-    parser = Parser(
-        COMMAND,
-        "Moves partitions of a topic to other brokers, as --execute does, without a JSON file.\n"
-        "`kafka-reassign --describe-topic TOPIC` shows where they are.",
-        "examples:\n"
-        "  kafka-reassign move payments -p 0:4,5,6 --dry-run --bootstrap-server localhost:9092\n"
-        "  kafka-reassign move payments -p 0:4,5,6 -p 1:1,2,3 --throttle 50MB --lease --watch \\\n"
-        "      --bootstrap-server localhost:9092",
-    )
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "kafka-reassign move TOPIC -p 0:4,5,6 [-p …] [options] --bootstrap-server HOST:PORT"
     parser.add_argument("topic", metavar="TOPIC", help="the topic whose partitions move")
     parser.add_argument(
@@ -60,37 +48,25 @@ def _parser() -> Parser:
             group.add_argument(f"--{option.name}", action="store_true", help=option.help)
         else:
             parser.add_argument(f"--{option.name}", metavar=option.value.upper(), help=option.help)
-    return parser
 
 
-def options() -> list[Option]:
-    return _parser().options()
+def _problem(found: argparse.Namespace) -> str | None:
+    try:
+        _targets(found.topic, found.partition)
+    except ValueError as error:
+        return str(error)
+    problem = found.throttle is not None and without_unit(found.throttle)
+    return f"--throttle: {problem}" if problem else None
 
 
-class MoveCommand:
-    """The parsed command line. `options`: those of --execute. Raises UnreadableCommandLine."""
-
-    def __init__(self, arguments: Sequence[str]) -> None:
-        found = _parser().parse(arguments)
-        self._topic = found.topic
-        self._targets = _targets(found.topic, found.partition)
-        self._queue = found.queue
-        self.options = connection_options(found)
-        for name in (*_OF_EXECUTE, "expect-current"):
-            value = getattr(found, name.replace("-", "_"))
-            if value is not None and value is not False:
-                self.options.values[name] = [] if value is True else [value]
-        if found.throttle is not None and (problem := without_unit(found.throttle)):
-            raise _parser().misused(f"--throttle: {problem}")
-
-    def run(self, context: ActionContext) -> None:
-        existing_topic(context.client, self._topic)
-        reassignment = ReassignmentFile([*self._targets.items()], {}, {})
-        action_execute.execute(context, reassignment, queue=self._queue)
+def _run(context: ActionContext, found: argparse.Namespace) -> None:
+    existing_topic(context.client, found.topic)
+    reassignment = ReassignmentFile([*_targets(found.topic, found.partition).items()], {}, {})
+    action_execute.execute(context, reassignment, queue=found.queue)
 
 
 def _targets(topic: str, given: Sequence[str]) -> Assignment:
-    """Raises UnreadableCommandLine, which names the wrong -p."""
+    """Raises ValueError, which names the wrong -p."""
     targets: Assignment = {}
     for text in given:
         partition, separator, brokers = text.partition(":")
@@ -114,5 +90,20 @@ def _number(text: str, given: str) -> int:
     return found
 
 
-def _wrong(text: str, why: str) -> UnreadableCommandLine:
-    return _parser().misused(f"-p {text}: {why}")
+def _wrong(text: str, why: str) -> ValueError:
+    return ValueError(f"-p {text}: {why}")
+
+
+COMMAND = OurCommand(
+    "move",
+    "move partitions without a file",
+    "Moves partitions of a topic to other brokers, as --execute does, without a JSON file.\n"
+    "`kafka-reassign describe-topic TOPIC` shows where they are.",
+    _run,
+    _add_arguments,
+    _problem,
+    "examples:\n"
+    "  kafka-reassign move payments -p 0:4,5,6 --dry-run --bootstrap-server localhost:9092\n"
+    "  kafka-reassign move payments -p 0:4,5,6 -p 1:1,2,3 --throttle 50MB --lease --watch \\\n"
+    "      --bootstrap-server localhost:9092",
+)

@@ -1,5 +1,6 @@
 """`kafka-reassign settings`: shows and changes the settings that all servers of a cluster share."""
 
+import argparse
 from collections.abc import Sequence
 
 from kafka_reassign_rpc.client import ServerSetting, UnsupportedHere
@@ -8,12 +9,11 @@ from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, THROTTLE
 from kafka_reassign_rpc.core.settings.settings_in_force import IN_DEFAULTS
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
-from kafka_reassign_rpc.reassign_command.options import Option
-from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
+from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size, without_unit
 from kafka_reassign_rpc.support.secrecy import told, told_name
+from kafka_reassign_rpc.support.text_table import table
 
-COMMAND = "settings"
 _PLACES = {
     "servers": "set for all servers",
     "defaults": f"set among {IN_DEFAULTS}",
@@ -22,14 +22,7 @@ _PLACES = {
 }
 
 
-def _parser() -> Parser:
-    parser = Parser(
-        COMMAND,
-        "The settings that all servers of a cluster share and that hold without a restart. Without --set, --delete and "
-        "--move: show them. Needs a kafka-reassign-rpc server as the controller.",
-        "The stock tool changes them too: kafka-configs.sh --entity-type brokers --entity-name ID, with the id of a "
-        "server.",
-    )
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", metavar="NAME=VALUE", default=[], help="set a setting; can be repeated"
     )
@@ -46,43 +39,43 @@ def _parser() -> Parser:
         help="move the settings that stand among the brokers' default configs, where servers of earlier versions kept "
         "them, to where they belong; none changes its value",
     )
-    return parser
 
 
-def options() -> list[Option]:
-    return _parser().options()
+def _changes(found: argparse.Namespace) -> dict[str, str | None]:
+    """Raises ValueError."""
+    changes: dict[str, str | None] = dict.fromkeys(found.delete)
+    for text in found.set:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"--set: expected NAME=VALUE, got {told(text)}")
+        if name in changes:
+            raise ValueError(f"{told_name(name)} is named twice")
+        if name == THROTTLE and (problem := without_unit(value)):
+            raise ValueError(f"{name}: {problem}")
+        changes[name] = _plain(name, value)
+    if found.move and changes:
+        raise ValueError("--move goes alone")
+    return changes
 
 
-class SettingsCommand:
-    """The parsed command line. `options`: the connection options. Raises UnreadableCommandLine."""
+def _problem(found: argparse.Namespace) -> str | None:
+    try:
+        _changes(found)
+    except ValueError as error:
+        return str(error)
+    return None
 
-    def __init__(self, arguments: Sequence[str]) -> None:
-        found = _parser().parse(arguments)
-        self._changes: dict[str, str | None] = dict.fromkeys(found.delete)
-        for text in found.set:
-            name, equals, value = text.partition("=")
-            if not equals:
-                raise _parser().misused(f"--set: expected NAME=VALUE, got {told(text)}")
-            if name in self._changes:
-                raise _parser().misused(f"{told_name(name)} is named twice")
-            if name == THROTTLE and (problem := without_unit(value)):
-                raise _parser().misused(f"{name}: {problem}")
-            self._changes[name] = _plain(name, value)
-        self._moves = found.move
-        if self._moves and self._changes:
-            raise _parser().misused("--move goes alone")
-        self.options = connection_options(found)
 
-    def run(self, context: ActionContext) -> None:
-        try:
-            if self._moves:
-                _move(context)
-            elif self._changes:
-                _change(context, self._changes)
-            else:
-                _show(context)
-        except UnsupportedHere as error:
-            raise TerseFailure(error.message) from None
+def _run(context: ActionContext, found: argparse.Namespace) -> None:
+    try:
+        if found.move:
+            _move(context)
+        elif changes := _changes(found):
+            _change(context, changes)
+        else:
+            _show(context)
+    except UnsupportedHere as error:
+        raise TerseFailure(error.message) from None
 
 
 def _plain(name: str, value: str) -> str:
@@ -100,9 +93,8 @@ def _document(one: ServerSetting) -> dict[str, object]:
 def _show(context: ActionContext) -> None:
     found = context.client.settings()
     context.output.collect(settings=[_document(one) for one in found])
-    width = max(len(f"{one.name}={one.value}") for one in found)
-    for one in found:
-        context.output.line(f"{f'{one.name}={one.value}':{width}}  {_PLACES[one.where]}")
+    for line in table([(f"{one.name}={one.value}", _PLACES[one.where]) for one in found]):
+        context.output.line(line)
     _warn(context, found)
 
 
@@ -140,3 +132,16 @@ def _move(context: ActionContext) -> None:
         context.output.line(f"{name}={value} holds as before: set for all servers now.")
     for name, value in sorted(found.dropped.items()):
         context.output.line(f"{name}={value} had no effect among {IN_DEFAULTS}, and is gone from there.")
+
+
+COMMAND = OurCommand(
+    "settings",
+    "show and change settings of the servers",
+    "The settings that all servers of a cluster share and that hold without a restart. Without --set, --delete and "
+    "--move: show them. Needs a kafka-reassign-rpc server as the controller.",
+    _run,
+    _add_arguments,
+    _problem,
+    "The stock tool changes them too: kafka-configs.sh --entity-type brokers --entity-name ID, with the id of a "
+    "server.",
+)

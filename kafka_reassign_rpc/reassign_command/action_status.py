@@ -1,4 +1,4 @@
-"""--status: all that the status page of a server shows, once, in a terminal.
+"""`kafka-reassign status`: all that the status page of a server shows, once, in a terminal.
 
 It shows the status document and derives nothing: `status_text` draws it. What this cluster does not tell (a stock
 controller has no queue, no healing and no events) is left out, and said.
@@ -29,6 +29,7 @@ from kafka_reassign_rpc.reassign_command.status_text import (
     lines,
     progress_of,
 )
+from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 
 MOVES_PER_PAGE = 500
 
@@ -59,6 +60,9 @@ def read(
 ) -> Seen:
     """`as_json`: with every move. Raises KafkaError."""
     seen, events, history = _read_document(client, sleep, as_json=as_json), None, None
+    controller = seen.status.controller.id
+    at = next((f"{node.host}:{node.port}" for node in client.describe_cluster() if node.id == controller), None)
+    seen = seen._replace(at=at)
     try:
         healing, history = client.healing_status(), client.history() or None
     except UnsupportedHere:
@@ -90,7 +94,10 @@ def document(seen: Seen) -> dict[str, Any]:
     status, totals, work = seen.status, seen.status.totals, seen.status.work
     return {
         "cluster": status.cluster,
-        "controller": {key: getattr(status.controller, key) for key in ("id", "epoch", "since")},
+        "controller": {
+            **{key: getattr(status.controller, key) for key in ("id", "epoch", "since")},
+            "at": [] if seen.at is None else [seen.at],
+        },
         "version": status.version or None,
         "problems": [asdict(one) for one in status.problems],
         "under_replicated": None if totals is None else totals.under_replicated,
@@ -146,3 +153,13 @@ def _broker(seen: Seen, one: BrokerStatus) -> dict[str, Any]:
         "replicas": one.replicas,
         "leaders": one.leaders,
     }
+
+
+COMMAND = OurCommand(
+    "status",
+    "show the whole cluster once",
+    "Shows the whole cluster once: its controller, all moves in flight and waiting with their progress, who asked and "
+    "why, brokers with rates and throttles, caps, self-healing, plots of the last hour and day, and the newest events. "
+    "What a stock controller does not tell is left out.",
+    lambda context, _: run(context),
+)

@@ -1,7 +1,7 @@
 """`kafka-reassign throttle`: another throttle for moves in flight and moves that wait, at once."""
 
 import argparse
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from kafka_reassign_rpc.client import ReassignmentClient, UnsupportedHere
 from kafka_reassign_rpc.client.standing_rates import leased_rates, rated_window, rates_after
@@ -13,28 +13,15 @@ from kafka_reassign_rpc.core.throttling.standing_rates import limit_texts
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
-from kafka_reassign_rpc.reassign_command.options import Option
-from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
+from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.counted import agreeing, counted, plural
 from kafka_reassign_rpc.support.human_units import parse_size, without_unit
 from kafka_reassign_rpc.support.secrecy import told
 from kafka_reassign_rpc.support.typed_commands import command
 
-COMMAND = "throttle"
 
-
-def _parser() -> Parser:
-    parser = Parser(
-        COMMAND,
-        "Gives moves that are in flight, and moves that wait in the queue, another throttle, at once and without a "
-        "JSON file: all moves, or those of --topics and --partitions. The throttle is a lease: the controller takes it "
-        "away when the moves end. Moves keep their targets, ids, reasons and places in the queue. Needs a "
-        "kafka-reassign-rpc server as the controller.",
-        f"Repairs of lost brokers follow {healing_settings.THROTTLE} instead: "
-        f"`{command('kafka-reassign settings', '--set', f'{healing_settings.THROTTLE}=40MB')}` "
-        "changes those in flight and those that wait, too.",
-    )
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "rate", type=_rate, metavar="RATE", help="bytes per second on each broker: 40MB, 500kB; 0: no throttle"
     )
@@ -42,7 +29,6 @@ def _parser() -> Parser:
     parser.add_argument(
         "--partitions", type=_partitions, metavar="a-0,b-3", default=[], help="only the moves of these partitions"
     )
-    return parser
 
 
 def _rate(text: str) -> int:
@@ -73,78 +59,81 @@ def _partitions(text: str) -> list[TopicPartition]:
     return found
 
 
-def options() -> list[Option]:
-    return _parser().options()
+def _run(context: ActionContext, asked: argparse.Namespace) -> None:
+    client, output = context.client, context.output
+    are_all = not asked.topics and not asked.partitions
+    former = _former(client) if asked.rate else {}
+    try:
+        found = client.alter_throttles(
+            asked.rate,
+            topics=None if are_all else asked.topics,
+            partitions=None if are_all else asked.partitions,
+        )
+    except UnsupportedHere as error:
+        raise TerseFailure(error.message) from None
+    output.collect(throttle=asked.rate, moving=found.moving, waiting=found.waiting, repairs=found.repairs)
+    if not are_all and not (found.moving or found.waiting or found.repairs):
+        what = "No such move is in flight or waits"
+        raise nothing_matched(client, what, topics=asked.topics, partitions=asked.partitions)
+    if found.moving or found.waiting:
+        moves = f"{counted(found.moving, 'move')} in flight and {counted(found.waiting, 'waiting move')}"
+        output.line(f"{moves}: {f'{asked.rate} B/s on each broker' if asked.rate else 'no throttle any more'}.")
+        for line in _stricter(client, former, asked) if asked.rate else ():
+            output.line(line)
+        window = rated_window(client) if asked.rate else None
+        if window is not None:
+            output.line(f"The rate of the window goes before it: {window.now}.")
+    else:
+        output.line("There is no such move.")
+    if found.repairs:
+        repairs = f"{counted(found.repairs, 'move')} of repairs {agreeing(found.repairs, 'follow')}"
+        change = command("kafka-reassign settings", "--set", f"{healing_settings.THROTTLE}={asked.rate or -1}")
+        output.line(f"{repairs} {healing_settings.THROTTLE} instead: `{change}` changes them.")
 
 
-class ThrottleCommand:
-    """The parsed command line. `options`: the connection options. Raises UnreadableCommandLine."""
+def _former(client: ReassignmentClient) -> Mapping[int, int]:
+    """A client that may not see the leases' rates may change them all the same."""
+    try:
+        return leased_rates(client)
+    except KafkaError:
+        return {}
 
-    def __init__(self, arguments: Sequence[str]) -> None:
-        found = _parser().parse(arguments)
-        self._rate: int = found.rate
-        self._topics: list[str] = found.topics
-        self._partitions: list[TopicPartition] = found.partitions
-        self.options = connection_options(found)
 
-    def run(self, context: ActionContext) -> None:
-        client, output = context.client, context.output
-        are_all = not self._topics and not self._partitions
-        former = self._former(client) if self._rate else {}
-        try:
-            found = client.alter_throttles(
-                self._rate,
-                topics=None if are_all else self._topics,
-                partitions=None if are_all else self._partitions,
-            )
-        except UnsupportedHere as error:
-            raise TerseFailure(error.message) from None
-        output.collect(throttle=self._rate, moving=found.moving, waiting=found.waiting, repairs=found.repairs)
-        if not are_all and not (found.moving or found.waiting or found.repairs):
-            what = "No such move is in flight or waits"
-            raise nothing_matched(client, what, topics=self._topics, partitions=self._partitions)
-        if found.moving or found.waiting:
-            moves = f"{counted(found.moving, 'move')} in flight and {counted(found.waiting, 'waiting move')}"
-            output.line(f"{moves}: {f'{self._rate} B/s on each broker' if self._rate else 'no throttle any more'}.")
-            for line in self._stricter(client, former) if self._rate else ():
-                output.line(line)
-            window = rated_window(client) if self._rate else None
-            if window is not None:
-                output.line(f"The rate of the window goes before it: {window.now}.")
-        else:
-            output.line("There is no such move.")
-        if found.repairs:
-            repairs = f"{counted(found.repairs, 'move')} of repairs {agreeing(found.repairs, 'follow')}"
-            change = command("kafka-reassign settings", "--set", f"{healing_settings.THROTTLE}={self._rate or -1}")
-            output.line(f"{repairs} {healing_settings.THROTTLE} instead: `{change}` changes them.")
+def _stricter(client: ReassignmentClient, former: Mapping[int, int], asked: argparse.Namespace) -> list[str]:
+    """Limits of others below the new rate stay."""
+    standing = rates_after(client, _brokers(client, asked), former, asked.rate)
+    held = {
+        broker: {name: rate for name, rate in sides.items() if rate.by != "lease"}
+        for broker, sides in standing.held(asked.rate).items()
+    }
+    lines = [f"A stricter limit goes on: {text}." for text in limit_texts({b: s for b, s in held.items() if s})]
+    unknown = sorted(standing.unknown)
+    if unknown:
+        numbers = ",".join(map(str, unknown))
+        lines.append(f"Which limit holds on broker{plural(len(unknown))} {numbers} is not known.")
+    return lines
 
-    @staticmethod
-    def _former(client: ReassignmentClient) -> Mapping[int, int]:
-        """A client that may not see the leases' rates may change them all the same."""
-        try:
-            return leased_rates(client)
-        except KafkaError:
-            return {}
 
-    def _stricter(self, client: ReassignmentClient, former: Mapping[int, int]) -> list[str]:
-        """Limits of others below the new rate stay."""
-        standing = rates_after(client, self._brokers(client), former, self._rate)
-        held = {
-            broker: {name: rate for name, rate in sides.items() if rate.by != "lease"}
-            for broker, sides in standing.held(self._rate).items()
-        }
-        lines = [f"A stricter limit goes on: {text}." for text in limit_texts({b: s for b, s in held.items() if s})]
-        unknown = sorted(standing.unknown)
-        if unknown:
-            numbers = ",".join(map(str, unknown))
-            lines.append(f"Which limit holds on broker{plural(len(unknown))} {numbers} is not known.")
-        return lines
+def _brokers(client: ReassignmentClient, asked: argparse.Namespace) -> Collection[int]:
+    moves = client.list_partition_reassignments()
+    return {
+        broker
+        for name, one in moves.items()
+        if (not asked.topics and not asked.partitions) or name.topic in asked.topics or name in asked.partitions
+        for broker in one.replicas
+    }
 
-    def _brokers(self, client: ReassignmentClient) -> Collection[int]:
-        moves = client.list_partition_reassignments()
-        return {
-            broker
-            for name, one in moves.items()
-            if (not self._topics and not self._partitions) or name.topic in self._topics or name in self._partitions
-            for broker in one.replicas
-        }
+
+COMMAND = OurCommand(
+    "throttle",
+    "change the throttle of moves",
+    "Gives moves that are in flight, and moves that wait in the queue, another throttle, at once and without a JSON "
+    "file: all moves, or those of --topics and --partitions. The throttle is a lease: the controller takes it away "
+    "when the moves end. Moves keep their targets, ids, reasons and places in the queue. Needs a "
+    "kafka-reassign-rpc server as the controller.",
+    _run,
+    _add_arguments,
+    epilog=f"Repairs of lost brokers follow {healing_settings.THROTTLE} instead: "
+    f"`{command('kafka-reassign settings', '--set', f'{healing_settings.THROTTLE}=40MB')}` "
+    "changes those in flight and those that wait, too.",
+)

@@ -1,9 +1,10 @@
-"""--watch: shows the progress of moves until they end.
+"""`kafka-reassign watch`, and --watch of --execute: shows the progress of moves until they end.
 
 On a terminal it shows progress bars, once a second. Elsewhere it prints a line whenever something has changed, and with
 --json a document each second. It works with any Kafka: see `client.move_progress`.
 """
 
+import argparse
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -25,6 +26,7 @@ from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import from_server
 from kafka_reassign_rpc.reassign_command.output import Output, partition_fields
 from kafka_reassign_rpc.reassign_command.reassignment_json import parse_reassignment, read_file
+from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 from kafka_reassign_rpc.support.counted import plural
 
 if TYPE_CHECKING:
@@ -37,8 +39,12 @@ Clock = Callable[[], float]
 Sleep = Callable[[float], None]
 
 
-def run(context: ActionContext) -> None:
-    path = context.options.value("reassignment-json-file")
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--reassignment-json-file", metavar="FILE", help="only the partitions of this file")
+
+
+def _run(context: ActionContext, asked: argparse.Namespace) -> None:
+    path = asked.reassignment_json_file
     follow(context, None if path is None else list(parse_reassignment(read_file(path)).targets))
 
 
@@ -188,3 +194,13 @@ def numbers(progress: Progress) -> dict[str, Any]:
         "remaining_seconds": None if progress.remaining_seconds is None else round(progress.remaining_seconds, 1),
         "no_estimate": progress.no_estimate,
     }
+
+
+COMMAND = OurCommand(
+    "watch",
+    "follow moves until they are done",
+    "Shows the progress of the active reassignments, or of those of --reassignment-json-file, until they are done: "
+    "bytes, rate and remaining time.",
+    _run,
+    _add_arguments,
+)

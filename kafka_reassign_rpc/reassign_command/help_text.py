@@ -1,22 +1,18 @@
 """The text of `--help`: examples, then the options in groups, in the two columns of the stock tool."""
 
 import textwrap
+from collections.abc import Iterable
 
 from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option
+from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 
+PROGRAM = "kafka-reassign"
 HEADLINE = "This tool helps to move topic partitions between replicas."
 USAGE = """\
 usage: kafka-reassign --bootstrap-server HOST:PORT --ACTION [OPTION …]
        kafka-reassign COMMAND --bootstrap-server HOST:PORT [OPTION …]
        kafka-reassign --help shows all of them"""
 GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (
-        "Look",
-        (
-            *("status", "describe-topic", "list", "describe", "watch", "events", "follow", "since", "topic", "broker"),
-            *("principal", "event"),
-        ),
-    ),
     (
         "Move partitions",
         (
@@ -29,8 +25,9 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
                 "lift-stricter",
                 "reason",
                 "additional",
+                "watch",
             ),
-            *("expect-current", "disallow-replication-factor-change", "verify", "preserve-throttles", "cancel"),
+            *("expect-current", "disallow-replication-factor-change", "verify", "preserve-throttles", "cancel", "list"),
             *("replica-alter-log-dirs-throttle", "timeout"),
         ),
     ),
@@ -42,31 +39,25 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 EXAMPLES = """\
 Examples (with --bootstrap-server localhost:9092):
-  kafka-reassign --status
-  kafka-reassign --describe-topic payments
+  kafka-reassign status
+  kafka-reassign describe-topic payments
   kafka-reassign move payments -p 0:4,5,6 -p 1:1,2,3 --throttle 50MB --lease
   kafka-reassign --reassignment-json-file move.json --execute --watch
   kafka-reassign --cancel"""
-COMMANDS = (
-    "To move partitions without a file: kafka-reassign move --help\n"
-    "To change the throttle of moves: kafka-reassign throttle --help\n"
-    "To see and change settings of the servers: kafka-reassign settings --help\n"
-    "To see and repair lost brokers: kafka-reassign heal --help\n"
-    "To keep new replicas away from brokers: kafka-reassign cordon --help\n"
-    "To hold moves of the queue: kafka-reassign hold --help\n"
-    "To release moves that are held: kafka-reassign release --help"
-)
 _WIDTH = 38
 _INDENT = "  "
 
 
-def help_text() -> str:
-    lines = [EXAMPLES]
+def help_text(commands: Iterable[OurCommand]) -> str:
+    title = f"Commands ({PROGRAM} COMMAND --help)"
+    lines = [EXAMPLES, "", title, "-" * len(title)]
+    for command in commands:
+        lines += _row(command.name, command.help)
     for title, names in GROUPS:
         lines += ["", title, "-" * len(title)]
         for name in names:
             lines += _row(_left(BY_NAME[name]), _right(BY_NAME[name]))
-    return "\n".join(lines) + f"\n\n{COMMANDS}\n"
+    return "\n".join(lines) + "\n"
 
 
 def _left(option: Option) -> str:

@@ -1,4 +1,4 @@
-"""The figures of the past as --status shows them: a line of blocks for each, from 0 on, as on the status page. Pure."""
+"""The figures of the past as `kafka-reassign status` shows them: a line of blocks for each, from 0 on. Pure."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime

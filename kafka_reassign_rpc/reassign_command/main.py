@@ -12,24 +12,12 @@ from collections.abc import Callable, Sequence
 from kafka_reassign_rpc.client import KafkaError
 from kafka_reassign_rpc.reassign_command import (
     action_cancel,
-    action_completion,
-    action_cordon,
-    action_describe,
-    action_describe_topic,
     action_disable_enable,
-    action_events,
     action_execute,
     action_generate,
-    action_heal,
-    action_hold,
     action_list,
-    action_move,
     action_queue,
-    action_settings,
-    action_status,
-    action_throttle,
     action_verify,
-    action_watch,
     help_text,
     option_rules,
 )
@@ -40,12 +28,15 @@ from kafka_reassign_rpc.reassign_command.command_errors import (
     UnreadableCommandLine,
     from_server,
 )
+from kafka_reassign_rpc.reassign_command.command_line import COMMANDS, parse_command, parser
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions, parse
 from kafka_reassign_rpc.reassign_command.output import Output
-from kafka_reassign_rpc.reassign_command.subcommands import command_of
+from kafka_reassign_rpc.reassign_command.subcommands import parsed_options
 from kafka_reassign_rpc.support.connection_flags import bootstrap_server, command_config
 from kafka_reassign_rpc.support.environment import misspelt
 from kafka_reassign_rpc.support.product_version import product_version
+from kafka_reassign_rpc.support.secrecy import told
+from kafka_reassign_rpc.support.shell_completion import SHELLS, script
 from kafka_reassign_rpc.support.standard_output import written_out
 
 ACTIONS: dict[str, Callable[[ActionContext], int | None]] = {
@@ -59,36 +50,8 @@ ACTIONS: dict[str, Callable[[ActionContext], int | None]] = {
     "verify-queue": action_queue.verify,
     "disable": action_disable_enable.disable,
     "enable": action_disable_enable.enable,
-    "describe": action_describe.run,
-    "describe-topic": action_describe_topic.run,
-    "watch": action_watch.run,
-    "events": action_events.run,
-    "status": action_status.run,
 }
-"""The function of each action. It may return an exit code."""
-
-COMMANDS: dict[
-    str,
-    Callable[
-        [Sequence[str]],
-        action_cordon.CordonCommand
-        | action_heal.HealCommand
-        | action_hold.HoldCommand
-        | action_hold.ReleaseCommand
-        | action_move.MoveCommand
-        | action_settings.SettingsCommand
-        | action_throttle.ThrottleCommand,
-    ],
-] = {
-    action_move.COMMAND: action_move.MoveCommand,
-    action_heal.COMMAND: action_heal.HealCommand,
-    action_throttle.COMMAND: action_throttle.ThrottleCommand,
-    action_cordon.COMMAND: action_cordon.CordonCommand,
-    action_hold.HOLD: action_hold.HoldCommand,
-    action_hold.RELEASE: action_hold.ReleaseCommand,
-    action_settings.COMMAND: action_settings.SettingsCommand,
-}
-"""Actions that are words: the class of each, which parses its arguments."""
+"""The function of each action that is an option. It may return an exit code."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -104,19 +67,17 @@ def _run(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"kafka-reassign: {wrong}\n")
         return 1
     try:
-        found = command_of(COMMANDS, arguments)
-        if found is not None:
-            word, of_command = found
-            command = COMMANDS[word](of_command)
-            return _run_action(command.run, command.options)
+        if (asked := parse_command(arguments)) is not None:
+            command, found = asked
+            return _run_action(lambda context: command.run(context, found), parsed_options(found))
         options = parse(arguments)
         if not arguments or options.has("help"):
-            sys.stderr.write(f"{help_text.HEADLINE}\n{help_text.help_text()}\n")
+            sys.stderr.write(f"{help_text.HEADLINE}\n{help_text.help_text(COMMANDS.values())}\n")
             return 1
         if options.has("version"):
             return _print(f"{product_version()}\n")
         if options.has("completion"):
-            return _print(action_completion.script(options.value("completion") or ""))
+            return _print(_completion(options.value("completion") or ""))
         options = options.with_connection(bootstrap_server(), command_config())
         action = option_rules.chosen_action(options)
     except UnreadableCommandLine as error:
@@ -128,6 +89,12 @@ def _run(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"{error}\n")
         return 1
     return _run_action(ACTIONS[action], options)
+
+
+def _completion(shell: str) -> str:
+    if shell not in SHELLS:
+        raise CommandFailed(f"--completion: expected one of {', '.join(SHELLS)}, got {told(shell)}")
+    return script(parser(), shell)
 
 
 def _print(text: str) -> int:

@@ -44,11 +44,6 @@ _PERMITTED: dict[str, tuple[str, ...]] = {
     "disable": (),
     "enable": (),
     "list": (),
-    "describe": (),
-    "describe-topic": (),
-    "watch": ("reassignment-json-file",),
-    "events": ("follow", "since", "topic", "broker", "principal", "event"),
-    "status": (),
 }
 ACTIONS = (
     "generate",
@@ -61,20 +56,12 @@ ACTIONS = (
     "verify-queue",
     "disable",
     "enable",
-    "describe",
-    "describe-topic",
-    "watch",
-    "events",
-    "status",
 )
-_WITH_WATCH = ("execute", "execute-queue")
 
 
 def chosen_action(options: ParsedOptions) -> str:
     """Raises UnreadableCommandLine, in the stock tool's order and words."""
     asked = [name for name in ACTIONS if options.has(name)]
-    if len(asked) == 2 and asked[0] in _WITH_WATCH and asked[1] == "watch":
-        asked.pop()
     if len(asked) != 1:
         raise UnreadableCommandLine(
             f"Command must include exactly one action: {names(BY_NAME[name] for name in ACTIONS)}"

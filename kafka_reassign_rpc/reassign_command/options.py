@@ -84,77 +84,20 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("list", "List all active partition reassignments."),
     Option(
-        "describe",
-        "Show each active reassignment: when it started, its route, leader and throttles, the bytes copied and the "
-        "remaining time. Needs a kafka-reassign-rpc server as the controller.",
-        ours=True,
-    ),
-    Option(
-        "describe-topic",
-        "Show the partitions of a topic: leader, replicas, in-sync replicas, size, and which replicas a move adds and "
-        "removes.",
-        "topic",
-        ours=True,
-    ),
-    Option(
         "dry-run",
         "With --execute or --execute-queue: show what would change and the warnings, and change nothing.",
         ours=True,
     ),
     Option(
         "watch",
-        "Show the progress of the active reassignments, or of those of --reassignment-json-file, until they are done: "
-        "bytes, rate and remaining time. Can be added to --execute and --execute-queue.",
-        ours=True,
-    ),
-    Option(
-        "events",
-        "Show the events that all running servers have recorded, oldest first: decisions and their results. Needs a "
-        "kafka-reassign-rpc server as the controller.",
-        ours=True,
-    ),
-    Option(
-        "status",
-        "Show the whole cluster once: its controller, all moves in flight and waiting with their progress, who asked "
-        "and why, brokers with rates and throttles, caps, self-healing, plots of the last hour and day, and the newest "
-        "events. What a stock controller does not tell is left out.",
-        ours=True,
-    ),
-    Option(
-        "since",
-        "With --events: show events from this time on (2026-11-22T10:00, UTC), or from so long ago (90s, 20min, 2h, "
-        "1d).",
-        "time or duration",
-        ours=True,
-    ),
-    Option("topic", "With --events: show events of this topic alone.", "topic", ours=True),
-    Option(
-        "broker",
-        "With --events: show events of this broker, and of moves with a replica on it, alone.",
-        "broker id",
-        ours=True,
-    ),
-    Option(
-        "principal",
-        "With --events: show what this principal asked for, and what became of its moves, alone.",
-        "User:NAME",
-        ours=True,
-    ),
-    Option(
-        "event",
-        "With --events: show events of this name alone (move.stalled), or of all names that begin so (heal.*).",
-        "name",
-        ours=True,
-    ),
-    Option(
-        "follow",
-        "With --events: wait for new events and show them, also after a failover of the controller.",
+        "With --execute or --execute-queue: show the progress of the moves until they are done: bytes, rate and "
+        "remaining time.",
         ours=True,
     ),
     Option(
         "completion",
-        "Print a script with which the shell completes the options of this command.",
-        "bash|zsh|fish",
+        "Print a script with which the shell completes the commands and options.",
+        "bash|zsh|fish|tcsh",
         ours=True,
     ),
     Option(
@@ -219,7 +162,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "reason",
-        "What the reassignment is for. The controller keeps the text with each move; --list, --describe and --events "
+        "What the reassignment is for. The controller keeps the text with each move; --list, describe and events "
         "show it. Needs a kafka-reassign-rpc server as the controller.",
         "text of up to 1000 characters",
         ours=True,
@@ -284,7 +227,7 @@ class ParsedOptions:
         """Falls back to the default. Raises CommandFailed if the option stands there twice."""
         found = self.values.get(name)
         if not found:
-            return BY_NAME[name].default
+            return BY_NAME[name].default if name in BY_NAME else None
         if len(found) > 1:
             raise CommandFailed(f"Found multiple arguments for option {name}, but you asked for only one")
         return found[0]

@@ -1,4 +1,4 @@
-"""The status document as text: what `--status` and `kafka-reassign-rpc status` print. It derives nothing.
+"""The status document as text: what `status` prints. It derives nothing.
 
 No line is wider than 80 columns, and what does not fit goes on further in. What others have written is shown without
 control characters, and cut after a word.
@@ -6,6 +6,8 @@ control characters, and cut after a word.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
+
+from rich.cells import cell_len
 
 from kafka_reassign_rpc.client import Event, HealingStatus, PastFigures, Progress, text_format
 from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
@@ -15,7 +17,8 @@ from kafka_reassign_rpc.reassign_command import action_events, action_heal, acti
 from kafka_reassign_rpc.support.bounded_text import abridged, printable
 from kafka_reassign_rpc.support.counted import agreeing, all_of, counted
 from kafka_reassign_rpc.support.human_units import duration, utc_time
-from kafka_reassign_rpc.support.text_columns import width_of, wrapped
+from kafka_reassign_rpc.support.text_columns import wrapped
+from kafka_reassign_rpc.support.text_table import table
 from kafka_reassign_rpc.support.typed_commands import without_command
 
 WIDTH = 80
@@ -40,6 +43,7 @@ class Seen(NamedTuple):
 
     moves              all of them for JSON, else those with the most bytes left; `of`: how many there are
     is_stock           the controller tells no document: it was made here
+    at                 where the controller listens, as the nodes name it
     is_stored          no controller was asked: it was made from what ZooKeeper holds
     silent             brokers whose configs nobody tells
     events             None where there are none
@@ -52,6 +56,7 @@ class Seen(NamedTuple):
     brokers: Sequence[BrokerStatus]
     is_stock: bool = False
     is_stored: bool = False
+    at: str | None = None
     silent: Collection[int] = ()
     events: Sequence[Event] | None = None
     healing: HealingStatus | None = None
@@ -84,7 +89,7 @@ def last_lines(status: Status) -> Iterator[str]:
 def fitted(line: str) -> list[str]:
     """The line, or what continues it further in, wrapped at words. A command has a line of its own."""
     text, typed = without_command(line)
-    if width_of(line) <= WIDTH and not typed:
+    if cell_len(line) <= WIDTH and not typed:
         return [line]
     indent = line[: len(line) - len(line.lstrip())]
     found = wrapped(text, WIDTH, first=indent, following=f"{indent}    ", breaks=True)
@@ -95,6 +100,7 @@ def _lines(seen: Seen, blocks: str) -> Iterator[str]:
     status, controller = seen.status, seen.status.controller
     nobody = f"controller {UNKNOWN}" if seen.is_stock else "no controller"
     role = nobody if controller.id is None else f"controller {controller.id}"
+    role += "" if seen.at is None else f" at {seen.at}"
     role += " (not a kafka-reassign-rpc server)" if seen.healing is None and not seen.is_stored else ""
     role += "" if controller.epoch is None else f", epoch {controller.epoch}"
     role += "" if controller.since is None else f", since {utc_time(controller.since)} UTC"
@@ -231,13 +237,7 @@ def _broker_lines(seen: Seen) -> Iterator[str]:
                 UNKNOWN if one.leaders is None else str(one.leaders),
             )
         )
-    table = text_format.table(rows)
-    if max(map(width_of, table)) <= WIDTH:
-        yield from table
-    else:
-        for row in rows[1:]:
-            named = (f"{name.lower()} {cell}" for name, cell in zip(rows[0][1:], row[1:], strict=True))
-            yield f"broker {row[0]}: {', '.join(named)}"
+    yield from table(rows, WIDTH)
     if not seen.is_stock and any(one.throttle_in or one.throttle_out for one in seen.brokers):
         yield f"Throttles: {OF_A_LEASE} by a lease of moves, else by a config."
     shutting_down = [str(one.id) for one in seen.brokers if one.shutting_down]

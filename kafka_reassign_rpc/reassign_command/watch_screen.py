@@ -1,4 +1,4 @@
-"""The screen of --watch on a terminal: a line about all moves and a table of progress bars, drawn with rich.
+"""The screen of `watch` on a terminal: a line about all moves and a table of progress bars, drawn with rich.
 
 Importing rich takes time, so only a command that draws on a terminal imports this module.
 """

@@ -172,7 +172,7 @@ def _is_wanted(event: Event, wanted: EventsRequest) -> bool:
 
 
 def _is_about(event: Event, broker: int) -> bool:
-    """As `kafka-reassign --events --broker`: about this broker, or about a move to, from or with it."""
+    """As `kafka-reassign events --broker`: about this broker, or about a move to, from or with it."""
     return event.get("broker") == broker or any(broker in _listed(event, name) for name in _BROKER_LISTS)
 
 

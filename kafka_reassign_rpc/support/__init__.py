@@ -23,8 +23,8 @@ shell_completion  scripts with which shells complete command lines
 nearest_name   names that nothing has, with what was meant
 typed_commands  commands that somebody is told to type
 human_units    sizes and durations with units
-text_columns   columns that text takes in a terminal
-text_table     tables of plain text
+text_columns   text wrapped at the columns of a terminal
+text_table     tables of plain text, by rich
 standard_output  the end of a command that cannot print
 slow_word      a message while something takes long
 tasks          background tasks and their end

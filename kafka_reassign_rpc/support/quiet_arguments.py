@@ -2,8 +2,8 @@
 
 import argparse
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from kafka_reassign_rpc.support.secrecy import told, told_option, told_words
 
@@ -19,17 +19,20 @@ class QuietParser(argparse.ArgumentParser):
     ) -> argparse.Namespace:
         found, rest = self.parse_known_args(args, namespace)
         if rest:
-            self._parser_of(found).error(f"unrecognized arguments: {told_words(rest)}")
+            self.parser_of(found).error(f"unrecognized arguments: {told_words(rest)}")
         return found
 
-    def _parser_of(self, found: argparse.Namespace) -> argparse.ArgumentParser:
+    def parser_of(self, found: argparse.Namespace) -> argparse.ArgumentParser:
         """That of the command which was found: argparse leaves its words to the parser above."""
-        for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                chosen = action.choices.get(str(getattr(found, action.dest, None)))
-                if isinstance(chosen, QuietParser):
-                    return chosen._parser_of(found)
+        for action in self._subparsers._group_actions if self._subparsers else ():
+            chosen = self.commands().get(str(getattr(found, action.dest, None)))
+            return self if chosen is None else chosen.parser_of(found)
         return self
+
+    def commands(self) -> Mapping[str, "QuietParser"]:
+        """The parsers of the commands below this one."""
+        found = self._subparsers._group_actions[0].choices if self._subparsers else None
+        return cast(Mapping[str, QuietParser], found or {})
 
     def error(self, message: str) -> None:  # type: ignore[override]
         """Two of argparse's own messages have a value in them."""

@@ -1,9 +1,39 @@
+"""Tables as plain text, by rich."""
+
 from collections.abc import Sequence
+from io import StringIO
+from shutil import get_terminal_size
+from typing import TextIO
 
-from kafka_reassign_rpc.support.text_columns import padded, width_of
+from rich.cells import cell_len, set_cell_size
+
+_BETWEEN = "  "
 
 
-def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The first row is the heading."""
-    widths = [max(width_of(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+def table(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
+    """The first row is the heading. What is wider than `width` goes on in further lines, cell by cell; nothing is cut.
+    Without it columns are as wide as their cells.
+
+    rich lays out cells that have to be broken: it takes a millisecond for a row, and a plan may have 100,000.
+    """
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    if width is None or sum(widths) + len(_BETWEEN) * (len(widths) - 1) <= width:
+        return [_BETWEEN.join(map(set_cell_size, row, widths)).rstrip() for row in rows]
+    from rich.console import Console  # it takes a while to import, and few commands need it
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=None, show_header=False, padding=(0, len(_BETWEEN), 0, 0), pad_edge=False)
+    for _ in widths:
+        drawn.add_column(overflow="fold")
+    for row in rows:
+        drawn.add_row(*map(Text, row))
+    console = Console(file=StringIO(), width=width, color_system=None, legacy_windows=False)
+    with console.capture() as found:
+        console.print(drawn)
+    return [line.rstrip() for line in found.get().splitlines()]
+
+
+def columns_of(stream: TextIO) -> int | None:
+    """The width of a terminal; None of anything else."""
+    return get_terminal_size().columns if stream.isatty() else None

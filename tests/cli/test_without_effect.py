@@ -1,7 +1,5 @@
 """A setting of security that has no effect ends the start, with one line that says so."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -118,27 +116,3 @@ def test_sv_5_a_listener_of_brokers_that_nobody_has_is_told_with_those_that_ther
     with pytest.raises(BadSetting, match=r"without listener\.security\.protocol\.map the listeners are PLAINTEXT, "):
         broker_links(login)
     assert broker_links({name: "NOPE"}).listener == "NOPE"  # its protocol is what the brokers register
-
-
-@pytest.mark.parametrize(
-    ("address", "code", "says"),
-    [
-        ("", 2, "No bootstrap.servers are given"),
-        (",", 2, "No bootstrap.servers are given"),
-        ("a:b", 2, "Invalid url in bootstrap.servers: [hidden]"),
-        ("a:99999", 2, "Invalid port in bootstrap.servers: a:99999"),
-        ("[::1]x:1", 2, "Invalid url in bootstrap.servers"),
-        ("http://h/p:1", 2, "Invalid url in bootstrap.servers"),
-        ("h:1:2", 1, "Unable to bootstrap from ['h:1:2']: [h:1]:2: "),
-    ],
-)
-def test_sv_1_status_of_an_address_that_is_none_is_one_line(address: str, code: int, says: str) -> None:
-    """Kafka reads the last colon of `h:1:2` as that of the port."""
-    line = ("status", "--bootstrap-server", address, "--timeout-ms", "1000")
-    ended = subprocess.run(
-        [sys.executable, "-m", "kafka_reassign_rpc.cli.main", *line], capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == code
-    assert len(ended.stderr.splitlines()) == 1
-    assert ended.stderr.startswith("kafka-reassign-rpc status: ")
-    assert says in ended.stderr

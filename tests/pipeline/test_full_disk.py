@@ -84,7 +84,7 @@ def test_236_12_kafka_reassign_that_cannot_print_says_so_once(
     file.write_text('{"version":1,"topics":[{"topic":"payments"}]}')
     generate = ("--generate", "--topics-to-move-json-file", str(file), "--broker-list", "1,2,3")
     client.elect_preferred_leaders([("payments", 0)])
-    for action in (generate, (*generate, "--json"), ("--events",), ("--events", "--json")):
+    for action in (generate, (*generate, "--json"), ("events",), ("events", "--json")):
         found = ended(KAFKA_REASSIGN, "--bootstrap-server", bootstrap, *action, full=True)
         assert found == (1, [f"kafka-reassign: {FULL}"]), action
     assert list(tmp_path.iterdir()) == [file]

@@ -30,7 +30,7 @@ from tests.waiting import eventually
 pytestmark = [pytest.mark.gate, pytest.mark.timeout(400)]
 
 TYPED = re.compile(r"`((?:kafka-reassign|kafka-reassign-rpc) [^`]*--[^`]*)`")
-READS = ("--list", "--status", "--verify", "check", "status")
+READS = ("--list", "--status", "--verify", "check", "status", "describe", "events")
 ZOOKEEPER_SHELL = f"exec {sys.executable} -m tests.preflight.zookeeper_shell"
 OF_OPERATORS = {"log.cleaner.threads": "2", "follower.replication.throttled.rate": "5000000"}
 GARBAGE = (
@@ -60,7 +60,7 @@ async def printed(cluster: Cluster, server: str | None = "a") -> Printed:
     texts.append((await output_of(CLI, ["status", *connect])).out)
     if server is not None and cluster.servers[server].alive:
         bootstrap = ["--bootstrap-server", cluster.servers[server].ready_value("bootstrap")]
-        texts += [(await output_of(KAFKA_REASSIGN, [*bootstrap, one])).out for one in ("--status", "--list")]
+        texts += [(await output_of(KAFKA_REASSIGN, [*bootstrap, one])).out for one in ("status", "--list")]
         texts.append((await output_of(KAFKA_REASSIGN, ["heal", *bootstrap, "--status"])).out)
     for one in typed(texts):
         if not any(word in one.split() for word in READS):

@@ -1,6 +1,7 @@
 """The blocking client is used from anywhere: from several threads, from one that runs an event loop, after a fork."""
 
 import asyncio
+import inspect
 import os
 import threading
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kafka_reassign_rpc.client import ReassignmentClient, Unreachable
+from kafka_reassign_rpc.client import AsyncReassignmentClient, ReassignmentClient, Unreachable
 from tests.python_client.scripted_nodes import LIST, ScriptedCluster, ScriptedNode, addresses, listening
 
 
@@ -79,6 +80,17 @@ def test_236_12_closing_a_client_ends_the_call_of_another_thread(node: ScriptedN
     client.close()
     with pytest.raises(RuntimeError, match="the client is closed"):
         client.list_partition_reassignments()
+
+
+def test_240_5_each_call_of_the_asyncio_client_is_one_of_the_blocking_client_with_its_documentation() -> None:
+    """All but `start`: a blocking client is connected once it is made."""
+    calls = {name for name in vars(AsyncReassignmentClient) if not name.startswith("_")}
+    assert {name for name in vars(ReassignmentClient) if not name.startswith("_")} == calls - {"start"}
+    for name in calls - {"start", "close"}:
+        asked, blocking = getattr(AsyncReassignmentClient, name), getattr(ReassignmentClient, name)
+        assert not inspect.iscoroutinefunction(blocking), name
+        assert inspect.signature(blocking) == inspect.signature(asked), name
+        assert inspect.getdoc(blocking) == inspect.getdoc(asked) is not None, name
 
 
 def test_236_12_a_client_that_cannot_connect_leaves_no_thread_behind() -> None:

@@ -1,5 +1,6 @@
 """What the client sends to whom, where another node becomes the controller in the middle of a call."""
 
+from argparse import Namespace
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,7 +27,7 @@ from kafka_reassign_rpc.protocol.messages import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
-from kafka_reassign_rpc.reassign_command.action_settings import SettingsCommand
+from kafka_reassign_rpc.reassign_command import action_settings
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 
 OURS, STOCK = 1000, 2
@@ -201,4 +202,4 @@ async def test_dh_2_what_is_done_is_said_where_another_controller_takes_over_bef
     client = SimpleNamespace(change_settings=lambda _: None, settings=settings)
     context: Any = SimpleNamespace(client=client)
     with pytest.raises(TerseFailure, match="The settings are changed"):
-        SettingsCommand(["--bootstrap-server", "h:1", "--set", "a=b"]).run(context)
+        action_settings.COMMAND.run(context, Namespace(set=["a=b"], delete=[], move=False))

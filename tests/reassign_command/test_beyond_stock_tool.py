@@ -23,7 +23,7 @@ async def command(ours: Ours) -> Command:
 
 
 async def sizes_known(command: Command) -> list[Any]:
-    found: list[Any] = (await command.json("--describe"))["reassignments"]
+    found: list[Any] = (await command.json("describe"))["reassignments"]
     assert found
     assert all(one["total_bytes"] is not None for one in found)
     return found
@@ -60,7 +60,7 @@ async def test_236_12_cancel_everything_leaves_the_throttles_where_it_is_told_to
 async def test_240_6_describe_shows_identity_start_leader_throttles_and_bytes(
     command: Command, ours: Ours, files: Files
 ) -> None:
-    nothing = await command("--describe")
+    nothing = await command("describe")
     assert (nothing.code, nothing.out) == (0, "No partition reassignments found.\n")
     await ours.create_topic("described", {0: [1, 2]}, held=True)
     plan = files.plan("described", (0, [3, 1]))
@@ -77,7 +77,7 @@ async def test_240_6_describe_shows_identity_start_leader_throttles_and_bytes(
     assert found["id"] > 0
     assert found["total_bytes"] == 2_000_000
     assert [(replica["broker"], replica["throttle"]) for replica in found["new_assigned"]] == [(3, 2), (1, None)]
-    output = await command("--describe")
+    output = await command("describe")
     assert output.lines[0].startswith("1 move by rpc, started 20")
     assert output.lines[1].startswith(f"  described-0, id {found['id']}, leader 1 (")
     assert " ".join(output.lines[2:]).endswith("; to 3 (2 B/s)"), "broker 1 holds it already"
@@ -85,14 +85,14 @@ async def test_240_6_describe_shows_identity_start_leader_throttles_and_bytes(
 
 
 async def test_240_6_watch_follows_moves_to_their_end(command: Command, ours: Ours, files: Files) -> None:
-    assert (await command("--watch")).out == "No partition reassignments found.\n"
+    assert (await command("watch")).out == "No partition reassignments found.\n"
     await ours.create_topic("watched", {0: [1, 2], 1: [2, 3]}, held=True)
     plan = files.plan("watched", (0, [3, 4]), (1, [4, 5]))
     await command("--execute", "--reassignment-json-file", plan)
     await eventually(lambda: sizes_known(command))
     shown = [asyncio.Event(), asyncio.Event()]
-    watching = asyncio.create_task(command("--watch", "--reassignment-json-file", plan, first_line=shown[0]))
-    looking = asyncio.create_task(command("--watch", "--json", first_line=shown[1]))
+    watching = asyncio.create_task(command("watch", "--reassignment-json-file", plan, first_line=shown[0]))
+    looking = asyncio.create_task(command("watch", "--json", first_line=shown[1]))
     await asyncio.gather(*(one.wait() for one in shown))
     await ours.release("watched")
     output = await watching

@@ -1,7 +1,7 @@
 """How the command shows things: sizes, times, bars, the screen of --watch, completion scripts."""
 
 import io
-import shlex
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from kafka_reassign_rpc.client import (
     NO_THROTTLE,
@@ -27,22 +28,17 @@ from kafka_reassign_rpc.client import (
 )
 from kafka_reassign_rpc.core.status.documents import Status
 from kafka_reassign_rpc.core.status.summary import status_of
-from kafka_reassign_rpc.reassign_command import (
-    action_completion,
-    action_describe,
-    action_heal,
-    action_list,
-    action_settings,
-    action_watch,
-)
+from kafka_reassign_rpc.reassign_command import action_describe, action_list, action_watch
 from kafka_reassign_rpc.reassign_command.action_describe import grouped
 from kafka_reassign_rpc.reassign_command.action_generate import SOME_BROKERS_WITHOUT_RACK, propose
 from kafka_reassign_rpc.reassign_command.action_watch import ProgressReporter, document, summary
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
-from kafka_reassign_rpc.reassign_command.options import OPTIONS, Option
+from kafka_reassign_rpc.reassign_command.command_line import COMMANDS, parser
+from kafka_reassign_rpc.reassign_command.main import main
+from kafka_reassign_rpc.reassign_command.options import OPTIONS
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.watch_screen import WatchScreen
-from kafka_reassign_rpc.support.text_columns import width_of
+from kafka_reassign_rpc.support import shell_completion
 from tests.status_page.views import cluster_of, server_of, term_of
 from tests.terminal import Terminal
 
@@ -172,7 +168,7 @@ def test_240_1_a_reason_in_wide_characters_fits_80_columns(capsys: pytest.Captur
     lines = capsys.readouterr().out.splitlines()
     wide = [line for line in lines if "\u78c1" in line]
     assert len(wide) == 4
-    assert [width_of(line) for line in wide[:-1]] == [80, 80, 80]
+    assert [cell_len(line) for line in wide[:-1]] == [80, 80, 80]
     assert sum(line.count("\u78c1") for line in wide) == 60
 
 
@@ -384,7 +380,8 @@ def test_236_12_generate_keeps_the_replication_factor_of_the_first_partition() -
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
-def test_236_12_bash_completes_every_option() -> None:
+def test_236_12_bash_completes_every_command_and_option() -> None:
+    bash = shell_completion.script(parser(), "bash")
     for words, wanted in (
         ("kafka-reassign --reass", ["--reassignment-json-file"]),
         ("kafka-reassign --completion z", ["zsh"]),
@@ -392,45 +389,39 @@ def test_236_12_bash_completes_every_option() -> None:
         ("kafka-reassign he", ["heal"]),
         ("kafka-reassign se", ["settings"]),
         ("kafka-reassign settings --m", ["--move"]),
-        ("kafka-reassign heal ''", [f"--{option.name}" for option in action_heal.options()]),
         ("kafka-reassign heal --d", ["--dry-run"]),
         ("kafka-reassign heal --now 3", []),
-        ("kafka-reassign ''", [*action_completion.COMMANDS, *(f"--{option.name}" for option in OPTIONS)]),
+        ("kafka-reassign ''", [*COMMANDS]),
+        ("kafka-reassign --", [f"--{option.name}" for option in OPTIONS]),
         # As in the README: options before the command. Bash divides words at colons and equals signs.
         ("kafka-reassign --bootstrap-server localhost : 9092 mo", ["move"]),
         ("kafka-reassign --bootstrap-server localhost : 9092 move payments --th", ["--throttle"]),
         ("kafka-reassign --command-config = f --json settings --m", ["--move"]),
-        ("kafka-reassign --bootstrap-server move he", ["heal"]),
-        ("kafka-reassign --expect-current --dry", ["--dry-run"]),
     ):
         script = (
-            f"{action_completion.script('bash')}\nCOMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1))\n"
-            'complete -p kafka-reassign >/dev/null && _kafka_reassign && printf "%s\\n" "${COMPREPLY[@]}"'
+            f"{bash}\nCOMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1))\n"
+            'complete -p kafka-reassign >/dev/null && _shtab_kafka_reassign && printf "%s\\n" "${COMPREPLY[@]}"'
         )
         done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-        assert (done.stdout.split(), done.stderr) == (wanted, "")
+        assert (done.stdout.split(), done.stderr) == (wanted, ""), words
 
 
-def test_236_12_zsh_and_fish_have_a_line_for_every_option_and_other_shells_are_refused() -> None:
-    script = action_completion.script("zsh")
-    assert script.startswith("#compdef kafka-reassign\n")
-    assert all(
-        f"'--{option.name}[" in script for option in (*OPTIONS, *action_heal.options(), *action_settings.options())
-    )
-    assert len(shlex.split(script, comments=True)) > len(OPTIONS)  # every quote is closed
-    lines = action_completion.script("fish").splitlines()
-    for where, options in (("not __fish_seen_subcommand_from", OPTIONS), *action_completion.COMMANDS.items()):
-        said = [line for line in lines if f" -n '{where}" in line or f"_from {where}'" in line]
-        assert [word for line in said for word in line.split(" -d ")[0].split(" -l ")[1:]] == [
-            f"{one.name}{takes(one)}" for one in options
-        ]
-    with pytest.raises(CommandFailed, match="expected one of bash, zsh, fish, got"):
-        action_completion.script("tcsh")
-
-
-def takes(option: Option) -> str:
-    if option.name == "completion":
-        return " -x -a 'bash zsh fish'"
-    if option.value is None or option.optional_value:
-        return ""
-    return " -r -F" if "file" in option.value else " -x"
+def test_236_12_each_shell_has_every_option_of_every_command_and_other_shells_are_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    root = parser()
+    for shell in shell_completion.SHELLS:
+        assert main(["--completion", shell]) == 0
+        script = capsys.readouterr().out
+        if shell == "zsh":
+            assert script.startswith("#compdef kafka-reassign\n")
+        for where, one in (("", root), *root.commands().items()):
+            assert where in script
+            for name in (name for action in one._actions for name in action.option_strings if name.startswith("--")):
+                assert re.search(rf"\b{name[2:]}\b", script), (shell, where, name)
+    fish = shell_completion.script(parser(), "fish").splitlines()
+    for name, one in root.commands().items():
+        said = [line for line in fish if f" -n '_shtab_kafka_reassign_using {name}'" in line and " -l " in line]
+        assert len(said) == len([action for action in one._actions if action.option_strings]), name
+    assert main(["--completion", "ksh"]) == 1
+    assert "expected one of bash, zsh, fish, tcsh, got" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""--events: those of all running servers, by time, and the options that leave some out."""
+"""`kafka-reassign events`: those of all running servers, by time, and the options that leave some out."""
 
 import json
 from collections.abc import Sequence
@@ -14,8 +14,10 @@ from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
 from kafka_reassign_rpc.reassign_command.action_events import event_filter, line, since_ms
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
+from kafka_reassign_rpc.reassign_command.command_line import parse_command
 from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents
-from kafka_reassign_rpc.reassign_command.options import parse
+from kafka_reassign_rpc.reassign_command.options import ParsedOptions
+from kafka_reassign_rpc.reassign_command.subcommands import parsed_options
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from tests.controller.cluster import LISTENERS, cluster
 from tests.reassign_command.run_command import kafka_reassign
@@ -24,6 +26,12 @@ from tests.waiting import eventually
 NODES = (ClusterNode(1, "h", 1, None), ClusterNode(2, "h", 2, None))
 NOW_S = 1_795_257_000.0
 NOW = int(NOW_S * 1000)
+
+
+def asked(options: Sequence[str]) -> ParsedOptions:
+    found = parse_command(["events", "--bootstrap-server", "h:1", *options])
+    assert found is not None
+    return parsed_options(found[1])
 
 
 def event(server: int, seq: int, at: int, **more: Any) -> Event:
@@ -109,7 +117,7 @@ def test_sv_7_options_leave_events_out(options: Sequence[str], seqs: list[int]) 
         event(1, 2, 0, topic="u", target=[4, 2], principal="User:bob", requested_by="User:alice as a from h"),
         event(1, 3, 0, topic="t", target=[1, 2], original=[4, 2]),
     ]
-    assert [one["seq"] for one in found if event_filter(parse(options))(one)] == seqs
+    assert [one["seq"] for one in found if event_filter(asked(options))(one)] == seqs
 
 
 @pytest.mark.parametrize(
@@ -122,8 +130,8 @@ def test_sv_7_options_leave_events_out(options: Sequence[str], seqs: list[int]) 
     ],
 )
 def test_sv_7_since_is_a_time_or_so_long_ago(options: Sequence[str], ago_ms: int) -> None:
-    assert since_ms(parse(options), NOW_S) == NOW - ago_ms
-    assert since_ms(parse(()), NOW_S) is None
+    assert since_ms(asked(options), NOW_S) == NOW - ago_ms
+    assert since_ms(asked(()), NOW_S) is None
 
 
 def read(logs: dict[int, list[Event]], since: int | None = None) -> list[tuple[int, int]]:
@@ -206,7 +214,7 @@ def test_sv_7_since_a_time_to_come_shows_what_is_recorded_from_then_on() -> None
 def test_sv_7_a_filter_that_makes_no_sense_is_refused_with_the_reason(options: Sequence[str], why: str) -> None:
     read_option = since_ms if "--since" in options else lambda found, _: event_filter(found)
     with pytest.raises(CommandFailed) as refused:
-        read_option(parse(options), NOW_S)
+        read_option(asked(options), NOW_S)
     assert str(refused.value).startswith(why)
 
 
@@ -252,7 +260,7 @@ async def test_sv_7_after_a_failover_the_command_shows_what_both_servers_have_re
             assert [one.error_code for one in answer.topics] == [0]
 
             async def shown(*options: str) -> list[dict[str, Any]]:
-                output = await kafka_reassign("--bootstrap-server", standby.bootstrap, "--events", "--json", *options)
+                output = await kafka_reassign("--bootstrap-server", standby.bootstrap, "events", "--json", *options)
                 assert (output.code, output.err) == (0, "")
                 return [json.loads(text) for text in output.lines]
 
@@ -276,5 +284,5 @@ async def test_sv_7_after_a_failover_the_command_shows_what_both_servers_have_re
                     ": there is no principal with events User:ANONYMOS (is User:ANONYMOUS meant?)",
                 ),
             ):
-                nothing = await kafka_reassign("--bootstrap-server", standby.bootstrap, "--events", *named)
+                nothing = await kafka_reassign("--bootstrap-server", standby.bootstrap, "events", *named)
                 assert (nothing.code, nothing.lines) == (1, [f"No such event is recorded{hint}."])

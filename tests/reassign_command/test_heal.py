@@ -1,5 +1,6 @@
 """`kafka-reassign heal` (KIP-46): its command line, and its output for given answers of a server."""
 
+import argparse
 import json
 import sys
 from types import SimpleNamespace
@@ -20,10 +21,10 @@ from kafka_reassign_rpc.client import (
     TopicPartition,
 )
 from kafka_reassign_rpc.reassign_command import help_text
-from kafka_reassign_rpc.reassign_command.action_heal import COMMAND, MOVES_SHOWN, HealCommand
+from kafka_reassign_rpc.reassign_command.action_heal import COMMAND, MOVES_SHOWN
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
+from kafka_reassign_rpc.reassign_command.command_line import COMMANDS, parse_command
 from kafka_reassign_rpc.reassign_command.output import Output
-from kafka_reassign_rpc.reassign_command.subcommands import command_of
 from tests.reassign_command.run_command import kafka_reassign
 from tests.tables import for_each
 
@@ -69,12 +70,18 @@ class Client:
         self.did.append(("resume",))
 
 
+def asked(*arguments: str) -> argparse.Namespace:
+    found = parse_command(["heal", *arguments])
+    assert found is not None
+    return found[1]
+
+
 def printed_lines(capsys: pytest.CaptureFixture[str], client: Client, *arguments: str) -> list[str]:
     """Run `heal` with these arguments, and give the printed lines."""
-    wanted = HealCommand([*SERVER, *arguments])
-    output = Output(sys.stdout, as_json=wanted.options.has("json"))
+    wanted = asked(*SERVER, *arguments)
+    output = Output(sys.stdout, as_json=wanted.json)
     context: Any = SimpleNamespace(client=client, output=output)
-    wanted.run(context)
+    COMMAND.run(context, wanted)
     output.finish()
     return capsys.readouterr().out.splitlines()
 
@@ -100,27 +107,27 @@ def printed_lines(capsys: pytest.CaptureFixture[str], client: Client, *arguments
 )
 def test_46_a_command_line_that_cannot_be_read_is_refused_with_the_reason(arguments: tuple[str, ...], why: str) -> None:
     with pytest.raises(UnreadableCommandLine) as refused:
-        HealCommand(arguments)
+        asked(*arguments)
     assert str(refused.value).startswith(f"kafka-reassign heal: {why}")
 
 
 @for_each(
-    ("line", "arguments"),
+    ("line", "name"),
     [
-        ("heal --bootstrap-server h:1 --status", "--bootstrap-server h:1 --status"),
-        ("--bootstrap-server h:1 heal --dry-run", "--bootstrap-server h:1 --dry-run"),
-        ("--json --bootstrap-server h:1 --now 3 heal", "--json --bootstrap-server h:1 --now 3"),
-        ("--json heal --bootstrap-server h:1", "--json --bootstrap-server h:1"),
-        ("--bootstrap-server h:1 --events --topic heal", None),
+        ("heal --bootstrap-server h:1 --status", "heal"),
+        ("--bootstrap-server h:1 heal --dry-run", "heal"),
+        ("--json --bootstrap-server h:1 --now 3 heal", "heal"),
+        ("--json heal --bootstrap-server h:1", "heal"),
+        ("--bootstrap-server h:1 events --topic heal", "events"),
+        ("--bootstrap-server h:1 --topic heal events", "events"),
         ("--bootstrap-server heal --list", None),
         ("--list -- heal", None),
-        ("--bootstrap-server h:1 --status", None),
+        ("--bootstrap-server h:1 --list", None),
     ],
 )
-def test_46_heal_may_stand_behind_options_but_is_no_command_as_the_value_of_one(
-    line: str, arguments: str | None
-) -> None:
-    assert command_of({COMMAND}, line.split()) == (None if arguments is None else (COMMAND, arguments.split()))
+def test_46_heal_may_stand_behind_options_but_is_no_command_as_the_value_of_one(line: str, name: str | None) -> None:
+    found = parse_command(line.split())
+    assert (None if found is None else found[0].name) == name
 
 
 async def test_46_heal_behind_an_option_is_not_taken_for_another_action() -> None:
@@ -130,9 +137,9 @@ async def test_46_heal_behind_an_option_is_not_taken_for_another_action() -> Non
 
 
 def test_46_the_help_of_the_command_leads_to_that_of_heal(capsys: pytest.CaptureFixture[str]) -> None:
-    assert any("kafka-reassign heal --help" in line for line in help_text.help_text().splitlines()[-5:])
+    assert any(line.startswith("heal  ") for line in help_text.help_text(COMMANDS.values()).splitlines())
     with pytest.raises(SystemExit) as ended:
-        HealCommand(["--help"])
+        asked("--help")
     assert ended.value.code == 0
     assert "failure.interval.ms" in capsys.readouterr().out
 

@@ -85,7 +85,7 @@ async def test_46_6_an_operator_sees_a_lost_broker_holds_its_repair_back_and_ord
         assert (shown["intervalMs"], shown["paused"], shown["heldBack"]) == (None, False, None)
         assert [(one["broker"], one["healAt"], one["replicas"]) for one in shown["failedBrokers"]] == [(3, None, 1)]
         assert shown["problems"] == [f"1 partition stays as it is (u-0): {stays}"]
-        told = await kafka_reassign("--bootstrap-server", world.bootstrap, "--events")
+        told = await kafka_reassign("--bootstrap-server", world.bootstrap, "events")
         assert "heal.scheduled" in told.out
         assert "heal.impossible" in told.out
 

@@ -1,4 +1,4 @@
-"""The plots of --status, by cases that were reckoned by hand."""
+"""The plots of `kafka-reassign status`, by cases that were reckoned by hand."""
 
 import io
 

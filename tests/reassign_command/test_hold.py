@@ -58,7 +58,7 @@ async def test_dh_5_operators_hold_and_release_moves_of_the_queue(world: Cluster
     released = await run(world, "release", "--topic", "t")
     assert (released.code, released.lines) == (0, ["2 moves released."])
     assert (await run(world, "release", "--all")).lines[0].startswith("0 moves released")
-    done = await run(world, "--watch")
+    done = await run(world, "watch")
     assert done.code == 0
     assert (await run(world, "--list")).lines == ["No partition reassignments found."]
     over = await run(world, "release", "--topic", "t", "--json")
@@ -78,7 +78,7 @@ async def test_dh_5_operators_set_windows_see_them_and_are_told_what_is_wrong_wi
     assert moved.lines[-1].startswith(
         "1 partition reassignment waits in the controller's queue for t-0: outside of windows until "
     )
-    shown = " ".join((await run(world, "--status")).out.split())
+    shown = " ".join((await run(world, "status")).out.split())
     assert "New moves wait for a window. caps: " in shown
     assert "windows: outside of windows until " in shown
     assert "for a window: outside of windows until " in shown
@@ -98,7 +98,7 @@ async def test_dh_5_operators_set_windows_see_them_and_are_told_what_is_wrong_wi
     assert any(line.startswith("The rate of the window goes before it: outside of windows ") for line in asked.lines)
     assert (await run(world, "throttle", "0")).code == 0
     assert (await run(world, "settings", "--delete", "reassignment.windows")).code == 0
-    assert (await run(world, "--watch")).code == 0
+    assert (await run(world, "watch")).code == 0
 
 
 async def test_dh_2_a_cordon_says_which_ids_no_broker_has(world: Cluster) -> None:

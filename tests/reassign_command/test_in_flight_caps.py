@@ -93,7 +93,7 @@ async def test_236_13_both_tools_show_verify_and_cancel_moves_that_wait_also_aft
             "Reassignment of partition capped-2 is waiting in the queue.",
         ],
     )
-    described = await command("--describe")
+    described = await command("describe")
     in_flight, partition, _, *waiting = described.lines
     assert in_flight.startswith("1 move by rpc, started ")
     assert partition.startswith("  capped-0, id ")
@@ -124,13 +124,13 @@ async def test_236_12_what_is_queued_for_a_reason_is_shown_with_it_and_watched_t
         "awaited-0: replicas: 4,2,1. adding: 4. removing: 1. route: queue. reason: broker 1 is to go",
         "awaited-1: replicas: 1,3. adding: 4. removing: 1. waiting. route: queue. reason: broker 1 is to go",
     ]
-    described = await command.json("--describe")
+    described = await command.json("describe")
     for [one] in (described["reassignments"], described["waiting"]):
         assert (one["route"], one["reason"]) == ("queue", "broker 1 is to go")
     assert (await command("--verify-queue", "--reassignment-json-file", plan)).code == 2
 
     shown = asyncio.Event()
-    watching = asyncio.create_task(command("--watch", "--json", first_line=shown))
+    watching = asyncio.create_task(command("watch", "--json", first_line=shown))
     await shown.wait()
     await servers.release("awaited")
     looks = [json.loads(line) for line in (await watching).lines]
@@ -147,7 +147,7 @@ async def test_sv_7_events_are_followed_across_a_failover(command: Command, serv
     host, port = await servers.address(3)
     follower = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "kafka_reassign_rpc.reassign_command.main", "--bootstrap-server", f"{host}:{port}"),
-        *("--events", "--follow", "--json"),
+        *("events", "--follow", "--json"),
         stdout=asyncio.subprocess.PIPE,
     )
     assert follower.stdout is not None

@@ -1,4 +1,4 @@
-"""`kafka-reassign move`, --dry-run and --describe-topic: the way for those who have no JSON file."""
+"""`kafka-reassign move`, --dry-run and `kafka-reassign describe-topic`: the way for those who have no JSON file."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -23,8 +23,8 @@ from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.status.documents import Status
 from kafka_reassign_rpc.reassign_command import action_context, execute_warnings
+from kafka_reassign_rpc.reassign_command.command_line import parse_command
 from kafka_reassign_rpc.reassign_command.main import main
-from kafka_reassign_rpc.reassign_command.options import parse
 
 A, B, C = (TopicPartition("heal", index) for index in range(3))
 SERVER = ("--bootstrap-server", "localhost:9")
@@ -266,7 +266,7 @@ def test_236_12_describe_topic_shows_where_partitions_are_and_which_replicas_com
     cluster: Cluster, run: Run
 ) -> None:
     del cluster.standing[B]
-    code, out, err = run("--describe-topic", "heal")
+    code, out, err = run("describe-topic", "heal")
     assert (code, err) == (0, "")
     assert out.splitlines() == [
         "heal: 2 partitions",
@@ -274,14 +274,16 @@ def test_236_12_describe_topic_shows_where_partitions_are_and_which_replicas_com
         "heal-0     2       1,2       1,2      1.0 MB",
         "heal-2     2       4,1,2     4,1      3.0 MB  adds 4, removes 2",
     ]
-    code, out, _ = run("--describe-topic", "heal", "--json")
+    code, out, _ = run("describe-topic", "heal", "--json")
     [_, last] = json.loads(out)["partitions"]
     assert last == {
         **{"topic": "heal", "partition": 2, "leader": 2, "replicas": [4, 1, 2], "isr": [4, 1], "bytes": 3_000_000},
         **{"adding_replicas": [4], "removing_replicas": [2]},
     }
-    assert run("--describe-topic", "other")[:2] == (
+    assert run("describe-topic", "other")[:2] == (
         1,
         "There is no topic other (known: heal, heap).\n",
     )
-    assert parse(["--describe-topic", "move"]).value("describe-topic") == "move", "no command"
+    found = parse_command(["describe-topic", "move", "--bootstrap-server", "h:1"])
+    assert found is not None
+    assert (found[0].name, found[1].topic) == ("describe-topic", "move"), "the first is the command"

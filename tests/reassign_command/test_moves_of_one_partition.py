@@ -24,8 +24,8 @@ async def world(zk_connect: str, tmp_path: Path) -> AsyncIterator[Cluster]:
 
 
 async def what_is_copied(command: Command) -> str:
-    """Of the only move that --describe shows: what comes after the bytes."""
-    output = await command("--describe")
+    """Of the only move that `describe` shows: what comes after the bytes."""
+    output = await command("describe")
     assert (output.code, output.err, len(output.lines)) == (0, "", 3)
     return output.lines[2].rpartition("; ")[2].strip()
 
@@ -40,7 +40,7 @@ async def test_240_1_describe_names_the_adding_replicas_alone_also_after_a_chang
     ):
         assert set((await world.alter({HELD: target})).values()) == {(0, None)}
         assert await what_is_copied(command) == "to " + ", ".join(f"{broker} (1 B/s)" for broker in adding)
-        [found] = (await command.json("--describe"))["reassignments"]
+        [found] = (await command.json("describe"))["reassignments"]
         assert (found["adding_replicas"], found["removing_replicas"]) == (adding, removing)
         assert [one["broker"] for one in found["new_assigned"]] == list(target)
 
@@ -74,9 +74,9 @@ async def test_236_12_a_move_that_waits_while_its_partition_moves_is_shown_besid
     documents = (await command.json("--list"))["reassignments"]
     assert [(one["state"], one["adding_replicas"]) for one in documents] == [("moving", [3]), ("waiting", [4])]
 
-    described = (await command("--describe")).lines
+    described = (await command("describe")).lines
     assert described[3:] == ["1 waiting move by queue: second", "  held-0, adds 4"]
-    document = await command.json("--describe")
+    document = await command.json("describe")
     assert [one["adding_replicas"] for one in (*document["reassignments"], *document["waiting"])] == [[3], [4]]
 
     async def is_measured() -> bool:
@@ -84,12 +84,12 @@ async def test_236_12_a_move_that_waits_while_its_partition_moves_is_shown_besid
         return json.loads(body)["totals"]["bytes_total"] is not None
 
     await eventually(is_measured)
-    status = (await command("--status")).lines
+    status = (await command("status")).lines
     assert any(line.startswith("1 move in flight, 1 waiting: ") for line in status)
     rows = [row.group() for row in re.finditer(r"^held-0 .*\n(?: .*\n)*", "\n".join([*status, ""]), re.MULTILINE)]
     assert ["[1, 2]" in rows[0], "[3, 2]" in rows[0], "first" in rows[0]] == [True] * 3
     assert ["[3, 2]" in rows[1], "[2, 4]" in rows[1], "waits" in rows[1], "second" in rows[1]] == [True] * 4
-    document = await command.json("--status")
+    document = await command.json("status")
     totals = json.loads((await get(world.metrics_address, "/api/v1/status")).body)["totals"]
     assert (document["waiting"], totals["in_flight"], totals["waiting"]) == (1, 1, {"queue": 1})
     moving, waiting = document["moves"]

@@ -117,7 +117,7 @@ async def test_236_12_moves_are_made_and_verified(stock: Stock, files: Files) ->
     assert started.code == 0, started
     assert started.lines[-1] == "Successfully started partition reassignment for moved-0"
     await stock.reaches(plan, "Reassignment of partition moved-0 is completed.")
-    watched = await stock.run("--watch")
+    watched = await stock.run("watch")
     assert (watched.code, watched.out) == (0, "No partition reassignments found.\n")
     cancelled = await stock.run("--cancel", "--reassignment-json-file", plan)
     assert cancelled.lines[0] == "None of the specified partition reassignments are active."
@@ -170,8 +170,11 @@ async def test_236_12_list_and_cancel_ask_kraft_controllers_themselves_and_nobod
 
 
 async def test_240_5_identities_need_our_server_and_the_command_says_so(stock: Stock) -> None:
-    output = await stock.run("--describe")
-    assert (output.code, output.out) == (1, f"{NO_IDENTITIES} --list and --watch work here.\n")
+    output = await stock.run("describe")
+    assert (output.code, output.out) == (
+        1,
+        f"{NO_IDENTITIES} `kafka-reassign --list` and `kafka-reassign watch` work here.\n",
+    )
     async with AsyncReassignmentClient(bootstrap_servers=stock.bootstrap) as client:
         with pytest.raises(UnsupportedHere):
             await client.list_reassignments()
@@ -195,7 +198,7 @@ async def test_236_12_queue_and_switch_need_our_server_and_nothing_is_half_done(
     for more in ((), ("--pause",)):
         healing = await kafka_reassign("heal", "--bootstrap-server", stock.bootstrap, *more)
         assert (healing.code, healing.out) == (1, f"{NO_HEALING}\n")
-    output = await stock.run("--events")
+    output = await stock.run("events")
     assert (output.code, output.out) == (1, f"{NO_EVENTS}\n")
     async with AsyncReassignmentClient(bootstrap_servers=stock.bootstrap) as client:
         with pytest.raises(UnsupportedHere):

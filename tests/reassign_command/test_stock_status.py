@@ -1,4 +1,4 @@
-"""--status of a stock cluster: the document that the command makes by itself."""
+"""`kafka-reassign status` of a stock cluster: the document that the command makes by itself."""
 
 from collections.abc import Mapping
 from typing import Any, cast

@@ -18,8 +18,7 @@ from kafka_reassign_rpc.controller.lifecycle.server_config import EventLogConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, MAX_BROKERS, MAX_PERCENTAGE, PAUSED
 from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED, MAX_PER_CLUSTER
-from kafka_reassign_rpc.preflight import cluster_status, read_status
-from kafka_reassign_rpc.preflight.cluster_status import StatusParts
+from kafka_reassign_rpc.preflight import read_status
 from kafka_reassign_rpc.reassign_command import action_status, action_watch
 from kafka_reassign_rpc.reassign_command.output import Output
 from tests.controller.cluster import LISTENERS, RATE, SIZE, cluster
@@ -32,12 +31,8 @@ SAMPLING = Sampling(interval_s=0.2, stall_s=3.0)
 Json = dict[str, Any]
 
 
-def of_commands(bootstrap: str) -> tuple[Json, Json, Json, Json]:
-    """What the vendor API tells, and the documents of `--status`, of `--watch` and of `kafka-reassign-rpc status`."""
-    configs = {"bootstrap_servers": bootstrap}
-    around = asyncio.run(read_status.from_nodes(configs, 10.0))
-    seen = status_command.seen_of(around, configs, 10.0, as_json=True)
-    around = cluster_status.with_document(around, StatusParts(seen.status, seen.moves, seen.brokers))
+def of_commands(bootstrap: str) -> tuple[Json, Json, Json]:
+    """What the vendor API tells, and the documents of `kafka-reassign status` and `watch`."""
     with ReassignmentClient(bootstrap_servers=bootstrap) as client:
         stream = io.StringIO()
         context: Any = SimpleNamespace(client=client, client_of=None, output=Output(stream, as_json=True))
@@ -49,7 +44,6 @@ def of_commands(bootstrap: str) -> tuple[Json, Json, Json, Json]:
             told,
             json.loads(stream.getvalue()),
             {**action_watch.document(snapshot), "line": action_watch.summary(snapshot)},
-            cluster_status.document(around),
         )
 
 
@@ -75,16 +69,15 @@ async def agreed(page: str, bootstrap: str, zk_connect: str, is_so: Callable[[Js
         before = await read(page)
         metrics = await scraped(page)
         [(_, streamed_now)] = await streamed(f"http://{page}/api/v1/stream", 1)
-        told, by_status, by_watch, by_rpc_status = await asyncio.to_thread(of_commands, bootstrap)
-        by_zookeeper = cluster_status.document(await read_status.from_zookeeper(zk_connect, 10.0))
+        told, by_status, by_watch = await asyncio.to_thread(of_commands, bootstrap)
+        by_zookeeper = status_command.document(await read_status.from_zookeeper(zk_connect, 10.0))
         if await read(page) == before:
             break
     assert timeless(streamed_now) == before
     assert timeless(told) == before
     assert timeless(by_status["status"]) == before
-    assert timeless(by_rpc_status["status"]) == before
     compare_command(before, by_status, by_watch)
-    compare_rpc_command(before, by_rpc_status, by_zookeeper)
+    compare_with_zookeeper(before, by_status, by_zookeeper)
     compare_metrics(before, metrics)
     return before
 
@@ -110,12 +103,12 @@ def compare_command(status: Json, by_status: Json, by_watch: Json) -> None:
     assert by_watch["line"].startswith(f"{totals['in_flight']} move" if totals["in_flight"] else "Nothing moves")
 
 
-def compare_rpc_command(status: Json, by_nodes: Json, by_zookeeper: Json) -> None:
+def compare_with_zookeeper(status: Json, by_nodes: Json, by_zookeeper: Json) -> None:
     totals, stored = status["totals"], by_zookeeper["status"]
     for found in (by_nodes, by_zookeeper):
-        assert sum(found["moving"].values()) == totals["in_flight"]
-        assert found["waiting"] == totals["waiting"]
-        assert len(found["brokers"]) == status["brokers_live"]
+        assert sum(one["state"] == "moving" for one in found["moves"]) == totals["in_flight"]
+        assert found["waiting"] == sum(totals["waiting"].values())
+        assert sum(one["alive"] for one in found["brokers"]) == status["brokers_live"]
         assert found["controller"]["id"] == status["controller"]["id"]
         assert found["controller"]["epoch"] == status["controller"]["epoch"]
     same = "in_flight", "waiting"  # a server counts the health of partitions now and then

@@ -158,11 +158,11 @@ async def test_sv_11_a_move_of_the_longest_name_is_found_on_the_page_and_in_a_te
     assert tab.problems == []
 
     command = Command(world.bootstrap)
-    for option in ("--list", "--describe", "--status"):
+    for option in ("--list", "describe", "status"):
         output = await command(option)
         assert output.code == 0
         assert all(line.isprintable() for line in output.lines), option
         whole, end = f"{name}-0", f"{name[-10:]}-0"
-        assert any((end if option == "--status" else whole) in line for line in output.lines), option
-        if option == "--describe":  # a stalled move has its name a second time
+        assert any((end if option == "status" else whole) in line for line in output.lines), option
+        if option == "describe":  # a stalled move has its name a second time
             assert {line.strip(" ,") for line in output.lines if len(line) > 80} == {whole}

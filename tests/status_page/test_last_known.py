@@ -55,7 +55,7 @@ async def test_sv_11_a_standby_shows_the_last_known_state_with_its_time_and_mark
         assert await last() == before, "the same state, with the same time"
         configs = tmp_path / "client.properties"
         configs.write_text("request.timeout.ms=1500\n")
-        at = "--bootstrap-server", server.bootstrap, "--command-config", str(configs), "--status"
+        at = "--bootstrap-server", server.bootstrap, "--command-config", str(configs), "status"
         codes = [await asyncio.to_thread(main, [*at]), await asyncio.to_thread(main, [*at, "--json"])]
         text, _, document = capsys.readouterr().out.partition("{")
         assert 0 not in codes

@@ -5,8 +5,9 @@ import textwrap
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
-from kafka_reassign_rpc.support.text_columns import padded, width_of, wrapped
+from kafka_reassign_rpc.support.text_columns import wrapped
 from kafka_reassign_rpc.support.text_table import table
 
 
@@ -16,13 +17,22 @@ from kafka_reassign_rpc.support.text_table import table
     ids=["nothing", "ascii", "chinese", "full_width", "korean", "combining", "accent"],
 )
 def test_sv_11_a_wide_character_takes_two_columns_and_a_combining_one_none(text: str, wanted: int) -> None:
-    assert width_of(text) == wanted
-    assert padded(text, 6) == text + " " * (6 - wanted)
+    assert table([(text, "|"), ("123456", "|")])[0] == f"{text}{' ' * (6 - wanted)}  |"
 
 
 def test_sv_11_columns_of_a_table_stand_below_each_other_whatever_the_width_of_characters() -> None:
     found = table([("RACK", "N"), ("\u4e2d\u6587\u4e2d", "1"), ("a", "2")])
     assert found == ["RACK    N", "\u4e2d\u6587\u4e2d  1", "a       2"]
+
+
+def test_sv_11_a_table_that_is_wider_than_the_terminal_goes_on_in_further_lines_and_loses_nothing() -> None:
+    rows = [("NAME", "RACK", "N"), *((f"t-{n}", "[b]a \u4e2drack:x: " * n, str(n)) for n in range(5))]
+    natural = table(rows)
+    assert table(rows, max(map(cell_len, natural))) == natural
+    for width in (24, 40):
+        found = table(rows, width)
+        assert max(map(cell_len, found)) <= width
+        assert sorted("".join(found).replace(" ", "")) == sorted("".join(map("".join, rows)).replace(" ", ""))
 
 
 def test_sv_11_words_of_wide_characters_are_wrapped_at_their_columns() -> None:
@@ -57,5 +67,5 @@ def test_sv_11_ascii_is_wrapped_as_textwrap_does_it(text: str, breaks: bool) -> 
 @given(st.text("a\u4e2d\u0301 ", max_size=60))
 def test_sv_11_no_line_passes_its_columns_and_nothing_but_blanks_is_lost(text: str) -> None:
     found = wrapped(text, 8, first="", following="  ", breaks=True)
-    assert max(map(width_of, found)) <= 8
+    assert max(map(cell_len, found)) <= 8
     assert "".join(found).replace(" ", "") == text.replace(" ", "")

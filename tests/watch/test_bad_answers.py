@@ -242,6 +242,6 @@ async def test_kr_1_a_principal_without_any_right_is_told_which_it_needs(tmp_pat
         await eventually(is_said)
         answer = json.loads((await get(watch.served.address, "/api/v1/moves")).body)
         assert answer["error"] == (await watch.document("status"))["reason"], "and no word of a controller"
-        told = await Command(f"127.0.0.1:{node.port}")("--status")
+        told = await Command(f"127.0.0.1:{node.port}")("status")
         (said,) = [line for line in (told.out + told.err).splitlines() if "Exception" in line]
         assert said.endswith("Exception: to see moves this principal needs the operation DESCRIBE on the cluster")

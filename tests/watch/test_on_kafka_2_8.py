@@ -146,7 +146,7 @@ async def what_it_cannot_tell_is_unknown(old: OldCluster, watch: Watch) -> None:
     assert b"\nkafka_reassign_brokers_cordoned " not in metrics
     kraft = watch.watcher.view().term.cluster.soft.kraft  # type: ignore[union-attr]
     assert (kraft.fenced, kraft.eligible, kraft.quiet_s) == (frozenset(), {}, {})
-    told = await Command(old.stock.bootstrap).json("--status")
+    told = await Command(old.stock.bootstrap).json("status")
     assert {(one["topic"], *one["target"], one["leader"], one["route"]) for one in told["moves"]} == {
         ("moved", 2, 1, None),
         ("back", 3, 1, None),

@@ -105,7 +105,7 @@ async def a_lost_broker_is_named_in_each_of_its_states(stage: Stage) -> None:
 
 async def status_says_the_same(stage: Stage) -> bool:
     """At once, and without any process that has watched before."""
-    told = await Command(stage.bootstrap).json("--status")
+    told = await Command(stage.bootstrap).json("status")
     seen = await stage.watch.moves()
     keys = ("target", "adding", "removing", "leader", "stalled")
     of_status = {f"{one['topic']}-{one['partition']}": one for one in told["moves"]}

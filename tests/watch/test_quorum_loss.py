@@ -14,7 +14,6 @@ from kafka_reassign_rpc.core.state.kraft_facts import UNKNOWN, LostQuorum
 from kafka_reassign_rpc.support.human_units import utc_time
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.watch.quorum_loss import dated
-from tests.fork_server import CLI, output_of
 from tests.http_client import get
 from tests.python_client.scripted_nodes import ALTER, LIST, METADATA, ScriptedCluster, listening
 from tests.reassign_command.run_command import Command
@@ -140,12 +139,8 @@ async def test_kr_3_commands_name_a_lost_quorum_and_its_dead_nodes(
             assert found.value.message == f"{why} It is not known whether the request had its effect."
         config = tmp_path / "client.properties"
         config.write_text("default.api.timeout.ms=500\nrequest.timeout.ms=500\n")
-        output = await Command(f"127.0.0.1:{first.port}")("--status", "--command-config", str(config))
+        output = await Command(f"127.0.0.1:{first.port}")("status", "--command-config", str(config))
         assert (output.code, output.out) == (1, f"Error: org.apache.kafka.common.errors.TimeoutException: {why}\n")
-        output = await output_of(
-            CLI, ("status", "--bootstrap-server", f"127.0.0.1:{first.port}", "--timeout-ms", "3000")
-        )
-        assert (output.code, output.err) == (1, f"kafka-reassign-rpc status: {why}\n")
 
 
 async def test_kr_3_a_broker_that_alone_gets_no_answer_from_its_controller_is_not_a_lost_quorum(
@@ -230,7 +225,7 @@ async def test_kr_3_a_stock_quorum_that_is_lost_and_comes_back_is_told_as_it_is(
             assert await problem(watch) == one
             config = tmp_path / "client.properties"
             config.write_text("default.api.timeout.ms=3000\nrequest.timeout.ms=3000\n")
-            output = await Command(f"127.0.0.1:{living.port}")("--status", "--command-config", str(config))
+            output = await Command(f"127.0.0.1:{living.port}")("status", "--command-config", str(config))
             assert output.code == 1
             assert (
                 "No controller is active: broker 1 answers, and gets no answer from the quorum; dead: 2, 3."

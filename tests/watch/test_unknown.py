@@ -80,12 +80,12 @@ async def test_kr_1_without_describe_on_a_topic_its_leader_isr_and_all_that_foll
 
 
 async def is_told_by_status(node: HiddenNode) -> None:
-    """By `kafka-reassign --status`, which is no process that watches."""
+    """By `kafka-reassign status`, which is no process that watches."""
     command = Command(f"127.0.0.1:{node.port}")
-    told = await command.json("--status")
+    told = await command.json("status")
     assert len(told["moves"]) == len(TWO_MOVE), "they move, whoever may describe them"
     assert {one["leader"] for one in told["moves"]} == {None}
-    text = (await command("--status")).out
+    text = (await command("status")).out
     assert "leader unknown" in text
     assert "no leader" not in text
     assert "Leaders and ISRs of 1 topic are not seen" in " ".join(text.split())

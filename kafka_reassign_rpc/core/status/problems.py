@@ -1,4 +1,4 @@
-"""What an operator must look at, the worst first. The page, `--status` and the API begin with it."""
+"""What an operator must look at, the worst first. The page, `status` and the API begin with it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

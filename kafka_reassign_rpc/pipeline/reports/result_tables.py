@@ -53,13 +53,14 @@ def excerpts(
     return found
 
 
-def text_lines(name: str, table: TableExcerpt, *, empty: str) -> list[str]:
+def text_lines(name: str, table: TableExcerpt, *, empty: str, width: int | None = None) -> list[str]:
+    """`width`: that of a terminal."""
     if not table.total:
         return [f"{name}: {empty}"]
     lines = [f"{name} ({table.total}):"]
     cells = [[column_title(column).upper() for column in table.columns]]
     cells += [[abridged(printable(text), LONGEST_CELL) for text in row_texts(table.columns, row)] for row in table.rows]
-    lines += [f"  {line}" for line in text_table(cells)]
+    lines += [f"  {line}" for line in text_table(cells, width and width - 2)]
     if table.total > len(table.rows):
         lines.append(f"  … and {table.total - len(table.rows)} more")
     return lines

@@ -1,0 +1,104 @@
+"""The parser of `kafka-reassign`: all commands, and the options of the stock tool, which `options` reads."""
+
+import argparse
+from collections.abc import Sequence
+
+from kafka_reassign_rpc.reassign_command import (
+    action_cordon,
+    action_describe,
+    action_describe_topic,
+    action_events,
+    action_heal,
+    action_hold,
+    action_move,
+    action_settings,
+    action_status,
+    action_throttle,
+    action_watch,
+    help_text,
+)
+from kafka_reassign_rpc.reassign_command.options import OPTIONS
+from kafka_reassign_rpc.reassign_command.subcommands import OurCommand, Parser
+from kafka_reassign_rpc.support.connection_flags import add_bootstrap_server, add_command_config
+from kafka_reassign_rpc.support.shell_completion import add_completion
+
+COMMANDS: dict[str, OurCommand] = {
+    one.name: one
+    for one in (
+        action_status.COMMAND,
+        action_describe.COMMAND,
+        action_describe_topic.COMMAND,
+        action_watch.COMMAND,
+        action_events.COMMAND,
+        action_move.COMMAND,
+        action_throttle.COMMAND,
+        action_hold.HOLD,
+        action_hold.RELEASE,
+        action_cordon.COMMAND,
+        action_heal.COMMAND,
+        action_settings.COMMAND,
+    )
+}
+
+
+def parser() -> Parser:
+    root = Parser(prog=help_text.PROGRAM, add_help=False, allow_abbrev=False)
+    for option in OPTIONS:
+        about = option.help.replace("%", "%%")
+        if option.name == "completion":
+            add_completion(root, about)
+        elif option.value is None:
+            root.add_argument(f"--{option.name}", action="store_true", help=about)
+        else:
+            nargs = "?" if option.optional_value else None
+            root.add_argument(f"--{option.name}", nargs=nargs, metavar=option.value, help=about)
+    commands = root.add_subparsers(dest="command", metavar="COMMAND")
+    for name, one in COMMANDS.items():
+        below = commands.add_parser(
+            name,
+            help=one.help,
+            description=one.description,
+            epilog=one.epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter if "\n" in one.epilog else argparse.HelpFormatter,
+        )
+        add_bootstrap_server(below, required=True)
+        add_command_config(below)
+        below.add_argument("--json", action="store_true", help="print JSON instead of text")
+        one.add_arguments(below)
+    return root
+
+
+def parse_command(command_line: Sequence[str]) -> tuple[OurCommand, argparse.Namespace] | None:
+    """The command that is asked for, which may stand anywhere among its arguments; None: there is none. Raises
+    UnreadableCommandLine.
+
+    The stock tool passes over words that are neither an option nor its value, so the command would be lost there.
+    """
+    if not COMMANDS.keys() & {*command_line}:
+        return None
+    root = parser()
+    place = _place(root, command_line)
+    if place is None:
+        return None
+    command = COMMANDS[command_line[place]]
+    found = root.parse_args([command.name, *command_line[:place], *command_line[place + 1 :]])
+    if (problem := command.problem(found)) is not None:
+        root.parser_of(found).error(problem)
+    return command, found
+
+
+def _place(root: Parser, command_line: Sequence[str]) -> int | None:
+    """Of the first word that is a command and no value of the option before it."""
+    takes_value = {
+        name
+        for one in (root, *root.commands().values())
+        for action in one._actions
+        if action.nargs is None
+        for name in action.option_strings
+    }
+    for place, word in enumerate(command_line):
+        if word == "--":
+            return None
+        if word in COMMANDS and (place == 0 or command_line[place - 1] not in takes_value):
+            return place
+    return None
