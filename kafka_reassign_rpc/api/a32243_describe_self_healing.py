@@ -4,6 +4,7 @@ from kafka_reassign_rpc.api.answer_fields import error_alone
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node, required_controller
 from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST, RepairCost
+from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair, GoneBroker, HealingStatus, Lost
 from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest, DescribeSelfHealingResponse
 from kafka_reassign_rpc.support.turns import Work, waited
 
@@ -78,7 +79,27 @@ def handle(node: Node, _request: DescribeSelfHealingRequest, _ctx: RequestContex
             )
             for one in found.gone
         ],
+        fates=_fates(found),
     )
+
+
+def _fates(found: HealingStatus) -> list[DescribeSelfHealingResponse.BrokerFate]:
+    """Of a broker that stands in several lists, that of its loss."""
+    held = {one.broker: one.held for one in found.repairs}
+    every: list[Lost | BrokerRepair] = [*found.repairs, *found.gone, *found.log_dirs, *found.failed]
+    told = {one.broker: one for one in every}
+    return [
+        DescribeSelfHealingResponse.BrokerFate(
+            version=0,
+            broker_id=broker,
+            text=one.fate,
+            command=one.command,
+            unsized_copies=(one.cost or UNKNOWN_COST).unsized,
+            impossible_replicas=0 if isinstance(one, BrokerRepair | GoneBroker) else one.impossible,
+            held_moves=held.get(broker, 0),
+        )
+        for broker, one in sorted(told.items())
+    ]
 
 
 def _cost(found: RepairCost | None) -> dict[str, int]:

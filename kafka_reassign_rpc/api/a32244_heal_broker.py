@@ -41,6 +41,7 @@ def handle(node: Node, request: HealBrokerRequest, ctx: RequestContext) -> Work[
         error_message=None,
         bytes_to_copy=UNKNOWN if found.bytes is None else found.bytes,
         copy_ms=UNKNOWN if found.copy_ms is None else found.copy_ms,
+        unsized_copies=found.unsized,
         topics=[],
         left_out=[],
     )

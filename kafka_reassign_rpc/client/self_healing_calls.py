@@ -1,4 +1,4 @@
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafka_reassign_rpc.client.client_errors import raise_for
@@ -39,20 +39,24 @@ async def healing_status(router: RequestRouter) -> HealingStatus:
     answer = await router.ask_controller(always(DescribeSelfHealingRequest()), DescribeSelfHealingRequest)
     raise_for(answer.error_code, answer.error_message)
     returned = set(answer.returned_brokers)
+    fates = {one.broker_id: one for one in answer.fates}
     details = {one.broker_id: one for one in answer.repair_details}
-    costs = {one.broker_id: _cost(one) for one in answer.failed_log_dir_costs}
+    costs = {one.broker_id: one for one in answer.failed_log_dir_costs}
     return HealingStatus(
         interval_ms=known(answer.interval_ms),
         paused=answer.paused,
         held_back=answer.held_back,
         failed=tuple(
-            FailedBroker(one.broker_id, one.since, known(one.heal_at), one.replicas, _cost(one))
+            FailedBroker(one.broker_id, one.since, known(one.heal_at), one.replicas, **_more(one, fates))
             for one in answer.failed_brokers
         ),
         waiting=answer.waiting_moves,
         moving=answer.moving_moves,
         problems=tuple(answer.problems),
-        repairs=tuple(_repair(one, one.broker_id in returned, details.get(one.broker_id)) for one in answer.repairs),
+        repairs=tuple(
+            _repair(one, one.broker_id in returned, details.get(one.broker_id), fates.get(one.broker_id))
+            for one in answer.repairs
+        ),
         approval=answer.approval_required,
         unapproved=answer.unapproved_moves,
         log_dirs=tuple(
@@ -62,26 +66,48 @@ async def healing_status(router: RequestRouter) -> HealingStatus:
                 one.since,
                 known(one.heal_at),
                 known(one.replicas),
-                costs.get(one.broker_id),
+                **_more(costs.get(one.broker_id, one), fates),
             )
             for one in answer.failed_log_dirs
         ),
         gone=tuple(
-            GoneBroker(one.broker_id, known(one.since), one.repaired, one.awaited) for one in answer.gone_brokers
+            GoneBroker(
+                one.broker_id,
+                known(one.since),
+                one.repaired,
+                one.awaited,
+                **_told(details.get(one.broker_id), fates.get(one.broker_id)),
+            )
+            for one in answer.gone_brokers
         ),
     )
 
 
-def _repair(told: Any, is_back: bool, detail: Any) -> BrokerRepair:
-    """`detail` is None from an older server."""
-    of_broker = told.broker_id, told.waiting_moves, told.moving_moves, is_back
-    return (
-        BrokerRepair(*of_broker) if detail is None else BrokerRepair(*of_broker, detail.unapproved_moves, _cost(detail))
+def _more(told: Any, fates: Mapping[int, Any]) -> dict[str, Any]:
+    fate = fates.get(told.broker_id)
+    return {**_told(told, fate), "impossible": 0 if fate is None else fate.impossible_replicas}
+
+
+def _told(costs: Any, fate: Any) -> dict[str, Any]:
+    """`costs`, `fate`: None from a server that does not tell them."""
+    cost = None
+    if costs is not None and hasattr(costs, "bytes_to_copy"):
+        unsized = 0 if fate is None else fate.unsized_copies
+        cost = RepairCost(known(costs.bytes_to_copy), known(costs.copy_ms), unsized)
+    return {"cost": cost} if fate is None else {"cost": cost, "fate": fate.text, "command": fate.command}
+
+
+def _repair(told: Any, is_back: bool, detail: Any, fate: Any) -> BrokerRepair:
+    """`detail`, `fate`: None from an older server."""
+    return BrokerRepair(
+        told.broker_id,
+        told.waiting_moves,
+        told.moving_moves,
+        is_back,
+        0 if detail is None else detail.unapproved_moves,
+        held=0 if fate is None else fate.held_moves,
+        **_told(detail, fate),
     )
-
-
-def _cost(told: Any) -> RepairCost:
-    return RepairCost(known(told.bytes_to_copy), known(told.copy_ms))
 
 
 async def heal_broker(router: RequestRouter, broker: int, dry_run: bool) -> Repair:
@@ -98,6 +124,7 @@ async def heal_broker(router: RequestRouter, broker: int, dry_run: bool) -> Repa
         left_out={TopicPartition(one.topic, one.partition_index): one.reason for one in answer.left_out},
         bytes=known(answer.bytes_to_copy),
         copy_ms=known(answer.copy_ms),
+        unsized=answer.unsized_copies,
     )
 
 

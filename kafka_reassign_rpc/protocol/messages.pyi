@@ -2548,6 +2548,25 @@ class DescribeSelfHealingResponse(Message):
             version: int | None = ...,
         ) -> None: ...
 
+    class BrokerFate(Structure):
+        broker_id: int
+        text: str
+        command: str
+        unsized_copies: int
+        impossible_replicas: int
+        held_moves: int
+        def __init__(
+            self,
+            *,
+            broker_id: int = ...,
+            text: str = ...,
+            command: str = ...,
+            unsized_copies: int = ...,
+            impossible_replicas: int = ...,
+            held_moves: int = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
     throttle_time_ms: int
     error_code: int
     error_message: str | None
@@ -2566,6 +2585,7 @@ class DescribeSelfHealingResponse(Message):
     repair_details: list[RepairDetail]
     failed_log_dir_costs: list[FailedLogDirCost]
     gone_brokers: list[GoneBroker]
+    fates: list[BrokerFate]
     def __init__(
         self,
         *,
@@ -2587,6 +2607,7 @@ class DescribeSelfHealingResponse(Message):
         repair_details: Sequence[RepairDetail | tuple[object, ...]] = ...,
         failed_log_dir_costs: Sequence[FailedLogDirCost | tuple[object, ...]] = ...,
         gone_brokers: Sequence[GoneBroker | tuple[object, ...]] = ...,
+        fates: Sequence[BrokerFate | tuple[object, ...]] = ...,
         version: int | None = ...,
     ) -> None: ...
 
@@ -3284,6 +3305,7 @@ class HealBrokerResponse(Message):
     error_code: int
     error_message: str | None
     bytes_to_copy: int
+    unsized_copies: int
     topics: list[RepairedTopic]
     left_out: list[LeftOutPartition]
     copy_ms: int
@@ -3294,6 +3316,7 @@ class HealBrokerResponse(Message):
         error_code: int = ...,
         error_message: str | None = ...,
         bytes_to_copy: int = ...,
+        unsized_copies: int = ...,
         topics: Sequence[RepairedTopic | tuple[object, ...]] = ...,
         left_out: Sequence[LeftOutPartition | tuple[object, ...]] = ...,
         copy_ms: int = ...,

@@ -8,21 +8,22 @@ from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
 from kafka_reassign_rpc.reassign_command.options import Option
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, broker_ids, connection_options
-from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.support.counted import agreeing, counted
+from kafka_reassign_rpc.support.typed_commands import command
 
 HOLD, RELEASE = "hold", "release"
 
 
-def _parser(command: str) -> Parser:
+def _parser(name: str) -> Parser:
     about = (
         "Held moves of the queue keep their place and do not start before they are released. A move that joins the "
         "queue later is not held."
-        if command == HOLD
+        if name == HOLD
         else "Held moves may start again, each when it is its turn. One whose partition has other replicas by now than "
         "when it was held does not start: it leaves the queue, with an event."
     )
     parser = Parser(
-        command,
+        name,
         f"{about} Name all moves, or those that all the given options name. Needs a kafka-reassign-rpc server as the "
         "controller.",
         "Moves in flight go on: brokers cannot pause a copy and keep what they have copied. --cancel takes them back; "
@@ -42,7 +43,7 @@ def _parser(command: str) -> Parser:
         metavar="REASON",
         help="moves that were asked for with this reason (--reason), such as those of one plan; may be repeated",
     )
-    if command == HOLD:
+    if name == HOLD:
         parser.add_argument("--reason", metavar="TEXT", default="", help="why; it is shown with each move")
     return parser
 
@@ -50,14 +51,14 @@ def _parser(command: str) -> Parser:
 class _Command:
     """The parsed command line. `options`: the connection options. Raises UnreadableCommandLine."""
 
-    def __init__(self, command: str, arguments: Sequence[str]) -> None:
-        found = _parser(command).parse(arguments)
+    def __init__(self, name: str, arguments: Sequence[str]) -> None:
+        found = _parser(name).parse(arguments)
         names_some = any(one is not None for one in (found.topic, found.broker, found.request))
         if found.all == names_some:
-            raise _parser(command).misused("give --all, or some of --topic, --broker and --request")
-        self._command, self._is_all = command, found.all
+            raise _parser(name).misused("give --all, or some of --topic, --broker and --request")
+        self._command, self._is_all = name, found.all
         self._named = {"topics": found.topic, "brokers": found.broker, "requests": found.request}
-        self._reason: str = found.reason if command == HOLD else ""
+        self._reason: str = found.reason if name == HOLD else ""
         self.options = connection_options(found)
 
     def run(self, context: ActionContext) -> None:
@@ -78,6 +79,12 @@ class _Command:
         output.line(f"{counted(found.changed, 'move')} {done}{others}.")
         if self._command == HOLD and found.in_flight:
             output.line(f"{counted(found.in_flight, 'move')} in flight: a hold does not stop them (--cancel does).")
+        if self._command == RELEASE and (unapproved := client.healing_status().unapproved):
+            output.collect(unapproved=unapproved)
+            output.line(
+                f"{counted(unapproved, 'move')} of repairs {agreeing(unapproved, 'wait')} for approval besides:"
+                f" {command('kafka-reassign heal', '--approve')}"
+            )
 
 
 class HoldCommand(_Command):
@@ -94,5 +101,5 @@ class ReleaseCommand(_Command):
         super().__init__(RELEASE, arguments)
 
 
-def options(command: str) -> list[Option]:
-    return _parser(command).options()
+def options(name: str) -> list[Option]:
+    return _parser(name).options()

@@ -5,6 +5,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -129,6 +130,25 @@ def test_240_1_the_moves_of_a_request_stand_together() -> None:
     assert names[-2:] == [["b-0", "c-0"], ["c-1"]], "the oldest first"
 
 
+def waiting_document(topic: str, index: int, waits_for: str) -> SimpleNamespace:
+    return SimpleNamespace(topic=topic, partition=index, waits_for=waits_for)
+
+
+def pages_of(*found: SimpleNamespace) -> Callable[..., SimpleNamespace]:
+    def page(*, state: str, limit: int, offset: int) -> SimpleNamespace:
+        assert state == "waiting"
+        return SimpleNamespace(count=len(found), moves=found[offset : offset + limit])
+
+    return page
+
+
+def test_240_1_a_description_says_of_each_of_many_moves_what_it_waits_for() -> None:
+    many = [waiting_document("w", at, f"place {at}") for at in range(2 * action_describe.MOVES_PER_PAGE + 1)]
+    client: Any = SimpleNamespace(moves=pages_of(*many))
+    found = action_describe.why_they_wait(client)
+    assert found == {TopicPartition("w", at): f"place {at}" for at in range(len(many))}
+
+
 def test_240_1_a_description_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     topic = "t" * 60
     waiting = PartitionReassignment((1,), tuple(range(1000, 1040)), state="waiting", reason="why " * 100, route="queue")
@@ -145,6 +165,7 @@ def test_240_1_a_description_fits_80_columns(capsys: pytest.CaptureFixture[str])
             TopicPartition("w", 0): waiting,
         },
         describe_log_dirs=lambda _: [],
+        moves=pages_of(waiting_document("w", 0, "a window: 22:00-04:00, opens in 2 h")),
     )
     context: Any = SimpleNamespace(client=client, output=Output(sys.stdout, as_json=False))
     action_describe.run(context)
@@ -153,6 +174,8 @@ def test_240_1_a_description_fits_80_columns(capsys: pytest.CaptureFixture[str])
     shown = " ".join(" ".join(lines).split())
     assert f"1 move by rpc, started 1970-01-01 00:00:01 UTC: {reason.strip()} {topic}-0, id 4294967321" in shown
     assert "1 waiting move by queue: why why" in shown
+    assert "w-0, adds 1000, " in shown
+    assert "1039, waits for a window: 22:00-04:00, opens in 2 h" in shown
     assert "1 B of 2.0 PB, 11 d 13 h left; to 1001 (5.0 MB/s), 1002 (5.0 MB/s)" in shown
     assert "1003 (" not in shown, "it holds the partition already"
     assert f"{topic}-0 is stalled: because because" in shown
@@ -166,6 +189,7 @@ def test_240_1_a_reason_in_wide_characters_fits_80_columns(capsys: pytest.Captur
         describe_reassignments=lambda _=None: {found.reassignment: found},
         list_partition_reassignments=lambda _=None: {found.reassignment.topic_partition: move},
         describe_log_dirs=lambda _: [],
+        moves=pages_of(waiting_document("w", 0, "a window: 22:00-04:00, opens in 2 h")),
     )
     context: Any = SimpleNamespace(client=client, output=Output(sys.stdout, as_json=False))
     action_describe.run(context)
@@ -187,6 +211,7 @@ def test_240_1_a_longest_name_stays_whole_and_a_longest_word_of_a_reason_does_no
         describe_reassignments=lambda _=None: {one.reassignment: one for one in described},
         list_partition_reassignments=lambda _=None: {one.reassignment.topic_partition: move for one in described},
         describe_log_dirs=lambda _: [],
+        moves=pages_of(waiting_document("w", 0, "a window: 22:00-04:00, opens in 2 h")),
     )
     context: Any = SimpleNamespace(client=client, output=Output(sys.stdout, as_json=False))
     action_describe.run(context)

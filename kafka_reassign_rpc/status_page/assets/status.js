@@ -219,23 +219,29 @@ function showHealing() {
   if (healing.paused) parts.push("paused");
   if (healing.in_flight || healing.waiting) parts.push(`repairs: ${plural(healing.in_flight, "move")} in flight, ${count(healing.waiting)} waiting`);
   if (healing.held_back) parts.push(`held back: ${healing.held_back}`);
-  for (const one of healing.repairs) parts.push(`repair of broker ${one.broker}: ${count(one.in_flight)} in flight, ${count(one.waiting)} waiting${one.unapproved ? `, ${count(one.unapproved)} of them for approval` : ""}${one.waiting ? `, to copy: ${cost(one)}` : ""}`);
+  const lost = [...healing.failed, ...gone, ...disks];
+  // The repair of a lost broker is told in its row.
+  for (const one of healing.repairs.filter((repair) => lost.every((other) => other.broker !== repair.broker))) {
+    parts.push(`repair of broker ${one.broker}: ${count(one.in_flight)} in flight, ${count(one.waiting)} waiting${one.waiting ? `, to copy: ${cost(one)}` : ""}`);
+  }
   byId("healing").textContent = `${parts.join("; ")}.`;
-  const rows = healing.failed.map((one) => [`${one.broker}`, duration(status.at - one.since), countdown(one), count(one.replicas), cost(one)]);
-  const rowsOfGone = gone.map((one) => [`${one.broker}`, one.since === null ? "not known" : duration(status.at - one.since), one.fate, count(one.repaired), ""]);
-  const rowsOfDisks = disks.map((one) => [{ text: `${one.broker}`, quiet: one.log_dirs?.length ? `log dir ${visible(one.log_dirs.join(", "))}` : "a log dir" }, duration(status.at - one.since), countdown(one), one.replicas === null ? "not known yet" : count(one.replicas), cost(one)]);
+  const rows = healing.failed.map((one) => [`${one.broker}`, duration(status.at - one.since), fateCell(one), count(one.replicas), cost(one)]);
+  const rowsOfGone = gone.map((one) => [`${one.broker}`, one.since === null ? "not known" : duration(status.at - one.since), fateCell(one), count(one.repaired), one.bytes ? cost(one) : ""]);
+  const rowsOfDisks = disks.map((one) => [{ text: `${one.broker}`, quiet: one.log_dirs?.length ? `log dir ${visible(one.log_dirs.join(", "))}` : "a log dir" }, duration(status.at - one.since), fateCell(one), one.replicas === null ? "not known yet" : count(one.replicas), cost(one)]);
   fill(table, [...rows, ...rowsOfGone, ...rowsOfDisks], "");
 }
 
 function cost(one) {
   if (one.bytes === null) return "not known";
-  return `${size(one.bytes)}${one.copy_ms === null ? "" : ` in about ${duration(one.copy_ms)}`}`;
+  return `${one.unsized ? "at least " : ""}${size(one.bytes)}${one.copy_ms === null ? "" : ` in about ${duration(one.copy_ms)}`}`;
 }
 
-function countdown(one) {
-  const at = one.heal_at;
-  if (at === null) return one.fate || "not known";
-  return at <= status.at ? { text: "now", tone: "warn" } : `in ${duration(at - status.at)}`;
+// What happens next, and when, or what somebody has to type for it.
+function fateCell(one) {
+  const at = one.heal_at ?? null;
+  if (at === null || one.impossible) return { text: one.fate || "not known", quiet: one.command ?? "" };
+  const what = shown.healing.approval ? "for approval " : "";
+  return at <= status.at ? { text: `${what}now`, tone: "warn" } : `${what}in ${duration(at - status.at)}`;
 }
 
 function showCaps() {

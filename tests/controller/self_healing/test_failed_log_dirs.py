@@ -177,6 +177,7 @@ async def test_dh_3_a_broker_that_dies_with_a_failed_log_dir_is_repaired_once(zk
     await put(zk, WHERE, ALL)
     async with elected_controller(zk_connect) as controller:
         healing = HealingController(controller)
+        healing.sample = Sample({TopicPartition(*name): 6_000_000 for name in WHERE}, {})
         await answers(healing, *ON_DISK)
         await healing.diagnose()
         assert await recorded(zk) == {3: FailedLogDirs(0)}, "it does not name the log dir"
@@ -184,6 +185,11 @@ async def test_dh_3_a_broker_that_dies_with_a_failed_log_dir_is_repaired_once(zk
         await healing.read_brokers()
         await healing.diagnose(after_ms=MINUTE // 2)
         assert (await failed(zk), queued(controller)) == (["3"], {})
+        await healing.healer.ask_for_sizes()
+        status = await healing.healer.status()
+        told = [(one.broker, one.replicas, one.cost and one.cost.bytes) for one in status.failed]
+        assert (told, status.log_dirs) == ([(3, 3, 18_000_000)], []), "once, with the bytes of the whole broker"
+        assert healing.healer.last_diagnosed.log_dirs == 0
         await healing.diagnose(after_ms=MINUTE // 2)
         assert queued(controller) == {}, "the clock of the whole broker runs from its own loss"
         await healing.diagnose(after_ms=MINUTE // 2)

@@ -67,6 +67,12 @@ async def test_46_6_impossible_repairs_are_in_the_status_and_the_metrics_until_t
         status = await healing.healer.status()
         assert [(one.broker, one.heal_at) for one in status.failed] == [(3, MINUTE + RETRY_MS)], "the next attempt"
         assert status.problems == [f"1 partition stays as it is (a-0): {TOO_FEW}"]
+        [lost] = status.failed
+        assert (lost.replicas, lost.impossible) == (1, 1)
+        assert lost.fate == (
+            f"none of them can be moved now: {TOO_FEW}; tried again at 1970-01-01 00:06:00 UTC;"
+            " its repair is under way: 0 moves in flight, 1 waiting"
+        ), "no countdown to a repair that cannot be"
         assert healing.healer.last_diagnosed == RepairCounts(failed=1, alerted=1, waiting=1, impossible=1)
         await controller.start_queued_moves()
         await controller.finish_moves()
