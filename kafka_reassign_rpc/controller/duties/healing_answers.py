@@ -7,7 +7,7 @@ from kafka_reassign_rpc.controller.commands.repair_commands import FailedBrokers
 from kafka_reassign_rpc.controller.duties import repair_costs
 from kafka_reassign_rpc.core.healing.failed_brokers import promised_times
 from kafka_reassign_rpc.core.healing.fates import Left, with_fates
-from kafka_reassign_rpc.core.healing.repair_cost import CostSum, Rate, RepairCost
+from kafka_reassign_rpc.core.healing.repair_cost import NO_COST, CostSum, Rate, RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     FailedBroker,
     HealingStatus,
@@ -43,7 +43,7 @@ def status_of(
         found.waiting,
         found.moving,
         problems=[*problems, *impossible_texts(left)],
-        repairs=[replace(one, cost=costs.get(one.broker)) for one in found.repairs],
+        repairs=[replace(one, cost=costs.get(one.broker) if one.waiting else NO_COST) for one in found.repairs],
         approval=settings.approval != NO_APPROVAL,
         unapproved=found.unapproved,
         log_dirs=[

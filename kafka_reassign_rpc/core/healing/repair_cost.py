@@ -32,6 +32,8 @@ class RepairCost(NamedTuple):
 
 
 UNKNOWN_COST = RepairCost(None, None)
+NO_COST = RepairCost(0, 0)
+"""Nothing is to be copied."""
 
 
 class CostSum:

@@ -5,6 +5,7 @@ import pytest
 from kafka_reassign_rpc.controller.commands.leadership_commands import LogDirsAnswered
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
+from kafka_reassign_rpc.core.healing.repair_cost import NO_COST
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair, LogDirFailure
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController
 from kafka_reassign_rpc.core.settings.healing_settings import GRACE_MS
@@ -74,11 +75,13 @@ async def test_dh_3_what_a_failed_log_dir_held_is_repaired_elsewhere_after_the_i
         move = controller.partition("a", 0).move
         assert move is not None
         assert (move.terms.route, move.terms.reason) == (HEAL, "heal log dirs of broker 3")
-        assert (await healing.healer.status()).repairs == [BrokerRepair(3, waiting=0, moving=2)]
+        assert (await healing.healer.status()).repairs == [BrokerRepair(3, waiting=0, moving=2, cost=NO_COST)]
         await answers(healing, ON_DISK[0], online=ON_DISK[1:])
         assert not (await healing.healer.status()).repairs[0].is_back, "not all of its replicas are back"
         await answers(healing, online=ON_DISK)
-        assert (await healing.healer.status()).repairs == [BrokerRepair(3, waiting=0, moving=2, is_back=True)]
+        assert (await healing.healer.status()).repairs == [
+            BrokerRepair(3, waiting=0, moving=2, is_back=True, cost=NO_COST)
+        ]
         await controller.finish_moves()
         await healing.diagnose()
         over = "failed log dirs: they are good again, or hold nothing any more"

@@ -3,6 +3,7 @@
 import pytest
 
 from kafka_reassign_rpc.core.healing.failed_brokers import RETRY_MS, RepairCounts
+from kafka_reassign_rpc.core.healing.repair_cost import NO_COST
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
 from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.state.requesters import Requester, client
@@ -33,12 +34,15 @@ async def test_46_6_each_move_of_a_repair_counts_for_its_broker_also_when_retarg
         await healing.heal_when_due()
         await healing.diagnose()
         status = await healing.healer.status()
-        assert (status.moving, status.repairs) == (2, [BrokerRepair(new, waiting=0, moving=2)])
+        assert (status.moving, status.repairs) == (2, [BrokerRepair(new, waiting=0, moving=2, cost=NO_COST)])
         await register(zk, new)
         await healing.read_brokers()
         await healing.diagnose()
         status = await healing.healer.status()
-        assert (status.moving, status.repairs) == (2, [BrokerRepair(new, waiting=0, moving=2, is_back=True)])
+        assert (status.moving, status.repairs) == (
+            2,
+            [BrokerRepair(new, waiting=0, moving=2, is_back=True, cost=NO_COST)],
+        )
 
 
 async def test_46_6_no_time_is_promised_while_reassignments_are_disabled(zk: ZooKeeper, zk_connect: str) -> None:
