@@ -52,7 +52,10 @@ async def test_sv_7_both_ways_name_the_controller_its_epoch_its_election_and_the
     assert f"cluster {by_nodes.document['status']['cluster']}: controller 1000, epoch {epoch}, since " in shown
     assert by_zookeeper.document["status"]["totals"]["in_flight"] == 6
     drawn = (await run("status", "--zookeeper-connect", simulated.connect)).out
-    assert "\n6 moves in flight" in drawn
+    assert "\n6 moves in flight; what is copied: not asked.\n" in drawn
+    assert drawn.count("    progress: not asked\n") == 6
+    assert "  not asked  not asked  " in drawn, "nor the rates of brokers"
+    assert "unknown" not in drawn.partition("6 moves in flight;")[2].replace("THROTTLE", "")
     for name, target in targets.items():
         assert f"{name[0]}-{name[1]}  {before[name]} to {target}: {target[0]} comes, " in drawn
         assert f"{name[0]}-{name[1]}  {before[name]} to {target}: {target[0]} comes, " in shown

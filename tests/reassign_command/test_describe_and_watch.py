@@ -5,7 +5,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -16,6 +16,7 @@ import pytest
 from kafka_reassign_rpc.client import (
     NO_THROTTLE,
     ClusterNode,
+    LogDirProgressTracker,
     LogDirs,
     PartitionReassignment,
     Progress,
@@ -26,6 +27,8 @@ from kafka_reassign_rpc.client import (
     TopicPartition,
     text_format,
 )
+from kafka_reassign_rpc.client.move_progress import read_progress
+from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.status.documents import Status
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.reassign_command import (
@@ -44,7 +47,7 @@ from kafka_reassign_rpc.reassign_command.options import OPTIONS, Option
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.watch_screen import WatchScreen
 from kafka_reassign_rpc.support.text_columns import width_of
-from tests.status_page.views import cluster_of, server_of, term_of
+from tests.status_page.views import STEP_S, cluster_of, move, sample, server_of, term_of
 from tests.terminal import Terminal
 
 T = [TopicPartition("t", index) for index in range(30)]
@@ -459,3 +462,61 @@ def takes(option: Option) -> str:
     if option.value is None or option.optional_value:
         return ""
     return " -r -F" if "file" in option.value else " -x"
+
+
+def status_after(copied: int, ended: int = 0) -> Status:
+    """Of a server with one move of 10,000 bytes in flight, and `ended` ones of 500 that are over."""
+    cluster, tracker = cluster_of({"t": {0: move((1,), (3,))}}), ProgressTracker(10 * STEP_S)
+    for turn, size in enumerate((0, copied)):
+        sample(tracker, cluster, turn * STEP_S, {1: {"t": {0: 10_000}}, 3: {"t": {0: size}}})
+    for _ in range(ended):
+        tracker.sums.all.end(500)
+    return status_of(server_of(term_of(cluster, tracker)), at=1, version="1", full=True)
+
+
+class Sampling(Ending):
+    """A server that takes a sample between two questions: the first description is older than its document."""
+
+    def __init__(self, status: Status, copied: Sequence[int]) -> None:
+        super().__init__()
+        self.asked = 0
+        self._status, self._copied = status, copied
+        [(name, moving)] = self.listed[0].items()
+        self._name, self._moving = name, moving
+        self.ends = False
+
+    def list_partition_reassignments(self, _: Any = None) -> Any:
+        return {} if self.ends else {self._name: self._moving}
+
+    def describe_reassignments(self, _: Any = None) -> Any:
+        found = description("t", 0, 1)
+        copied = self._copied[min(self.asked, len(self._copied) - 1)]
+        self.asked += 1
+        told = replace(found, total_bytes=10_000, copied_bytes={3: copied})
+        return {Reassignment(self._name, self._moving.id): told}
+
+    def status(self) -> Status:
+        return self._status
+
+
+def test_240_6_headline_and_rows_of_a_look_are_of_one_sample() -> None:
+    server = Sampling(status_after(3000), [2000, 3000])
+    _, seen = read_progress(server, LogDirProgressTracker(), 0.0, with_document=True)
+    assert [one.done for one in seen.moves.values()] == [3000]
+    assert (server.asked, seen.total.done) == (2, 3000)
+    never = Sampling(status_after(3000), [2000])
+    _, seen = read_progress(never, LogDirProgressTracker(), 0.0, with_document=True)
+    assert (never.asked, seen.total.done) == (3, 3000), "not without end"
+
+
+def test_240_6_a_watch_ends_with_the_sums_that_it_showed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two moves were over before it began."""
+    server = Sampling(status_after(4000, ended=2), [4000])
+    output, tracker = Output(sys.stdout, as_json=False), LogDirProgressTracker()
+    with ProgressReporter(output, lambda: 0.0) as reporter:
+        reporter.show(read_progress(server, tracker, 0.0, with_document=True)[1])
+        server.ends = True
+        reporter.end(read_progress(server, tracker, 1.0, with_document=True)[1], 5.0)
+    shown, end = capsys.readouterr().out.splitlines()
+    assert shown.startswith("1 move in flight, 2 done: 5.0 kB of 11.0 kB (45 %)")
+    assert end == "Nothing moves any more: 3 partitions, 11.0 kB, 5 s."
