@@ -83,7 +83,10 @@ def _repair(found: Repair) -> Steps[list[bytes]]:
     moves = (RepairedPartition(*move.partition, move.replicas, move.target) for move in found.moves)
     left_out = (LeftOutPartition(*partition, reason) for partition, reason in found.left_out.items())
     return (
-        yield from _in_pieces({"bytes": found.bytes, "copy_ms": found.copy_ms}, {"moves": moves, "left_out": left_out})
+        yield from _in_pieces(
+            {"bytes": found.bytes, "copy_ms": found.copy_ms, "unsized": found.unsized},
+            {"moves": moves, "left_out": left_out},
+        )
     )
 
 

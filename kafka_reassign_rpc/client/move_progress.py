@@ -23,6 +23,9 @@ from kafka_reassign_rpc.core.status.documents import Status, known, share
 from kafka_reassign_rpc.core.status.moves import to_join
 from kafka_reassign_rpc.support.slices import run_through
 
+LOOKS = 3
+"""So often a server is asked for rows and sums of one sample: it may take one between two questions."""
+
 Listed = Mapping[TopicPartition, PartitionReassignment]
 Described = Mapping[TopicPartition, ReassignmentDescription]
 
@@ -171,8 +174,37 @@ def read_progress(
     with_document: bool = False,
 ) -> tuple[Listed, ProgressSnapshot]:
     """Of these partitions or of all, in flight and in the queue. Brokers are asked only about moves for which the
-    server has no figures. `with_document`: the sums are those of the server's document, if it tells one.
+    server has no figures. `with_document`: the sums are those of the server's document, if it tells one, and rows and
+    sums are of one sample.
     """
+    for _ in range(LOOKS if with_document else 1):
+        listed, snapshot = _look(client, tracker, now, partitions, with_document=with_document)
+        if snapshot.status is None or _are_of_one_sample(snapshot, snapshot.status):
+            break
+    return listed, snapshot
+
+
+def _are_of_one_sample(snapshot: ProgressSnapshot, status: Status) -> bool:
+    """Or cannot be: where the server has no figures for some moves, brokers were asked."""
+    totals, sums = status.totals, Sums()
+    for one in snapshot.moves.values():
+        sums.add(MoveBytes(one.total, one.done))
+    if totals is None or totals.bytes_total is None or totals.bytes_left is None:
+        return True
+    if sums.unknown or not snapshot.moves.keys() <= snapshot.described.keys():
+        return True
+    told = totals.in_flight, totals.bytes_total, totals.bytes_total - totals.bytes_left
+    return told == (len(snapshot.moves), sums.total, sums.copied)
+
+
+def _look(
+    client: ProgressSource,
+    tracker: LogDirProgressTracker,
+    now: float,
+    partitions: Collection[TopicPartition] | None,
+    *,
+    with_document: bool,
+) -> tuple[Listed, ProgressSnapshot]:
     listed = client.list_partition_reassignments(partitions)
     in_flight = {partition: move for partition, move in listed.items() if not move.is_waiting}
     described = _described(client, in_flight, every=partitions is None) if in_flight else {}

@@ -34,6 +34,7 @@ async def heal_broker(router: RequestRouter, broker: int, dry_run: bool) -> Repa
         left_out={TopicPartition(one.topic, one.partition): one.reason for one in answer.left_out},
         bytes=answer.bytes,
         copy_ms=answer.copy_ms,
+        unsized=answer.unsized,
     )
 
 

@@ -43,6 +43,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     LEADER_REPLICAS,
     Configs,
 )
+from kafka_reassign_rpc.core.throttling.standing_rates import SIDES
 from kafka_reassign_rpc.core.writers import replay
 from kafka_reassign_rpc.core.writers.facts import CREATED_HERE, ConfigsWritten
 from kafka_reassign_rpc.support.backoff import Backoff
@@ -412,6 +413,26 @@ def _events(broker: int, current: Configs, known: BrokerMemory, after: leased_co
         else:
             reason = None if now is not None else "no rate"
             yield Event(catalogue.THROTTLE_RESTORED, who=CONTROLLER.who, broker=broker, bytes=rate, reason=reason)
-    elif known.leader is not None and before != known.leader.set and lease is not None:
-        reason = f"by somebody else, in the place of the {lease.lease} B/s of leases"
-        yield Event(catalogue.THROTTLE_SET, broker=broker, bytes=rate, reason=reason)
+    yield from _by_others(broker, current, known, after)
+
+
+def _by_others(
+    broker: int, current: Configs, known: BrokerMemory, after: leased_configs.BrokerAfter
+) -> Iterator[Event]:
+    """One event for both sides, where they have got the same rate."""
+    found: dict[tuple[str | None, int], list[str]] = {}
+    for name, was, now in (
+        (LEADER_RATE, known.leader, after.memory.leader),
+        (FOLLOWER_RATE, known.follower, after.memory.follower),
+    ):
+        rate = current.get(name)
+        if was is not None and now is not None and rate != was.set and rate == after.configs.get(name):
+            found.setdefault((rate, now.lease), []).append(SIDES[name])
+    for (rate, leased), sides in found.items():
+        side = "" if len(sides) == len(SIDES) else f"{sides[0]}: "
+        yield Event(
+            catalogue.THROTTLE_SET,
+            broker=broker,
+            bytes=None if rate is None else whole_number(rate, 0, INT64),
+            reason=f"{side}by somebody else, in the place of the {leased} B/s of leases",
+        )

@@ -128,3 +128,4 @@ class RepairAnswer(msgspec.Struct, frozen=True):
     copy_ms: int | None
     moves: Sequence[RepairedPartition]
     left_out: Sequence[LeftOutPartition]
+    unsized: int = 0

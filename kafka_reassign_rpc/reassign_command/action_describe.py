@@ -4,8 +4,9 @@ Then come the moves in the queue. Moves of one request stand together.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import count, groupby
 from typing import Any
 
 from kafka_reassign_rpc.client import (
@@ -14,6 +15,7 @@ from kafka_reassign_rpc.client import (
     LogDirProgressTracker,
     PartitionReassignment,
     Progress,
+    ReassignmentClient,
     ReassignmentDescription,
     TopicPartition,
     UnsupportedHere,
@@ -33,6 +35,7 @@ Sizes = Mapping[TopicPartition, Progress]
 
 WIDTH = 80
 """Columns of a line; the name of a topic may be longer."""
+MOVES_PER_PAGE = 500
 SAME_REQUEST_MS = 2_000
 """Moves of one route and reason belong to one request if no two of them started further apart than this."""
 
@@ -51,13 +54,14 @@ def run(context: ActionContext) -> None:
     waiting = {partition: move for partition, move in sorted(listed.items()) if move.is_waiting}
     waiting.update(snapshot.waiting_beside)
     sizes = snapshot.moves
+    waits: Mapping[TopicPartition, str] = why_they_wait(client) if waiting else {}
     if not found and not waiting:
         output.line(action_list.NOTHING)
     else:
         for group in grouped(found):
             for text in _group_lines(group, listed, sizes):
                 output.line(text)
-        for text in _waiting_lines(waiting):
+        for text in _waiting_lines(waiting, waits):
             output.line(text)
         for partition, progress in sorted(sizes.items()):
             if progress.stalled is not None:
@@ -65,8 +69,23 @@ def run(context: ActionContext) -> None:
                     output.line(text)
     output.collect(
         reassignments=[_document(one, listed, sizes) for one in found],
-        waiting=action_list.documents(waiting),
+        waiting=[
+            {**one, "waits_for": waits.get(TopicPartition(one["topic"], one["partition"]))}
+            for one in action_list.documents(waiting)
+        ],
     )
+
+
+def why_they_wait(client: ReassignmentClient) -> dict[TopicPartition, str]:
+    """What each waiting move waits for: empty where the controller does not tell."""
+    found: dict[TopicPartition, str] = {}
+    with suppress(UnsupportedHere):
+        for offset in count(step=MOVES_PER_PAGE):
+            page = client.moves(state="waiting", limit=MOVES_PER_PAGE, offset=offset)
+            found |= {TopicPartition(one.topic, one.partition): one.waits_for for one in page.moves if one.waits_for}
+            if offset + MOVES_PER_PAGE >= page.count:
+                break
+    return found
 
 
 def _is_in_flight(one: ReassignmentDescription, listed: Listed) -> bool:
@@ -93,10 +112,10 @@ def _kind(one: ReassignmentDescription) -> tuple[str, str]:
 
 def _group_lines(group: Sequence[ReassignmentDescription], listed: Listed, sizes: Sizes) -> Iterator[str]:
     started = datetime.fromtimestamp(min(one.start_time for one in group) / 1000, UTC)
-    count = f"{len(group)} move{plural(len(group))}"
+    moves = f"{len(group)} move{plural(len(group))}"
     reason = f": {group[0].reason}" if group[0].reason else ""
     yield from _wrapped(
-        f"{count} by {group[0].route}, started {started:%Y-%m-%d %H:%M:%S} UTC{reason}", "", breaks=True
+        f"{moves} by {group[0].route}, started {started:%Y-%m-%d %H:%M:%S} UTC{reason}", "", breaks=True
     )
     for one in group:
         name = one.reassignment.topic_partition
@@ -126,7 +145,7 @@ def _move_lines(one: ReassignmentDescription, move: PartitionReassignment, progr
     yield from _wrapped(f"{copied}to {new}", "    ")
 
 
-def _waiting_lines(waiting: Listed) -> Iterator[str]:
+def _waiting_lines(waiting: Listed, waits: Mapping[TopicPartition, str]) -> Iterator[str]:
     for (route, reason), moves in groupby(
         sorted(waiting.items(), key=lambda item: (item[1].route, item[1].reason, item[0])),
         lambda item: (item[1].route, item[1].reason),
@@ -135,7 +154,9 @@ def _waiting_lines(waiting: Listed) -> Iterator[str]:
         why = f": {reason}" if reason else ""
         yield from _wrapped(f"{len(listed)} waiting move{plural(len(listed))} by {route}{why}", "", breaks=True)
         for partition, move in listed:
-            yield from _wrapped(f"{partition}, adds {', '.join(map(str, move.adding_replicas)) or 'none'}", "  ")
+            adds = ", ".join(map(str, move.adding_replicas)) or "none"
+            why = f", waits for {waits[partition]}" if partition in waits else ""
+            yield from _wrapped(f"{partition}, adds {adds}{why}", "  ")
 
 
 def _wrapped(text: str, indent: str, *, breaks: bool = False) -> list[str]:

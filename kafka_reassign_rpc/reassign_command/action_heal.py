@@ -6,15 +6,16 @@ from typing import Any
 from kafka_reassign_rpc.client import (
     BrokerRepair,
     FailedBroker,
+    GoneBroker,
     HealingStatus,
     LogDirFailure,
     Repair,
     RepairCost,
     UnsupportedHere,
-    text_format,
 )
 from kafka_reassign_rpc.core.config_values import INT32
-from kafka_reassign_rpc.core.healing.self_healing_status import awaited_text, repaired_text, replicas_text
+from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST
+from kafka_reassign_rpc.core.healing.self_healing_status import Lost, cost_text, left_to_moves, what_and_fate
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
@@ -138,7 +139,9 @@ def status_document(status: HealingStatus) -> dict[str, Any]:
                 "since": one.since,
                 "healAt": one.heal_at,
                 "replicas": one.replicas,
+                "impossible": one.impossible,
                 **_cost_document(one.cost),
+                **_fate_document(one),
             }
             for one in status.failed
         ],
@@ -149,12 +152,20 @@ def status_document(status: HealingStatus) -> dict[str, Any]:
                 "since": one.since,
                 "healAt": one.heal_at,
                 "replicas": one.replicas,
+                "impossible": one.impossible,
                 **_cost_document(one.cost),
+                **_fate_document(one),
             }
             for one in status.log_dirs
         ],
         "goneBrokers": [
-            {"broker": one.broker, "since": one.since, "repaired": one.repaired, "awaited": one.awaited}
+            {
+                "broker": one.broker,
+                "since": one.since,
+                "repaired": one.repaired,
+                "awaited": one.awaited,
+                **_fate_document(one),
+            }
             for one in status.gone
         ],
         "problems": list(status.problems),
@@ -164,8 +175,10 @@ def status_document(status: HealingStatus) -> dict[str, Any]:
                 "activeMoves": one.moving,
                 "waitingMoves": one.waiting,
                 "unapprovedMoves": one.unapproved,
+                "heldMoves": one.held,
                 "isBack": one.is_back,
                 **_cost_document(one.cost),
+                **_fate_document(one),
             }
             for one in status.repairs
         ],
@@ -181,20 +194,10 @@ def status_lines(status: HealingStatus) -> list[str]:
         lines.append("Each repair waits until it is approved (self.healing.approval=required).")
     if status.paused:
         lines.append("Healing is paused.")
-    for one in status.failed:
-        since = f"gone since {utc_time(one.since)} UTC"
-        lines.append(f"Broker {one.broker}: {since}, {_what_and_when(one, status)}")
-    for gone in status.gone:
-        since = "" if gone.since is None else f" since {utc_time(gone.since)} UTC"
-        fate = "; ".join(filter(None, (repaired_text(gone), awaited_text(gone.awaited))))
-        lines.append(f"Broker {gone.broker}: gone{since}, {fate}")
-    lines += [
-        f"Broker {one.broker}: {'it is back, its repair goes on' if one.is_back else 'its repair is under way'}:"
-        f" {counted(one.moving, 'move')} in flight,"
-        f" {one.waiting} waiting{cost_text(one.cost) if one.waiting else ''}{_unapproved(one)}"
-        for one in status.repairs
-    ]
-    lines += [_log_dirs_line(one, status) for one in status.log_dirs]
+    lines += [_line(f"gone since {utc_time(one.since)} UTC", one) for one in status.failed]
+    lines += [_line(f"gone{_since(one)}", one) for one in status.gone]
+    lines += [_line(f"{_log_dirs(one)} failed since {utc_time(one.since)} UTC", one) for one in status.log_dirs]
+    lines += [_line("", one) for one in status.other_repairs]
     if not status.failed and not status.log_dirs and not status.repairs and not status.gone:
         lines.append("No broker that holds replicas is lost.")
     if status.held_back is not None:
@@ -205,30 +208,23 @@ def status_lines(status: HealingStatus) -> list[str]:
     return lines
 
 
-def _unapproved(repair: BrokerRepair) -> str:
-    if not repair.unapproved:
-        return ""
-    which = "all" if repair.unapproved == repair.waiting else repair.unapproved
-    approve = command("kafka-reassign heal", "--approve", "--brokers", repair.broker)
-    return f"; {which} of them for approval: {approve}"
+def _line(what: str, one: Lost | BrokerRepair) -> str:
+    """One for each broker; a command ends it."""
+    told = ", ".join(filter(None, (what, what_and_fate(one))))
+    return f"Broker {one.broker}: {told}" + (f": {one.command}" if one.command else "")
+
+
+def _since(one: GoneBroker) -> str:
+    return "" if one.since is None else f" since {utc_time(one.since)} UTC"
+
+
+def _log_dirs(one: LogDirFailure) -> str:
+    paths = ", ".join(one.paths)
+    return f"log dir{plural(len(one.paths))} {paths}" if paths else "a log dir, which it does not name,"
 
 
 def _lost(status: HealingStatus) -> list[FailedBroker | LogDirFailure]:
     return [*status.failed, *(one for one in status.log_dirs if one.replicas is not None)]
-
-
-def _log_dirs_line(one: LogDirFailure, status: HealingStatus) -> str:
-    paths = ", ".join(one.paths)
-    what = f"log dir{plural(len(one.paths))} {paths}" if paths else "a log dir, which it does not name,"
-    return f"Broker {one.broker}: {what} failed since {utc_time(one.since)} UTC, {_what_and_when(one, status)}"
-
-
-def _what_and_when(one: FailedBroker | LogDirFailure, status: HealingStatus) -> str:
-    """Where nothing is left to repair, the line of its repair tells the cost and what will happen."""
-    if one.replicas == 0:
-        return replicas_text(one)
-    fate = status.fate(one)
-    return f"{replicas_text(one)}{cost_text(one.cost)}" + (f", {fate}" if fate else "")
 
 
 def _dry_run(context: ActionContext, broker: int | None) -> None:
@@ -242,7 +238,7 @@ def _dry_run(context: ActionContext, broker: int | None) -> None:
         context.output.line("No broker that holds replicas is lost.")
     for failed in lost:
         if not failed.replicas:
-            context.output.line(f"Broker {failed.broker}: {replicas_text(failed)}")
+            context.output.line(f"Broker {failed.broker}: {failed.fate or left_to_moves(failed)}")
     for one, repair in repairs.items():
         context.output.line(f"Broker {one}: {_summary(repair)}")
         for move in repair.moves[:MOVES_SHOWN]:
@@ -265,21 +261,18 @@ def _heal(context: ActionContext, broker: int) -> None:
 def _summary(repair: Repair) -> str:
     if not repair.moves:
         return "nothing can be repaired now" if repair.left_out else "nothing to repair"
-    cost = cost_text(RepairCost(repair.bytes, repair.copy_ms))
-    return f"{len(repair.moves)} move{plural(len(repair.moves))}{cost}"
-
-
-def cost_text(cost: RepairCost | None) -> str:
-    """Empty if the size is not known."""
-    if cost is None or cost.bytes is None:
-        return ""
-    time = "" if not cost.copy_ms else f" in about {text_format.duration(cost.copy_ms / 1000)}"
-    return f", {text_format.size(cost.bytes)} to copy{time}"
+    cost = cost_text(RepairCost(repair.bytes, repair.copy_ms, repair.unsized))
+    return ", ".join(filter(None, (counted(len(repair.moves), "move"), cost)))
 
 
 def _cost_document(cost: RepairCost | None) -> dict[str, int | None]:
     """null is what is not known."""
-    return {"bytes": None, "copyMs": None} if cost is None else {"bytes": cost.bytes, "copyMs": cost.copy_ms}
+    known = cost or UNKNOWN_COST
+    return {"bytes": known.bytes, "copyMs": known.copy_ms, "unsizedCopies": known.unsized}
+
+
+def _fate_document(one: Lost | BrokerRepair) -> dict[str, str | None]:
+    return {"fate": one.fate, "command": one.command or None}
 
 
 def _show_left_out(context: ActionContext, repair: Repair) -> None:
@@ -292,7 +285,7 @@ def _show_left_out(context: ActionContext, repair: Repair) -> None:
 def _repair_document(broker: int, repair: Repair) -> dict[str, object]:
     return {
         "broker": broker,
-        **_cost_document(RepairCost(repair.bytes, repair.copy_ms)),
+        **_cost_document(RepairCost(repair.bytes, repair.copy_ms, repair.unsized)),
         "moves": [
             {
                 "topic": move.partition.topic,

@@ -8,7 +8,8 @@ from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand, broker_ids
-from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.support.counted import agreeing, counted
+from kafka_reassign_rpc.support.typed_commands import command
 
 
 def _add_arguments(parser: argparse.ArgumentParser, *, hold: bool) -> None:
@@ -51,6 +52,12 @@ def _run(context: ActionContext, asked: argparse.Namespace, *, hold: bool) -> No
     output.line(f"{counted(found.changed, 'move')} {done}{others}.")
     if hold and found.in_flight:
         output.line(f"{counted(found.in_flight, 'move')} in flight: a hold does not stop them (--cancel does).")
+    if not hold and (unapproved := client.healing_status().unapproved):
+        output.collect(unapproved=unapproved)
+        output.line(
+            f"{counted(unapproved, 'move')} of repairs {agreeing(unapproved, 'wait')} for approval besides:"
+            f" {command('kafka-reassign heal', '--approve')}"
+        )
 
 
 def _command(name: str, about: str, description: str, *, hold: bool) -> OurCommand:

@@ -4,6 +4,7 @@ from typing import Any
 
 from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition
 from kafka_reassign_rpc.client.move_progress import Listed, read_waiting_beside
+from kafka_reassign_rpc.core.reassignment.waiting_moves import FOR_APPROVAL
 from kafka_reassign_rpc.core.state.partition import RPC
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.java_set_order import joined
@@ -52,7 +53,11 @@ def documents(listed: Listed, beside: Listed = NO_MOVES) -> list[dict[str, Any]]
 def _line(partition: TopicPartition, move: PartitionReassignment) -> str:
     adding = f" adding: {joined(move.adding_replicas)}." if move.adding_replicas else ""
     removing = f" removing: {joined(move.removing_replicas)}." if move.removing_replicas else ""
-    waiting = f" held {printable(move.held)}." if move.held else " waiting." if move.is_waiting else ""
+    waiting = "" if not move.is_waiting else f" {_how_held(move)}." if move.held else " waiting."
     route = f" route: {move.route}." if move.route != RPC else ""
     reason = f" reason: {printable(move.reason)}" if move.reason else ""
     return f"{partition}: replicas: {joined(move.replicas)}.{adding}{removing}{waiting}{route}{reason}"
+
+
+def _how_held(move: PartitionReassignment) -> str:
+    return f"{'waiting' if move.held.startswith(FOR_APPROVAL) else 'held'} {printable(move.held)}"

@@ -13,10 +13,10 @@ from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, Unreachable, UnsupportedHere
-from kafka_reassign_rpc.client.move_progress import together
+from kafka_reassign_rpc.client.move_progress import LOOKS, together
 from kafka_reassign_rpc.client.running_servers import Connect
 from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus, Throttle
-from kafka_reassign_rpc.core.status.documents import Move
+from kafka_reassign_rpc.core.status.documents import Move, Moves, MoveSums, Status, Totals
 from kafka_reassign_rpc.reassign_command import action_events, action_heal, action_watch, history_plots, stock_status
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.merged_events import newest_events
@@ -74,19 +74,33 @@ def read(
 
 def _read_document(client: ReassignmentClient, sleep: Callable[[float], None], *, as_json: bool) -> Seen:
     try:
-        status = client.status()
+        status, page = _of_one_sample(client, as_json=as_json)
     except UnsupportedHere:
         made = stock_status.read(client, sleep)
         moves = made.moves.moves
         return Seen(made.status, moves, len(moves), made.brokers.brokers, is_stock=True, silent=made.silent)
     if not as_json:
-        page = client.moves(sort="left", limit=MOVES_SHOWN)
         return Seen(status, page.moves, page.count, client.brokers().brokers)
-    page = client.moves(limit=MOVES_PER_PAGE)
     moves = list(page.moves)
     for offset in range(MOVES_PER_PAGE, page.count, MOVES_PER_PAGE):
         moves += client.moves(limit=MOVES_PER_PAGE, offset=offset).moves
     return Seen(status, moves, len(moves), client.brokers().brokers)
+
+
+def _of_one_sample(client: ReassignmentClient, *, as_json: bool) -> tuple[Status, Moves]:
+    """The headline and the rows; the server may take a sample between two questions."""
+    for _ in range(LOOKS):
+        status = client.status()
+        page = client.moves(limit=MOVES_PER_PAGE) if as_json else client.moves(sort="left", limit=MOVES_SHOWN)
+        if status.totals is None or _is_same(status.totals, page.sums):
+            break
+    return status, page
+
+
+def _is_same(totals: Totals, sums: MoveSums) -> bool:
+    left = None if sums.bytes_total is None or sums.bytes_copied is None else sums.bytes_total - sums.bytes_copied
+    told = totals.in_flight, totals.bytes_total, totals.bytes_left
+    return told == (sums.in_flight, sums.bytes_total, left) or totals.in_flight == 0
 
 
 def document(seen: Seen) -> dict[str, Any]:

@@ -7,6 +7,7 @@ On a terminal it shows progress bars, once a second. Elsewhere it prints a line 
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -82,6 +83,7 @@ class ProgressReporter:
         self._output = output
         self._clock = clock
         self._screen: WatchScreen | None = None
+        self._shown: ProgressSnapshot | None = None
         self._last: tuple[int, ...] | None = None
         self._printed_at = 0.0
 
@@ -93,6 +95,7 @@ class ProgressReporter:
             self._screen.close(erase=False)
 
     def show(self, snapshot: ProgressSnapshot) -> None:
+        self._shown = snapshot
         if self._output.as_json:
             self._output.document(document(snapshot))
         elif self._output.is_terminal:
@@ -124,17 +127,23 @@ class ProgressReporter:
             self._output.line(text)
 
     def end(self, snapshot: ProgressSnapshot, seconds: float) -> None:
-        """No move is left. `seconds`: how long this took."""
+        """No move is left. `seconds`: how long this took. The sums are those that were shown: the server begins at 0
+        again."""
+        finished, status = snapshot.finished, None if self._shown is None else self._shown.status
+        if finished and status is not None and status.work is not None and status.work.moves >= finished:
+            finished, every = status.work.moves, status.work.bytes_total
+            if every is not None:
+                snapshot = replace(snapshot, total=replace(snapshot.total, done=every, total=every))
         if self._output.as_json:
             self._output.document(document(snapshot))
             return
         if self._screen is not None:
             self._screen.close(erase=True)
-        if snapshot.finished:
+        if finished:
             done = snapshot.total.done
             size = "an unknown size" if done is None else text_format.size(done)
             self._output.line(
-                f"Nothing moves any more: {snapshot.finished} partition{plural(snapshot.finished)}, "
+                f"Nothing moves any more: {finished} partition{plural(finished)}, "
                 f"{size}, {text_format.duration(seconds)}."
             )
         else:

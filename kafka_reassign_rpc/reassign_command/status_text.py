@@ -32,6 +32,8 @@ LONGEST_PROBLEM = 600
 LONGEST_SHUTTING_DOWN, LONGEST_CORDONED = 65, 70
 """Characters of their ids: with the words before them they fit into 80 columns."""
 UNKNOWN = "unknown"
+NOT_ASKED = "not asked"
+"""Of what brokers and the controller tell, where only ZooKeeper was read."""
 OF_A_LEASE = "*"
 """Marks a throttle."""
 NO_CAP = "none"
@@ -115,8 +117,8 @@ def _lines(seen: Seen, blocks: str) -> Iterator[str]:
     if not seen.is_stock:
         yield from _rule_lines(status)
     yield ""
-    yield action_watch.headline(status)
-    yield from _group_lines(status.groups or ())
+    yield _stored_headline(status) if seen.is_stored else action_watch.headline(status)
+    yield from _group_lines(status.groups or (), is_asked=not seen.is_stored)
     yield from _move_lines(seen)
     yield ""
     yield from _broker_lines(seen)
@@ -171,10 +173,22 @@ def _health(status: Status) -> str:
     return f"{counted(under, 'partition', 'are')} under-replicated, {offline} {agreeing(offline, 'are')} offline"
 
 
-def _group_lines(groups: Sequence[Group]) -> Iterator[str]:
+def _stored_headline(status: Status) -> str:
+    totals = status.totals
+    if totals is None:
+        return action_watch.headline(status)
+    waiting = sum((totals.waiting or {}).values())
+    also = f", {waiting} waiting" if waiting else ""
+    asked = "; what is copied: not asked" if totals.in_flight else ""
+    moving = f"{counted(totals.in_flight, 'move')} in flight" if totals.in_flight else "Nothing moves"
+    return f"{moving}{also}{asked}."
+
+
+def _group_lines(groups: Sequence[Group], *, is_asked: bool = True) -> Iterator[str]:
     """Only where there are several requests or plans."""
     for one in groups[:GROUPS_SHOWN] if len(groups) > 1 else ():
-        share = UNKNOWN if one.share is None else f"{int(100 * one.share)} %"
+        unknown = UNKNOWN if is_asked else NOT_ASKED
+        share = unknown if one.share is None else f"{int(100 * one.share)} %"
         counts = f"{one.in_flight} in flight, {one.waiting} waiting, {one.ended} done"
         reason = "" if one.reason is None else f", {_words(one.reason, LONGEST_REASON)}"
         yield f"  by {one.route}{reason}: {share}, {counts}"
@@ -187,7 +201,8 @@ def _move_lines(seen: Seen) -> Iterator[str]:
         name = _plain(f"{one.topic}-{one.partition}", LONGEST_NAME)
         yield f"{name}  {list(one.original)} to {list(one.target)}: {comes_and_goes(one)}, {leader}"
         waits = one.state == "waiting"
-        yield f"    {_words(_waits(one) if waits else text_format.amounts(progress_of(one)), LONGEST_REASON)}"
+        amounts = f"progress: {NOT_ASKED}" if seen.is_stored else text_format.amounts(progress_of(one))
+        yield f"    {_words(_waits(one) if waits else amounts, LONGEST_REASON)}"
         since = [] if waits else [f"since {UNKNOWN if one.since is None else f'{utc_time(one.since)} UTC'}"]
         # A stock controller tells neither the reason nor the route.
         why = [] if seen.is_stock else [f"by {one.route}", f"asked by {_plain(one.who or UNKNOWN, LONGEST)}"]
@@ -229,8 +244,8 @@ def _broker_lines(seen: Seen) -> Iterator[str]:
             (
                 f"{one.id}{'' if one.alive else ' dead'}",
                 _plain(one.rack or ("none" if one.alive else UNKNOWN), LONGEST_NAME),
-                _rate(one.rate_in),
-                _rate(one.rate_out),
+                NOT_ASKED if seen.is_stored else _rate(one.rate_in),
+                NOT_ASKED if seen.is_stored else _rate(one.rate_out),
                 UNKNOWN if silent else _throttle(one.throttle_in),
                 UNKNOWN if silent else _throttle(one.throttle_out),
                 UNKNOWN if one.replicas is None else str(one.replicas),

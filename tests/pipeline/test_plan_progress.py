@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.client import TopicPartition
+from kafka_reassign_rpc.client import PartitionReassignment, Progress, ProgressSnapshot, TopicPartition
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanInfo, PlannedBatch, PlannedTimeline, PlannedTraffic
-from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress
+from kafka_reassign_rpc.pipeline.submission.batch_run import Bar
+from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress, Seen
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
 from tests.pipeline.plans import write_plan
 from tests.pipeline.simulated_cluster import SimulatedCluster, moves, submission
@@ -21,7 +22,7 @@ def test_dp_4_the_time_left_is_planned_at_first_and_then_goes_by_the_rate_so_far
     found = made.progress(0.0, [])
     assert (found.done, found.total, found.rate, found.remaining_seconds) == (0, 1000, None, 10.0)
     made.done(1)
-    found = made.progress(5.0, [50])
+    found = made.progress(5.0, [Seen(1, 50)])
     assert (found.done, found.rate, found.remaining_seconds) == (250, 50.0, 15.0), "slower than planned"
 
 
@@ -30,44 +31,44 @@ def test_dp_4_the_time_left_is_that_of_the_simulation_as_much_slower_as_the_plan
     timeline = PlannedTimeline(2, [PlannedTraffic([450, 350, 0, 0, 0]), PlannedTraffic([0, 100, 0, 50, 50])])
     slow_end = PlanInfo("drain", "c", batches=[PlannedBatch(1, 1, 1000)], expected_seconds=10, timeline=timeline)
     made = PlanProgress(slow_end)
-    assert made.progress(0.0, [0]).remaining_seconds == 10.0
-    found = made.progress(4.0, [450])
+    assert made.progress(0.0, [Seen(1, 0)]).remaining_seconds == 10.0
+    found = made.progress(4.0, [Seen(1, 450)])
     assert (found.rate, found.remaining_seconds) == (112.5, 16.0), "2 of 10 s took 4"
-    assert made.progress(8.0, [900]).remaining_seconds == 12.0
-    assert made.progress(8.0, [950]).remaining_seconds == 2.0
-    assert made.progress(9.0, [1000]).remaining_seconds == 0.0
+    assert made.progress(8.0, [Seen(1, 900)]).remaining_seconds == 12.0
+    assert made.progress(8.0, [Seen(1, 950)]).remaining_seconds == 2.0
+    assert made.progress(9.0, [Seen(1, 1000)]).remaining_seconds == 0.0
 
 
 def test_dp_4_the_time_left_is_not_known_where_nothing_was_copied_for_the_last_minutes() -> None:
     made = PlanProgress(INFO)
-    made.progress(0.0, [100])
-    assert made.progress(100.0, [300]).remaining_seconds == 350.0
+    made.progress(0.0, [Seen(1, 100)])
+    assert made.progress(100.0, [Seen(1, 300)]).remaining_seconds == 350.0
     for now in (350.0, 399.0):
-        assert made.progress(now, [300]).remaining_seconds is not None
+        assert made.progress(now, [Seen(1, 300)]).remaining_seconds is not None
     for now in (401.0, 2000.0):
-        found = made.progress(now, [300])
+        found = made.progress(now, [Seen(1, 300)])
         assert (found.rate, found.remaining_seconds) == (0.0, None), f"all that has been copied was {now - 100} s ago"
-    assert " left" not in made.text(3000.0, None, moving=2, waiting=4)
-    found = made.progress(4000.0, [500])
+    assert " left" not in made.text(3600.0, [Seen(1, 150), Seen(1, 150)], waiting=4)
+    found = made.progress(4000.0, [Seen(1, 500)])
     assert (found.rate, found.remaining_seconds) == (0.5, 1000.0), "it goes on: 200 bytes in the last 400 s"
 
 
 def test_dp_4_a_plan_of_which_nothing_has_been_copied_yet_has_no_time_left_after_a_first_look() -> None:
     made = PlanProgress(INFO)
-    assert [made.progress(now, [0]).remaining_seconds for now in (0.0, 1.0)] == [10.0, None]
+    assert [made.progress(now, [Seen(1, 0)]).remaining_seconds for now in (0.0, 1.0)] == [10.0, None]
 
 
 def test_dp_4_moves_done_before_a_run_are_done_but_not_at_its_pace() -> None:
     """Six tenths are done before. This run copies 100 bytes in 10 s, and finds 200 more done as it reads on."""
     made = PlanProgress(PlanInfo("drain", "c", batches=[PlannedBatch(1, 10, 1000)], expected_seconds=10))
     made.done(1, 6, earlier=True)
-    found = made.progress(0.0, [50])
+    found = made.progress(0.0, [Seen(1, 50)])
     assert (found.done, found.remaining_seconds) == (650, 3.5), "as planned at first"
     made.done(1)
-    found = made.progress(10.0, [50])
+    found = made.progress(10.0, [Seen(1, 50)])
     assert (found.done, found.rate, found.remaining_seconds) == (750, 10.0, 25.0)
     made.done(1, 2, earlier=True)
-    found = made.progress(10.0, [50])
+    found = made.progress(10.0, [Seen(1, 50)])
     assert (found.done, found.rate, found.remaining_seconds) == (950, 10.0, 5.0)
 
 
@@ -76,7 +77,7 @@ def test_dp_4_moves_that_are_left_out_are_none_of_the_plan_any_more() -> None:
     made = PlanProgress(PlanInfo("drain", "c", batches=[PlannedBatch(1, 3, 1000), PlannedBatch(2, 2, 77)]))
     made.progress(0.0, [])
     made.left_out(1)
-    found = made.progress(1.0, [100])
+    found = made.progress(1.0, [Seen(1, 100)])
     assert (found.done, found.total) == (100, 666 + 77)
     made.done(1, 2)
     for _ in range(2):
@@ -84,7 +85,7 @@ def test_dp_4_moves_that_are_left_out_are_none_of_the_plan_any_more() -> None:
     found = made.progress(2.0, [])
     assert (found.done, found.total, found.share) == (666, 666, 1.0)
     assert (
-        made.text(2.0, None, 0, 0)
+        made.text(2.0, waiting=0)
         == f"plan |{24 * '█'}| 2 of 2 moves, 0 moving, 0 waiting, 666 B of 666 B (100 %), 333 B/s"
     )
 
@@ -100,33 +101,84 @@ def test_dp_4_a_plan_whose_moves_end_or_are_left_out_has_no_time_left() -> None:
     assert made.progress(900.0, []).remaining_seconds == 0.0, "although nothing was copied for 400 s"
 
 
+def test_dp_4_a_large_move_that_goes_on_is_not_as_good_as_done_since_the_small_ones_are() -> None:
+    """Nine moves of 10 bytes are over, of the tenth with 910 a fifth is copied: 272 of 1,000 bytes, not over 900."""
+    made = PlanProgress(PlanInfo("drain", "c", batches=[PlannedBatch(1, 10, 1000)]))
+    made.progress(0.0, [Seen(1, 0, 10) for _ in range(9)] + [Seen(1, 0, 910)])
+    for _ in range(9):
+        made.done(1, size=10)
+    found = made.progress(10.0, [Seen(1, 182, 910)])
+    assert (found.done, found.total) == (272, 1000)
+    assert found.remaining_seconds == pytest.approx(728 / 27.2), "at the rate of the bytes that arrive"
+    assert made.progress(40.0, [Seen(1, 0, 910, has_ended=True)]).done == 1000
+
+
+def test_dp_4_what_has_been_shown_as_copied_is_not_taken_back() -> None:
+    """A move turns out smaller than the plan says, one is cancelled and begins again, one ends, and one begins."""
+    made = PlanProgress(PlanInfo("drain", "c", batches=[PlannedBatch(1, 3, 900), PlannedBatch(2, 1, 300)]))
+    looks = (
+        [Seen(1, 290), Seen(1, 200, 300)],
+        [Seen(1, 90, 100), Seen(1, 200, 300)],
+        [Seen(1, 0, 100), Seen(1, 300, 300)],
+        [Seen(1, 0, 100, has_ended=True), Seen(1, 0, 300, has_ended=True), Seen(1, 0, 600)],
+        [Seen(1, 600, 600, has_ended=True), Seen(1, 0, 100, has_ended=True), Seen(1, 0, 300, has_ended=True)],
+    )
+    shown = [made.progress(float(at), seen) for at, seen in enumerate(looks)]
+    done = [one.done or 0 for one in shown]
+    assert done == sorted(done)
+    assert (done[-1], {one.total for one in shown}) == (900, {1200}), "the plan says how much there is"
+
+
+def test_dp_4_the_bar_of_a_batch_counts_its_moves_that_wait_in_the_queue() -> None:
+    """Otherwise each that begins sets it back."""
+    batch = {TopicPartition("t", at): Progress(0, 100) for at in range(4)}
+    made = Bar(PlanProgress(PlanInfo("drain", "c", batches=[PlannedBatch(0, 4, 400)])), "batch 1/1")
+    moving, queued = PartitionReassignment((1, 2), (2,), (1,)), PartitionReassignment((1,), state="waiting")
+    listed = {name: queued if name.partition > 1 else moving for name in batch}
+    flying = {name: Progress(80, 100) for name in batch if name.partition < 2}
+    first = made.text(batch.keys(), listed, ProgressSnapshot(flying, Progress(160, 200), 0, {}, waiting=2))
+    assert first.startswith("batch 1/1 |")
+    assert "| 0 of 4 moves, 2 moving, 2 waiting, 160 B of 400 B (40 %)" in first
+    listed = {name: moving for name in batch if name.partition > 1}
+    flying = dict.fromkeys(listed, Progress(0, 100))
+    then = made.text(batch.keys(), listed, ProgressSnapshot(flying, Progress(200, 400), 2, {}))
+    assert "| 2 of 4 moves, 2 moving, 0 waiting, 200 B of 400 B (50 %)" in then
+
+
 def test_dp_4_the_bar_of_a_plan_that_copies_nothing_goes_by_its_moves() -> None:
     made = PlanProgress(PlanInfo("rebalance", "c", batches=[PlannedBatch(1, 4, 0)]))
     made.done(1)
-    assert made.text(0.0, None, 1, 2) == f"plan |{6 * '█'}{18 * ' '}| 1 of 4 moves, 1 moving, 2 waiting"
+    assert made.text(0.0, [Seen(1, 0)], waiting=2) == f"plan |{6 * '█'}{18 * ' '}| 1 of 4 moves, 1 moving, 2 waiting"
 
 
 def test_dp_4_bytes_of_moves_that_have_just_ended_are_done() -> None:
     made = PlanProgress(INFO)
     made.done(2)
-    assert made.progress(0.0, [30], ended=[1, 1]).done == 100 + 2 * 200 + 30
+    assert (
+        made.progress(0.0, [Seen(1, 30), Seen(1, 0, has_ended=True), Seen(1, 0, has_ended=True)]).done
+        == 100 + 2 * 200 + 30
+    )
 
 
 def test_dp_4_the_line_shows_the_whole_plan_beside_the_time_planned() -> None:
     made = PlanProgress(INFO)
     made.done(2, moves=2)
-    line = made.text(0.0, None, moving=1, waiting=2, ended=[1])
+    line = made.text(0.0, [Seen(1, 0), Seen(1, 0, has_ended=True)], waiting=2)
     assert line.endswith("| 3 of 6 moves, 1 moving, 2 waiting, 400 B of 1.0 kB (40 %), 6 s left; planned 10 s in all")
-    assert "| 0 of 3 moves, 1 moving, 2 waiting" in PlanProgress(PlanInfo("drain", "c")).text(0.0, None, 1, 2)
+    assert "| 0 of 3 moves, 1 moving, 2 waiting" in PlanProgress(PlanInfo("drain", "c")).text(
+        0.0, [Seen(1, 0)], waiting=2
+    )
 
 
 def test_dp_4_with_other_limits_than_the_plans_the_line_does_not_name_the_time_planned() -> None:
     made = PlanProgress(INFO, 40.0)
-    line = made.text(0.0, None, moving=1, waiting=5)
+    line = made.text(0.0, [Seen(1, 0)], waiting=5)
     assert line.endswith(", 0 B of 1.0 kB (0 %); at least 40 s in all with these limits")
     made.done(1)
-    assert made.text(5.0, None, 1, 1).endswith(", 40 B/s, 20 s left; at least 40 s in all with these limits")
-    unknown = PlanProgress(INFO, 0.0).text(0.0, None, 1, 5)
+    assert made.text(5.0, [Seen(1, 0)], waiting=1).endswith(
+        ", 40 B/s, 20 s left; at least 40 s in all with these limits"
+    )
+    unknown = PlanProgress(INFO, 0.0).text(0.0, [Seen(1, 0)], waiting=5)
     assert unknown.endswith("1.0 kB (0 %)"), "a plan that does not say what brokers copy"
 
 

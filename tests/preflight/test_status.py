@@ -45,8 +45,12 @@ async def test_sv_7_both_ways_name_the_controller_its_epoch_its_election_and_the
     assert f": controller 1000 at {bootstrap}, epoch {epoch}," in shown
     drawn = (await run("status", "--zookeeper-connect", simulated.connect)).out
     assert drawn.startswith(f"controller: server 1000 at {bootstrap}, epoch {epoch}, since 20")
+    assert "\n6 moves in flight; what is copied: not asked.\n" in drawn
+    assert drawn.count("    progress: not asked\n") == 6
+    assert "  not asked  not asked  " in drawn, "nor the rates of brokers"
+    assert "unknown" not in drawn.partition("6 moves in flight;")[2].replace("THROTTLE", "")
+    assert "\n6 moves in flight" in shown
     for text in (shown, drawn):
-        assert "\n6 moves in flight" in text
         for name, target in targets.items():
             assert f"{name[0]}-{name[1]}  {before[name]} to {target}: {target[0]} comes, " in text
     await simulated.alter("a", dict.fromkeys(targets))

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from rich.cells import cell_len
 from kafka_reassign_rpc.client import (
     NO_THROTTLE,
     ClusterNode,
+    LogDirProgressTracker,
     LogDirs,
     PartitionReassignment,
     Progress,
@@ -26,6 +28,8 @@ from kafka_reassign_rpc.client import (
     TopicPartition,
     text_format,
 )
+from kafka_reassign_rpc.client.move_progress import read_progress
+from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.status.documents import Status
 from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.reassign_command import action_describe, action_list, action_watch
@@ -39,7 +43,7 @@ from kafka_reassign_rpc.reassign_command.options import OPTIONS
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.watch_screen import WatchScreen
 from kafka_reassign_rpc.support import shell_completion
-from tests.status_page.views import cluster_of, server_of, term_of
+from tests.status_page.views import STEP_S, cluster_of, move, sample, server_of, term_of
 from tests.terminal import Terminal
 
 T = [TopicPartition("t", index) for index in range(30)]
@@ -125,6 +129,25 @@ def test_240_1_the_moves_of_a_request_stand_together() -> None:
     assert names[-2:] == [["b-0", "c-0"], ["c-1"]], "the oldest first"
 
 
+def waiting_document(topic: str, index: int, waits_for: str) -> SimpleNamespace:
+    return SimpleNamespace(topic=topic, partition=index, waits_for=waits_for)
+
+
+def pages_of(*found: SimpleNamespace) -> Callable[..., SimpleNamespace]:
+    def page(*, state: str, limit: int, offset: int) -> SimpleNamespace:
+        assert state == "waiting"
+        return SimpleNamespace(count=len(found), moves=found[offset : offset + limit])
+
+    return page
+
+
+def test_240_1_a_description_says_of_each_of_many_moves_what_it_waits_for() -> None:
+    many = [waiting_document("w", at, f"place {at}") for at in range(2 * action_describe.MOVES_PER_PAGE + 1)]
+    client: Any = SimpleNamespace(moves=pages_of(*many))
+    found = action_describe.why_they_wait(client)
+    assert found == {TopicPartition("w", at): f"place {at}" for at in range(len(many))}
+
+
 def test_240_1_a_description_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     topic = "t" * 60
     waiting = PartitionReassignment((1,), tuple(range(1000, 1040)), state="waiting", reason="why " * 100, route="queue")
@@ -141,6 +164,7 @@ def test_240_1_a_description_fits_80_columns(capsys: pytest.CaptureFixture[str])
             TopicPartition("w", 0): waiting,
         },
         describe_log_dirs=lambda _: [],
+        moves=pages_of(waiting_document("w", 0, "a window: 22:00-04:00, opens in 2 h")),
     )
     context: Any = SimpleNamespace(client=client, output=Output(sys.stdout, as_json=False))
     action_describe.run(context)
@@ -149,6 +173,8 @@ def test_240_1_a_description_fits_80_columns(capsys: pytest.CaptureFixture[str])
     shown = " ".join(" ".join(lines).split())
     assert f"1 move by rpc, started 1970-01-01 00:00:01 UTC: {reason.strip()} {topic}-0, id 4294967321" in shown
     assert "1 waiting move by queue: why why" in shown
+    assert "w-0, adds 1000, " in shown
+    assert "1039, waits for a window: 22:00-04:00, opens in 2 h" in shown
     assert "1 B of 2.0 PB, 11 d 13 h left; to 1001 (5.0 MB/s), 1002 (5.0 MB/s)" in shown
     assert "1003 (" not in shown, "it holds the partition already"
     assert f"{topic}-0 is stalled: because because" in shown
@@ -162,6 +188,7 @@ def test_240_1_a_reason_in_wide_characters_fits_80_columns(capsys: pytest.Captur
         describe_reassignments=lambda _=None: {found.reassignment: found},
         list_partition_reassignments=lambda _=None: {found.reassignment.topic_partition: move},
         describe_log_dirs=lambda _: [],
+        moves=pages_of(waiting_document("w", 0, "a window: 22:00-04:00, opens in 2 h")),
     )
     context: Any = SimpleNamespace(client=client, output=Output(sys.stdout, as_json=False))
     action_describe.run(context)
@@ -183,6 +210,7 @@ def test_240_1_a_longest_name_stays_whole_and_a_longest_word_of_a_reason_does_no
         describe_reassignments=lambda _=None: {one.reassignment: one for one in described},
         list_partition_reassignments=lambda _=None: {one.reassignment.topic_partition: move for one in described},
         describe_log_dirs=lambda _: [],
+        moves=pages_of(waiting_document("w", 0, "a window: 22:00-04:00, opens in 2 h")),
     )
     context: Any = SimpleNamespace(client=client, output=Output(sys.stdout, as_json=False))
     action_describe.run(context)
@@ -425,3 +453,61 @@ def test_236_12_each_shell_has_every_option_of_every_command_and_other_shells_ar
         assert len(said) == len([action for action in one._actions if action.option_strings]), name
     assert main(["--completion", "ksh"]) == 1
     assert "expected one of bash, zsh, fish, tcsh, got" in capsys.readouterr().err
+
+
+def status_after(copied: int, ended: int = 0) -> Status:
+    """Of a server with one move of 10,000 bytes in flight, and `ended` ones of 500 that are over."""
+    cluster, tracker = cluster_of({"t": {0: move((1,), (3,))}}), ProgressTracker(10 * STEP_S)
+    for turn, size in enumerate((0, copied)):
+        sample(tracker, cluster, turn * STEP_S, {1: {"t": {0: 10_000}}, 3: {"t": {0: size}}})
+    for _ in range(ended):
+        tracker.sums.all.end(500)
+    return status_of(server_of(term_of(cluster, tracker)), at=1, version="1", full=True)
+
+
+class Sampling(Ending):
+    """A server that takes a sample between two questions: the first description is older than its document."""
+
+    def __init__(self, status: Status, copied: Sequence[int]) -> None:
+        super().__init__()
+        self.asked = 0
+        self._status, self._copied = status, copied
+        [(name, moving)] = self.listed[0].items()
+        self._name, self._moving = name, moving
+        self.ends = False
+
+    def list_partition_reassignments(self, _: Any = None) -> Any:
+        return {} if self.ends else {self._name: self._moving}
+
+    def describe_reassignments(self, _: Any = None) -> Any:
+        found = description("t", 0, 1)
+        copied = self._copied[min(self.asked, len(self._copied) - 1)]
+        self.asked += 1
+        told = replace(found, total_bytes=10_000, copied_bytes={3: copied})
+        return {Reassignment(self._name, self._moving.id): told}
+
+    def status(self) -> Status:
+        return self._status
+
+
+def test_240_6_headline_and_rows_of_a_look_are_of_one_sample() -> None:
+    server = Sampling(status_after(3000), [2000, 3000])
+    _, seen = read_progress(server, LogDirProgressTracker(), 0.0, with_document=True)
+    assert [one.done for one in seen.moves.values()] == [3000]
+    assert (server.asked, seen.total.done) == (2, 3000)
+    never = Sampling(status_after(3000), [2000])
+    _, seen = read_progress(never, LogDirProgressTracker(), 0.0, with_document=True)
+    assert (never.asked, seen.total.done) == (3, 3000), "not without end"
+
+
+def test_240_6_a_watch_ends_with_the_sums_that_it_showed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two moves were over before it began."""
+    server = Sampling(status_after(4000, ended=2), [4000])
+    output, tracker = Output(sys.stdout, as_json=False), LogDirProgressTracker()
+    with ProgressReporter(output, lambda: 0.0) as reporter:
+        reporter.show(read_progress(server, tracker, 0.0, with_document=True)[1])
+        server.ends = True
+        reporter.end(read_progress(server, tracker, 1.0, with_document=True)[1], 5.0)
+    shown, end = capsys.readouterr().out.splitlines()
+    assert shown.startswith("1 move in flight, 2 done: 5.0 kB of 11.0 kB (45 %)")
+    assert end == "Nothing moves any more: 3 partitions, 11.0 kB, 5 s."

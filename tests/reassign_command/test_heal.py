@@ -20,6 +20,7 @@ from kafka_reassign_rpc.client import (
     RepairMove,
     TopicPartition,
 )
+from kafka_reassign_rpc.core.healing.fates import with_fates
 from kafka_reassign_rpc.reassign_command import help_text
 from kafka_reassign_rpc.reassign_command.action_heal import COMMAND, MOVES_SHOWN
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
@@ -39,7 +40,9 @@ LOST = HealingStatus(
     moving=2,
     problems=("2 partitions stay as they are: replication factor 5 is larger than the 4 brokers",),
 )
-NO_COST = {"bytes": None, "copyMs": None}
+NO_COST = {"bytes": None, "copyMs": None, "unsizedCopies": 0}
+PAUSED_FATE = "not healed before self-healing is resumed"
+RESUME = "kafka-reassign heal --bootstrap-server HOST:PORT --resume"
 MOVE = RepairMove(TopicPartition("t", 0), (3, 1), (1, 2))
 
 
@@ -49,7 +52,7 @@ class Client:
     def __init__(self, status: HealingStatus = OFF, repair: Repair | None = None) -> None:
         self.did: list[tuple[object, ...]] = []
         self.approved = ApprovalOutcome(0, 0, ())
-        self._status = status
+        self._status = with_fates(status)
         self._repair = repair or Repair((), {}, None)
 
     def healing_status(self) -> HealingStatus:
@@ -154,13 +157,14 @@ def test_46_1_and_46_6_the_status_says_who_is_lost_since_when_and_what_holds_rep
     assert printed_lines(capsys, Client(LOST), "--status") == [
         "A broker that is gone for 90 s is healed (failure.interval.ms).",
         "Healing is paused.",
-        "Broker 3: gone since 2026-01-01 00:00:00 UTC, 7 replicas, not healed before self-healing is resumed",
-        "Broker 4: gone since 2026-01-01 00:00:01 UTC, 1 replica, not healed before self-healing is resumed",
+        f"Broker 3: gone since 2026-01-01 00:00:00 UTC, 7 replicas, {PAUSED_FATE}: {RESUME}",
+        f"Broker 4: gone since 2026-01-01 00:00:01 UTC, 1 replica, {PAUSED_FATE}: {RESUME}",
         "Held back: healing is paused.",
         "Problem: 2 partitions stay as they are: replication factor 5 is larger than the 4 brokers.",
         "Repairs: 2 moves in flight, 5 waiting.",
     ]
     [document] = map(json.loads, printed_lines(capsys, Client(LOST), "--json"))
+    paused = {"healAt": None, "impossible": 0, "fate": PAUSED_FATE, "command": RESUME, **NO_COST}
     assert document == {
         "intervalMs": 90_000,
         "paused": True,
@@ -173,8 +177,8 @@ def test_46_1_and_46_6_the_status_says_who_is_lost_since_when_and_what_holds_rep
         "repairs": [],
         "failedLogDirs": [],
         "failedBrokers": [
-            {"broker": 3, "since": 1_767_225_600_000, "healAt": None, "replicas": 7, "bytes": None, "copyMs": None},
-            {"broker": 4, "since": 1_767_225_601_000, "healAt": None, "replicas": 1, "bytes": None, "copyMs": None},
+            {"broker": 3, "since": 1_767_225_600_000, "replicas": 7, **paused},
+            {"broker": 4, "since": 1_767_225_601_000, "replicas": 1, **paused},
         ],
     }
 
@@ -190,9 +194,11 @@ def test_46_6_the_status_names_the_brokers_whose_repair_is_under_way_and_says_wh
         "Repairs: 3 moves in flight, 4 waiting.",
     ]
     [document] = map(json.loads, printed_lines(capsys, client, "--json"))
+    none = {"unapprovedMoves": 0, "heldMoves": 0, "command": None, **NO_COST}
+    fates = [line.partition(": ")[2] for line in printed_lines(capsys, client)[1:3]]
     assert document["repairs"] == [
-        {"broker": 3, "activeMoves": 1, "waitingMoves": 4, "unapprovedMoves": 0, "isBack": False, **NO_COST},
-        {"broker": 5, "activeMoves": 2, "waitingMoves": 0, "unapprovedMoves": 0, "isBack": True, **NO_COST},
+        {"broker": 3, "activeMoves": 1, "waitingMoves": 4, "isBack": False, "fate": fates[0], **none},
+        {"broker": 5, "activeMoves": 2, "waitingMoves": 0, "isBack": True, "fate": fates[1], **none},
     ]
 
 
@@ -201,9 +207,9 @@ def test_dh_8_the_status_says_what_waits_for_approval_and_how_to_give_it(capsys:
     client = Client(HealingStatus(90_000, False, None, (), 7, 1, repairs=repairs, approval=True, unapproved=5))
     assert printed_lines(capsys, client)[1:4] == [
         "Each repair waits until it is approved (self.healing.approval=required).",
-        "Broker 3: its repair is under way: 0 moves in flight, 4 waiting; all of them for approval:"
+        "Broker 3: its repair is under way: 0 moves in flight, 4 waiting (4 for approval):"
         " kafka-reassign heal --bootstrap-server HOST:PORT --approve --brokers 3",
-        "Broker 5: its repair is under way: 1 move in flight, 3 waiting; 1 of them for approval:"
+        "Broker 5: its repair is under way: 1 move in flight, 3 waiting (1 for approval):"
         " kafka-reassign heal --bootstrap-server HOST:PORT --approve --brokers 5",
     ]
     [document] = map(json.loads, printed_lines(capsys, client, "--json"))
@@ -231,16 +237,18 @@ def test_dh_1_and_dh_3_the_status_names_all_that_is_lost_whatever_waits(capsys: 
     approve = "kafka-reassign heal --bootstrap-server HOST:PORT --approve --brokers 8"
     assert printed_lines(capsys, client)[1:-1] == [
         f"Broker 7: gone since 2026-01-01 00:00:00 UTC, 29 moves wait for it, {awaited}",
-        "Broker 8: gone, repairs take 3 replicas away",
-        f"Broker 8: its repair is under way: 0 moves in flight, 3 waiting; all of them for approval: {approve}",
-        "Broker 9: its repair is under way: 0 moves in flight, 2 waiting",
-        "Broker 9: log dir /d failed since 2026-01-01 00:00:00 UTC, moves take all of its replicas away, or would only"
-        " bring it some",
+        f"Broker 8: gone, its repair is under way: 0 moves in flight, 3 waiting (3 for approval): {approve}",
+        "Broker 9: log dir /d failed since 2026-01-01 00:00:00 UTC, its repair is under way: 0 moves in flight,"
+        " 2 waiting",
     ]
     [document] = map(json.loads, printed_lines(capsys, client, "--json"))
+    fates: list[dict[str, Any]] = [
+        {"fate": f"29 moves wait for it, {awaited}", "command": None},
+        {"fate": "its repair is under way: 0 moves in flight, 3 waiting (3 for approval)", "command": approve},
+    ]
     assert document["goneBrokers"] == [
-        {"broker": 7, "since": at, "repaired": 0, "awaited": 29},
-        {"broker": 8, "since": None, "repaired": 3, "awaited": 0},
+        {"broker": 7, "since": at, "repaired": 0, "awaited": 29, **fates[0]},
+        {"broker": 8, "since": None, "repaired": 3, "awaited": 0, **fates[1]},
     ]
 
 
@@ -251,16 +259,18 @@ def test_dh_8_the_status_and_a_dry_run_say_what_a_repair_costs(capsys: pytest.Ca
     disks = (LogDirFailure(9, ("/d",), 1_767_225_600_000, None, 4, cost),)
     status = HealingStatus(None, False, None, failed, 2, 1, repairs=repairs, log_dirs=disks)
     client = Client(status, Repair((MOVE,), {}, cost.bytes, cost.copy_ms))
+    copy = "2.0 MB to copy in about 1 min 30 s"
+    by_hand = "never healed by itself: kafka-reassign heal --bootstrap-server HOST:PORT --now"
     assert printed_lines(capsys, client)[1:4] == [
-        "Broker 3: gone since 2026-01-01 00:00:00 UTC, 7 replicas, 2.0 MB to copy in about 1 min 30 s, never healed",
-        "Broker 5: its repair is under way: 1 move in flight, 2 waiting, 2.0 MB to copy in about 1 min 30 s",
-        "Broker 9: log dir /d failed since 2026-01-01 00:00:00 UTC, 4 replicas, 2.0 MB to copy in about 1 min 30 s,"
-        " never healed",
+        f"Broker 3: gone since 2026-01-01 00:00:00 UTC, 7 replicas, {copy}, {by_hand} 3",
+        f"Broker 9: log dir /d failed since 2026-01-01 00:00:00 UTC, 4 replicas, {copy}, {by_hand} 9",
+        f"Broker 5: {copy}, its repair is under way: 1 move in flight, 2 waiting",
     ]
     assert printed_lines(capsys, client, "--dry-run")[0] == "Broker 3: 1 move, 2.0 MB to copy in about 1 min 30 s"
     [document] = map(json.loads, printed_lines(capsys, client, "--json"))
     shown = document["failedBrokers"] + document["repairs"] + document["failedLogDirs"]
-    assert [(one["bytes"], one["copyMs"]) for one in shown] == [(2_000_000, 90_000)] * 3
+    wanted = (cost.bytes, cost.copy_ms, cost.unsized)
+    assert [(one["bytes"], one["copyMs"], one["unsizedCopies"]) for one in shown] == [wanted] * 3
 
 
 def test_dh_8_an_approval_says_what_may_start_now(capsys: pytest.CaptureFixture[str]) -> None:
@@ -317,6 +327,7 @@ def test_46_3_a_dry_run_shows_the_repair_of_every_lost_broker_and_what_has_to_st
                 "broker": 3,
                 "bytes": 2_000_000,
                 "copyMs": None,
+                "unsizedCopies": 0,
                 "moves": [{"topic": "t", "partition": 0, "replicas": [3, 1], "target": [1, 2]}],
                 "leftOut": [{"topic": "u", "partition": 4, "reason": "no live replica is in sync"}],
             }

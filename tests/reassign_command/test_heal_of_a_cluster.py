@@ -134,8 +134,9 @@ async def test_46_6_the_status_follows_a_repair_from_the_countdown_over_its_move
         lines = (await heal(world.bootstrap)).lines
         assert lines[0] == "A broker that is gone for 0.001 s is healed (failure.interval.ms)."
         assert lines[1].startswith(f"Broker 3: gone since {since}, 1 replica, ")
-        assert lines[2].startswith("Broker 3: its repair is under way: 1 move in flight, 2 waiting")
-        assert lines[3:] == [
+        assert f", none of them can be moved now: {stays}; tried again at " in lines[1]
+        assert lines[1].endswith("; its repair is under way: 1 move in flight, 2 waiting"), "one line for the broker"
+        assert lines[2:] == [
             f"Problem: 1 partition stays as it is (wide-0): {stays}.",
             "Repairs: 1 move in flight, 2 waiting.",
         ]

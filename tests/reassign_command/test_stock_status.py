@@ -12,12 +12,14 @@ from kafka_reassign_rpc.client import (
     PartitionReassignment,
     ReassignmentClient,
     TopicPartition,
+    UnsupportedHere,
 )
 from kafka_reassign_rpc.client.config_calls import BROKER, OF_ALL_BROKERS, Config, Configs
 from kafka_reassign_rpc.client.kraft_calls import Quorum
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, LogDir
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
+from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.settings.reassignment_settings import (
     ENABLED,
     MAX_BYTES_IN_FLIGHT,
@@ -26,11 +28,16 @@ from kafka_reassign_rpc.core.settings.reassignment_settings import (
 )
 from kafka_reassign_rpc.core.state.cluster import Cluster as State
 from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
-from kafka_reassign_rpc.core.status.broker_documents import Throttle
+from kafka_reassign_rpc.core.status.broker_documents import Brokers, Throttle
+from kafka_reassign_rpc.core.status.documents import Moves, Status
+from kafka_reassign_rpc.core.status.moves import MoveFilter, page_of, select_moves
+from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
-from kafka_reassign_rpc.reassign_command import stock_status
+from kafka_reassign_rpc.reassign_command import action_status, stock_status
 from kafka_reassign_rpc.reassign_command.action_status import document
 from kafka_reassign_rpc.reassign_command.status_text import Seen, lines
+from kafka_reassign_rpc.support.slices import finished
+from tests.status_page.views import STEP_S, cluster_of, move, sample, server_of, term_of
 
 NAME = TopicPartition("t", 0)
 MOVE = PartitionReassignment((3, 4, 1, 2), (3, 4), (1, 2))
@@ -162,3 +169,44 @@ def test_kr_1_a_quorum_that_this_principal_may_not_ask_is_unknown_and_not_withou
     assert "no_controller" not in {one.kind for one in found.status.problems}
     first = next(lines(Seen(found.status, (), 0, (), is_stock=True)))
     assert first == "cluster c: controller unknown (not a kafka-reassign-rpc server)"
+
+
+class Sampling:
+    """A server that takes a sample between the first two answers."""
+
+    def __init__(self) -> None:
+        cluster, tracker = cluster_of({"t": {0: move((1,), (3,))}}), ProgressTracker(10 * STEP_S)
+        self._term, self.asked = term_of(cluster, tracker), 0
+        self._tracker, self._cluster = tracker, cluster
+        self._sample(1)
+
+    def _sample(self, turn: int) -> None:
+        sizes = {1: {"t": {0: 10_000}}, 3: {"t": {0: 1000 * turn}}}
+        sample(self._tracker, self._cluster, turn * STEP_S, sizes)
+
+    def status(self) -> Status:
+        return status_of(server_of(self._term), at=1, version="1", full=True)
+
+    def moves(self, **_: object) -> Moves:
+        self.asked += 1
+        if self.asked == 1:
+            self._sample(2)
+        selection = finished(select_moves(self._term, MoveFilter()))
+        return page_of(self._term, selection, offset=0, limit=9, at=1, listed_at=1)
+
+    def brokers(self) -> Brokers:
+        return Brokers(1, 1, [])
+
+    def healing_status(self) -> None:
+        raise UnsupportedHere("not here")
+
+
+def test_sv_11_headline_and_rows_of_the_status_are_of_one_sample() -> None:
+    server: Any = Sampling()
+    seen = action_status.read(server, server, as_json=False)
+    totals = seen.status.totals
+    assert totals is not None
+    assert totals.bytes_total is not None
+    assert totals.bytes_left is not None
+    assert [one.bytes_copied for one in seen.moves] == [totals.bytes_total - totals.bytes_left] == [2000]
+    assert server.asked == 2

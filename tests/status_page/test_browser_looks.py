@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from kafka_reassign_rpc.core.healing.fates import with_fates
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, GoneBroker, HealingStatus
 from kafka_reassign_rpc.core.reassignment.figure_history import Point
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
@@ -55,7 +56,8 @@ async def page() -> AsyncIterator[str]:
         sample(tracker, cluster, turn * STEP_S, {1: told, 3: {"payments": {0: 1000 * turn}}, 4: {"payments": {0: 0}}})
     failed = [FailedBroker(9, NOW_MS, 0, 1), FailedBroker(8, NOW_MS, None, 2)]
     gone = [GoneBroker(7, None, 0, 2)]
-    healing = HealingStatus(1000, False, "too many brokers are gone", failed, 3, 1, ["rack r9 is unknown"], gone=gone)
+    found = HealingStatus(1000, False, "too many brokers are gone", failed, 3, 1, ["rack r9 is unknown"], gone=gone)
+    healing = with_fates(found)
     view = server_of(term_of(cluster, tracker)._replace(healing=healing))
     async with served(lambda: view) as (at, history):
         for ago in (20.0, 10.0, 0.0):

@@ -1,20 +1,23 @@
 """Counts which absent brokers hold replicas, for the diagnosis and the brake of self-healing (KIP-46)."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 
 from kafka_reassign_rpc.controller.commands.command import Round, every_partition
 from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
 from kafka_reassign_rpc.core.queue import queue_admission
 from kafka_reassign_rpc.core.state.partition import HEAL
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+
+NO_SIZES: Mapping[TopicPartition, int] = {}
 
 
-def count_lost(work: Round) -> Generator[None, None, LostReplicas]:
-    """From now on the brake of this round knows the brokers."""
+def count_lost(work: Round, sizes: Mapping[TopicPartition, int] = NO_SIZES) -> Generator[None, None, LostReplicas]:
+    """From now on the brake of this round knows the brokers. `sizes`: of leaders, as far as they are known."""
     losses = LostReplicas(work.view.cluster)
     for name in every_partition(work.view.cluster):
         partition = work.view.get(*name)
         if partition is not None:
-            losses.count(partition, queue_admission.find(work.view, name))
+            losses.count(partition, queue_admission.find(work.view, name), sizes.get(name))
         yield
     view = work.view
     before, view.gone = view.cluster.soft.gone if view.gone is None else view.gone, losses.brokers

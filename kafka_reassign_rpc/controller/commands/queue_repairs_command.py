@@ -219,7 +219,7 @@ class QueueRepairs(Command[QueuedRepair]):
                 waiting = f"{counted(unapproved, 'move')} {agreeing(unapproved, 'wait')} for approval"
                 what = f"{waiting}: {command('kafka-reassign heal', '--approve', '--brokers', broker)}"
                 work.view.report(Event(catalogue.HEAL_UNAPPROVED, broker=broker, reason=what))
-        reported = self._memory.impossible
+        reported = list(impossible_texts(self._memory.left))
         for problem in impossible_texts(self._left):
             if problem not in reported:
                 work.view.report(Event(catalogue.HEAL_IMPOSSIBLE, reason=problem))

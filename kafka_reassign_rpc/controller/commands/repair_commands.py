@@ -9,15 +9,16 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.commands.lease_commands import rate_event
-from kafka_reassign_rpc.controller.commands.lost_replicas import count_lost
+from kafka_reassign_rpc.controller.commands.lost_replicas import NO_SIZES, count_lost
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import failed_brokers, repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis, FailureWatch, LostReplicas, diagnose
 from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs, described_now, is_another, recorded
+from kafka_reassign_rpc.core.healing.repair_cost import CostSum
 from kafka_reassign_rpc.core.healing.repair_rates import renewed
 from kafka_reassign_rpc.core.healing.self_healing_status import LEFT_TO_MOVES, BrokerRepair, GoneBroker
-from kafka_reassign_rpc.core.healing.unrepaired_partitions import UnrepairedPartition, impossible_texts
+from kafka_reassign_rpc.core.healing.unrepaired_partitions import UnrepairedPartition
 from kafka_reassign_rpc.core.queue import lease_rates, queue_admission
 from kafka_reassign_rpc.core.reassignment import alter
 from kafka_reassign_rpc.core.round.round_view import PartitionChange
@@ -64,10 +65,6 @@ class RepairMemory:
         self.seen: Mapping[int, int] = {}
         self.began_ms: int | None = None
 
-    @property
-    def impossible(self) -> list[str]:
-        return list(impossible_texts(self.left))
-
 
 class FailedBrokersReport(msgspec.Struct, frozen=True):
     """The diagnosis, the number of lost replicas by broker, the number of repair moves that wait and move, both by
@@ -76,6 +73,7 @@ class FailedBrokersReport(msgspec.Struct, frozen=True):
     damaged     registered brokers with offline replicas, or with log dirs that are known to have failed
     unjudged    those of them that have to be asked about their log dirs
     gone        brokers that are gone besides the failed ones, of which `gone_alerted` for the alert interval
+    costs       of the repairs of each broker, of the same moment as the counts
     """
 
     settings: HealingSettings
@@ -89,6 +87,7 @@ class FailedBrokersReport(msgspec.Struct, frozen=True):
     unjudged: frozenset[int] = frozenset()
     gone: Sequence[GoneBroker] = ()
     gone_alerted: int = 0
+    costs: Mapping[int, CostSum] = {}
 
 
 class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
@@ -96,7 +95,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
     follow `self.healing.throttle`. The answer says what to heal now.
 
     `ordered` are brokers that an operator wants healed at once; `described` is what brokers with offline replicas say
-    about their log dirs. One that has not been asked is not judged yet.
+    about their log dirs. One that has not been asked is not judged yet. `sizes`: as in `count_lost`.
     """
 
     def __init__(
@@ -107,8 +106,10 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         *,
         fastest: int = 0,
         described: Mapping[int, DescribedLogDirs] | None = None,
+        sizes: Mapping[TopicPartition, int] = NO_SIZES,
     ) -> None:
         super().__init__()
+        self._sizes = sizes
         self._described = {} if described is None else described
         self._fastest = fastest
         self._memory = memory
@@ -123,6 +124,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         self._waiting_for: Counter[int] = Counter()
         self._moving_from: Counter[int] = Counter()
         self._unapproved_for: Counter[int] = Counter()
+        self._held_for: Counter[int] = Counter()
         self._still_lost: set[int] = set()
         """Brokers under repair that are gone, or whose log dirs have not come back."""
         self._unapproved = 0
@@ -139,7 +141,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         self._throttle = settings.throttle
         yield from self._review_waiting_repairs(work)
         yield from self._review_moving_repairs(work, cancel=settings.cancel_on_return)
-        losses = yield from count_lost(work)
+        losses = yield from count_lost(work, self._sizes)
         counted_lost = losses.replicas
         failed, in_part, now_ms = work.view.failures(), work.view.log_dir_failures(), self._now_ms
         described = described_now(self._described, cluster.brokers)
@@ -213,6 +215,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                 self._moving_from[broker],
                 is_back=broker not in self._still_lost,
                 unapproved=self._unapproved_for[broker],
+                held=self._held_for[broker],
             )
             for broker in sorted(under_repair)
         ]
@@ -238,6 +241,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                     )
                     for one, since in self._gone.items()
                 ),
+                losses.costs,
             )
         )
 
@@ -282,6 +286,8 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                 if move.unapproved is not None:
                     self._unapproved += 1
                     self._unapproved_for.update(repaired)
+                if move.held is not None:
+                    self._held_for.update(repaired)
                 rate = self._rate(move.terms.throttle)
                 if lease_rates.change_waiting(work.view, name, rate):
                     self._rated_waiting[rate] += 1

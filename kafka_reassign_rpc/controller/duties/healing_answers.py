@@ -6,7 +6,8 @@ from dataclasses import replace
 from kafka_reassign_rpc.controller.commands.repair_commands import FailedBrokersReport
 from kafka_reassign_rpc.controller.duties import repair_costs
 from kafka_reassign_rpc.core.healing.failed_brokers import promised_times
-from kafka_reassign_rpc.core.healing.repair_cost import CostSum, RepairCost
+from kafka_reassign_rpc.core.healing.fates import Left, with_fates
+from kafka_reassign_rpc.core.healing.repair_cost import NO_COST, CostSum, RepairCost
 from kafka_reassign_rpc.core.healing.repair_rates import Rate
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     FailedBroker,
@@ -16,6 +17,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
     RepairMove,
     awaited_text,
 )
+from kafka_reassign_rpc.core.healing.unrepaired_partitions import impossible_texts
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.settings.healing_settings import NO_APPROVAL
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -25,31 +27,33 @@ from kafka_reassign_rpc.support.typed_commands import command
 
 
 def status_of(
-    cluster: Cluster, found: FailedBrokersReport, costs: Mapping[int, RepairCost], problems: Sequence[str]
+    cluster: Cluster, found: FailedBrokersReport, costs: Mapping[int, RepairCost], problems: Sequence[str], left: Left
 ) -> HealingStatus:
-    settings = found.settings
-    heal_at = promised_times(found.diagnosis, settings, cluster.soft.in_force.disabled_by)
+    """`left`: the partitions that repairs could not move."""
+    settings, disabled = found.settings, cluster.soft.in_force.disabled_by
+    heal_at = promised_times(found.diagnosis, settings, disabled)
     brokers = [
         FailedBroker(broker, since, heal_at.get(broker), found.lost.get(broker, 0), costs.get(broker))
         for broker, since in sorted(cluster.failed.items())
     ]
-    return HealingStatus(
+    status = HealingStatus(
         None if settings.interval_ms < 0 else settings.interval_ms,
         settings.paused,
         found.diagnosis.held_back,
         brokers,
         found.waiting,
         found.moving,
-        problems=problems,
-        repairs=[replace(one, cost=costs.get(one.broker)) for one in found.repairs],
+        problems=[*problems, *impossible_texts(left)],
+        repairs=[replace(one, cost=costs.get(one.broker) if one.waiting else NO_COST) for one in found.repairs],
         approval=settings.approval != NO_APPROVAL,
         unapproved=found.unapproved,
         log_dirs=[
             LogDirFailure(broker, one.paths, one.since, heal_at.get(broker), found.lost.get(broker), costs.get(broker))
-            for broker, one in sorted(cluster.failed_log_dirs.items())
+            for broker, one in sorted(cluster.live_with_failed_log_dirs.items())
         ],
-        gone=found.gone,
+        gone=[replace(one, cost=costs.get(one.broker)) for one in found.gone],
     )
+    return with_fates(status, disabled, left)
 
 
 def nothing_left(broker: int, found: FailedBrokersReport) -> str:

@@ -13,7 +13,7 @@ queue.
 
 import asyncio
 import logging
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -34,7 +34,6 @@ from kafka_reassign_rpc.core.brokers.cordon import cordoned
 from kafka_reassign_rpc.core.healing import repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, RepairCounts
 from kafka_reassign_rpc.core.healing.failed_log_dirs import DescribedLogDirs
-from kafka_reassign_rpc.core.healing.repair_cost import CostSum
 from kafka_reassign_rpc.core.healing.repair_rates import rates_of
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     ApprovalOutcome,
@@ -99,7 +98,8 @@ class Healer:
         self._repairs = asyncio.Lock()
         self.last_diagnosed = NO_REPAIRS
         self._last_report: FailedBrokersReport | None = None
-        self._sums: Mapping[int, CostSum] = {}
+        self._sizes: dict[TopicPartition, int] = {}
+        """Of partitions that repairs may concern."""
         self._sized: tuple[int, frozenset[int]] = (0, frozenset())
         """When the brokers were last asked for sizes, and because of which lost ones."""
         self._is_viewed = False
@@ -118,7 +118,8 @@ class Healer:
             pause: float | None = DIAGNOSE_EVERY_S
             try:
                 pause = await self.diagnose_and_heal()
-                await self.ask_for_sizes()
+                if await self.ask_for_sizes():
+                    await self._diagnose()
             except (PlanError, KafkaError) as error:
                 log.info("no repair starts before the next diagnosis: %s", error)
             with suppress(TimeoutError):
@@ -146,19 +147,21 @@ class Healer:
             self._prepared = await self._prepare(coming)
         return self._pause(found)
 
-    async def ask_for_sizes(self) -> None:
+    async def ask_for_sizes(self) -> bool:
         """Of the replicas of lost brokers: at once for one that is newly lost, then from time to time while somebody
-        looks."""
+        looks. Returns whether it has asked."""
         found = self._last_report
         lost = frozenset() if found is None else frozenset(found.lost) | {one.broker for one in found.repairs}
         at, before = self._sized
         if not lost:
-            self._sums, self._sized = {}, (0, lost)
+            self._sizes, self._sized = {}, (0, lost)
         elif lost != before or (self._is_viewed and not 0 <= self._now_ms() - at < repair_costs.ASK_EVERY_S * 1000):
             self._is_viewed = False
-            sample, sums = await self._sample(), defaultdict[int, CostSum](CostSum)
-            await Pace().through(repair_costs.add_up(self._loop.cluster, sample.sizes, sums))
-            self._sums, self._sized = sums, (self._now_ms(), lost)
+            sample, sizes = await self._sample(), dict[TopicPartition, int]()
+            await Pace().through(repair_costs.of_lost(self._loop.cluster, sample.sizes, sizes))
+            self._sizes, self._sized = sizes, (self._now_ms(), lost)
+            return True
+        return False
 
     def viewed(self) -> None:
         self._is_viewed = True
@@ -174,9 +177,8 @@ class Healer:
 
     def _status_of(self, found: FailedBrokersReport) -> HealingStatus:
         cluster = self._loop.cluster
-        costs = repair_costs.costs_of(cluster, self._sums, found.settings.throttle, self._throughput.fastest)
-        problems = [*self._memory.problems, *self._memory.impossible]
-        return healing_answers.status_of(cluster, found, costs, problems)
+        costs = repair_costs.costs_of(cluster, found.costs, found.settings.throttle, self._throughput.fastest)
+        return healing_answers.status_of(cluster, found, costs, self._memory.problems, self._memory.left)
 
     async def heal(self, broker: int, by: Requester, *, dry_run: bool, as_known: bool = False) -> Repair:
         """As an operator wants; a dry run shows the plan.
@@ -233,12 +235,13 @@ class Healer:
                 ordered,
                 fastest=self._throughput.fastest,
                 described=self._described,
+                sizes=self._sizes,
             )
         )
         self._last_report = found
         self.last_diagnosed = RepairCounts(
             failed=len(self._loop.cluster.failed) + len(found.gone),
-            log_dirs=len(self._loop.cluster.failed_log_dirs),
+            log_dirs=len(self._loop.cluster.live_with_failed_log_dirs),
             alerted=len(found.diagnosis.alerts) + found.gone_alerted,
             waiting=found.waiting,
             moving=found.moving,

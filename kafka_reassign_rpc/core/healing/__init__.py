@@ -9,5 +9,6 @@ repair_targets.py       whether a repair is still needed once brokers return or 
                         its replicas, the `planner` says: `controller.duties.self_healing` asks it
 approval.py             which repairs wait until somebody has approved them
 self_healing_status.py  what an operator sees of self-healing
+fates.py                what happens next to each lost broker
 unrepaired_partitions.py  the partitions that repairs had to leave, and the reports of them
 """

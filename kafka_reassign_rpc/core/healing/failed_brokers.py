@@ -21,7 +21,7 @@ broker's, and while brokers get time to come back: after an outage of ZooKeeper,
 after too many were gone. An operator's order to repair now skips only the interval.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
@@ -29,7 +29,8 @@ from typing import NamedTuple
 import msgspec
 
 from kafka_reassign_rpc.core.healing.brake import brake, too_many_gone
-from kafka_reassign_rpc.core.healing.repair_targets import leaving, wanted_replicas
+from kafka_reassign_rpc.core.healing.repair_cost import Copy, CostSum
+from kafka_reassign_rpc.core.healing.repair_targets import leaving, repaired_brokers, still_to_copy, wanted_replicas
 from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import HEAL, Partition
@@ -85,10 +86,12 @@ class LostReplicas:
     unapproved  brokers with others, which only an unapproved repair would take away
     repaired    by absent broker: those that a repair takes away
     awaited     by absent broker: moves, in flight or waiting, that would bring a replica there
+    costs       by broker: what repairs that wait copy, and what others would, by the sizes of leaders
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self.costs: defaultdict[int, CostSum] = defaultdict(CostSum)
         self._live = frozenset(cluster.brokers)
         self.replicas: dict[int, int] = {}
         self.leaving: set[int] = set()
@@ -101,8 +104,9 @@ class LostReplicas:
         """Those that a repair would have to empty, which the brake counts."""
         return frozenset(broker for broker, count in self.replicas.items() if count) | self.unapproved
 
-    def count(self, partition: Partition, queued: WaitingMove | None = None) -> None:
-        if queued is None and not partition.offline and self._live.issuperset(partition.replicas):
+    def count(self, partition: Partition, queued: WaitingMove | None = None, size: int | None = None) -> None:
+        """`size`: of the leader's replica in bytes; None: unknown."""
+        if not names_lost(self._live, partition, queued):
             return
         wanted = wanted_replicas(self._cluster, partition, queued)
         leaves = leaving(self._cluster, partition, queued, wanted)
@@ -112,6 +116,11 @@ class LostReplicas:
         for replica in wanted:
             if self._cluster.is_lost(replica, partition):
                 self.replicas[replica] = self.replicas.get(replica, 0) + 1
+                self.costs[replica].add(Copy(partition.leader, size))
+        if queued is not None and queued.terms.route == HEAL:
+            copy = Copy(partition.leader, size, still_to_copy(partition, queued.terms.target))
+            for broker in repaired_brokers(queued.terms.reason, queued.terms.target):
+                self.costs[broker].add(copy)
         others = [one for one in partition.replicas if one not in wanted and self._cluster.is_lost(one, partition)]
         if queued is not None and queued.unapproved is not None:
             self.unapproved.update(others)
@@ -128,6 +137,11 @@ class LostReplicas:
 
     def _absent(self, queued: WaitingMove, partition: Partition) -> Iterator[int]:
         return (one for one in queued.terms.target if one not in self._live and one not in partition.replicas)
+
+
+def names_lost(live: Collection[int], partition: Partition, queued: WaitingMove | None) -> bool:
+    """Whether a partition may concern repairs; not only of those that do, but it costs little."""
+    return queued is not None or bool(partition.offline) or any(one not in live for one in partition.replicas)
 
 
 class FailureWatch(msgspec.Struct, frozen=True):

@@ -1,14 +1,14 @@
 """What operators see of self-healing (KIP-46), for controller, API and client."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
 from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.counted import agreeing, counted
-from kafka_reassign_rpc.support.human_units import utc_time
+from kafka_reassign_rpc.support.human_units import duration, size
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,9 @@ class FailedBroker:
 
     since     when the controller first missed it, ms since 1970
     heal_at   when the controller moves its replicas; None if never, or while something keeps repairs from starting
-    replicas  how many of its replicas no move in flight takes away
+    replicas  how many of its replicas no move in flight takes away; `impossible`: without a place at the last try
     cost      what its repair would cost, None if not yet known
+    fate      what happens next, and when, in words (`fates.py`); `command`: what somebody has to type for it, or ""
     """
 
     broker: int
@@ -26,6 +27,9 @@ class FailedBroker:
     heal_at: int | None
     replicas: int
     cost: RepairCost | None = None
+    impossible: int = 0
+    fate: str = field(default="", compare=False)
+    command: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class LogDirFailure:
     since, heal_at  as in `FailedBroker`
     replicas  how many of its replicas are offline without a move that takes them away, None until it has answered
     cost      what their repair would cost, None if not yet known
+    impossible, fate, command  as in `FailedBroker`
     """
 
     broker: int
@@ -44,6 +49,9 @@ class LogDirFailure:
     heal_at: int | None
     replicas: int | None
     cost: RepairCost | None = None
+    impossible: int = 0
+    fate: str = field(default="", compare=False)
+    command: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -53,12 +61,17 @@ class GoneBroker:
     since     when the controller first missed it, ms since 1970; None: before its term
     repaired  how many replicas repairs, waiting or in flight, take away
     awaited   how many moves, waiting or in flight, would bring a replica there: they wait for it
+    cost      what of its repair waits; None if not yet known
+    fate, command  as in `FailedBroker`
     """
 
     broker: int
     since: int | None
     repaired: int
     awaited: int
+    cost: RepairCost | None = None
+    fate: str = field(default="", compare=False)
+    command: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -69,6 +82,8 @@ class BrokerRepair:
                 `self.healing.cancel.on.return` is set
     unapproved  how many of those that wait need approval
     cost        what those that wait will cost, None if not yet known
+    held        how many of those that wait somebody holds
+    fate, command  as in `FailedBroker`
     """
 
     broker: int
@@ -77,6 +92,9 @@ class BrokerRepair:
     is_back: bool = False
     unapproved: int = 0
     cost: RepairCost | None = None
+    held: int = 0
+    fate: str = field(default="", compare=False)
+    command: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -87,7 +105,7 @@ class HealingStatus:
     held_back        why due brokers are not healed and waiting repairs do not start, or None
     waiting, moving  moves of repairs
     problems         configs without effect because they are invalid, unknown racks, partitions that cannot be repaired
-    repairs          repairs under way, by broker
+    repairs          repairs under way, by broker; those of lost brokers are told with these
     approval         whether new repairs need approval
     unapproved       those of `waiting` that do
     log_dirs         registered brokers that have lost log dirs, until these are good again or hold nothing
@@ -107,36 +125,15 @@ class HealingStatus:
     log_dirs: Sequence[LogDirFailure] = ()
     gone: Sequence[GoneBroker] = ()
 
-    def fate(self, one: FailedBroker | LogDirFailure | GoneBroker) -> str:
-        """What will happen to it, and when, for people; empty: nobody can say."""
-        if isinstance(one, GoneBroker):
-            repair = self._repair(one.broker) or repaired_text(one)
-            return "; ".join(filter(None, (repair, awaited_text(one.awaited))))
-        if one.heal_at is not None:
-            return self.due(one.heal_at)
-        if one.replicas == 0:
-            return self._repair(one.broker) or replicas_text(one)
-        if self.paused:
-            return "not healed before self-healing is resumed"
-        if one.replicas is None:
-            return ""
-        if self.interval_ms is None:
-            return "never healed"
-        # Every other failure has a time, but while nothing may start.
-        what = "self-healing is held back" if self.held_back is not None else "reassignments are disabled"
-        return f"not healed while {what}"
+    @property
+    def other_repairs(self) -> list[BrokerRepair]:
+        """Of brokers that are back."""
+        every: list[Lost] = [*self.failed, *self.log_dirs, *self.gone]
+        lost = {one.broker for one in every}
+        return [one for one in self.repairs if one.broker not in lost]
 
-    def _repair(self, broker: int) -> str:
-        found = next((repair for repair in self.repairs if repair.broker == broker), None)
-        if found is None:
-            return ""
-        which = "" if not found.unapproved else f" ({found.unapproved} for approval)"
-        return f"its repair is under way: {counted(found.moving, 'move')} in flight, {found.waiting} waiting{which}"
 
-    def due(self, at: int) -> str:
-        """Nobody knows when somebody approves a repair."""
-        return f"{'ready for approval' if self.approval else 'healed'} at {utc_time(at)} UTC"
-
+Lost = FailedBroker | LogDirFailure | GoneBroker
 
 LEFT_TO_MOVES = (
     "moves in flight take all of its replicas away",
@@ -145,12 +142,28 @@ LEFT_TO_MOVES = (
 """Why there is nothing to repair of a lost broker, and of a registered one with a failed log dir."""
 
 
-def replicas_text(one: FailedBroker | LogDirFailure) -> str:
-    """What has to be repaired."""
-    if one.replicas is None:
-        return "offline replicas not known yet"
-    if one.replicas:
-        return counted(one.replicas, "replica")
+def what_and_fate(one: Lost | BrokerRepair) -> str:
+    """What is lost, and what happens next: the line of each lost broker on every screen."""
+    replicas = ""
+    if isinstance(one, FailedBroker | LogDirFailure) and one.replicas != 0:
+        replicas = replicas_text(one.replicas)
+    return ", ".join(filter(None, (replicas, cost_text(one.cost), one.fate)))
+
+
+def replicas_text(count: int | None) -> str:
+    return "offline replicas not known yet" if count is None else counted(count, "replica")
+
+
+def cost_text(cost: RepairCost | None) -> str:
+    """Empty if no size is known, or nothing is to copy."""
+    if cost is None or not cost.bytes:
+        return ""
+    least = "at least " if cost.unsized else ""
+    time = "" if not cost.copy_ms else f" in about {duration(cost.copy_ms / 1000)}"
+    return f"{least}{size(cost.bytes)} to copy{time}"
+
+
+def left_to_moves(one: FailedBroker | LogDirFailure) -> str:
     return LEFT_TO_MOVES[isinstance(one, LogDirFailure)]
 
 
@@ -190,9 +203,11 @@ class Repair:
     left_out  partitions that cannot be repaired, with the reason
     bytes     how much the moves copy, None if unknown
     copy_ms   how long the busiest broker takes for it at the present rates, None if unknown
+    unsized   copies of unknown size: `bytes` lacks them
     """
 
     moves: Sequence[RepairMove]
     left_out: Mapping[TopicPartition, str]
     bytes: int | None
     copy_ms: int | None = None
+    unsized: int = 0

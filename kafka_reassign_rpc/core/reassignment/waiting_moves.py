@@ -50,14 +50,18 @@ def held_text(held: Held) -> str:
     return f"{by}{since}" + (f": {held.reason}" if held.reason else "")
 
 
+FOR_APPROVAL = "for approval"
+
+
 def why_not_started(move: WaitingMove) -> str | None:
-    """For people, who keeps a waiting move from starting, or None."""
+    """For people, who keeps a waiting move from starting, or that it waits `FOR_APPROVAL`, or None."""
     if move.held is not None:
         return held_text(move.held)
-    if move.unapproved is None:
-        return None
-    since = f" since {utc_time(move.unapproved)} UTC" if move.unapproved > 0 else ""
-    return f"for approval{since}"
+    return None if move.unapproved is None else f"{FOR_APPROVAL}{since_text(move.unapproved)}"
+
+
+def since_text(unapproved: int) -> str:
+    return f" since {utc_time(unapproved)} UTC" if unapproved > 0 else ""
 
 
 def bytes_to_copy(adding: Collection[int], size: int | None) -> int | None:

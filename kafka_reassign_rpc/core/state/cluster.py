@@ -143,6 +143,11 @@ class Cluster(msgspec.Struct):
         """Nobody reads or writes it any more."""
         return replica not in self.brokers or replica in partition.offline
 
+    @property
+    def live_with_failed_log_dirs(self) -> dict[int, FailedLogDirs]:
+        """While a broker is gone, its failed log dirs are a part of that."""
+        return {broker: one for broker, one in self.failed_log_dirs.items() if broker in self.brokers}
+
     def all_partitions(self) -> Iterator[tuple[str, int, Partition]]:
         for topic in self.topics.values():
             for index, partition in topic.partitions.items():

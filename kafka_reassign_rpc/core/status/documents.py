@@ -147,6 +147,13 @@ class FailedBroker(msgspec.Struct, frozen=True):
         int | None, about("how long the busiest broker copies that at the present rates; null: not known")
     ] = None
     fate: Annotated[str, about("what will happen to it, in words; empty: nobody can say")] = ""
+    command: Annotated[
+        str | None, about("what makes its next step happen, where somebody has to; null: nothing, or no command does")
+    ] = None
+    unsized: Annotated[
+        int, about("copies of a size that is not known: `bytes` lacks them, and is what is copied at least")
+    ] = 0
+    impossible: Annotated[int, about("those of `replicas` that the last try could not place; `heal_at`: the next")] = 0
 
 
 class GoneBroker(msgspec.Struct, frozen=True):
@@ -157,6 +164,10 @@ class GoneBroker(msgspec.Struct, frozen=True):
     repaired: Annotated[int, about("how many replicas repairs, waiting or in flight, take away")]
     awaited: Annotated[int, about("how many moves, waiting or in flight, would bring a replica there")]
     fate: Annotated[str, about("what will happen to it, in words")]
+    command: Annotated[str | None, about("as in FailedBroker")] = None
+    bytes: Annotated[int | None, about("what of its repair waits; null: not known")] = None
+    copy_ms: Annotated[int | None, about("as in FailedBroker")] = None
+    unsized: Annotated[int, about("as in FailedBroker")] = 0
 
 
 class FailedLogDirs(msgspec.Struct, frozen=True):
@@ -183,6 +194,13 @@ class FailedLogDirs(msgspec.Struct, frozen=True):
         int | None, about("how long the busiest broker copies that at the present rates; null: not known")
     ] = None
     fate: Annotated[str, about("what will happen to it, in words; empty: nobody can say")] = ""
+    command: Annotated[
+        str | None, about("what makes its next step happen, where somebody has to; null: nothing, or no command does")
+    ] = None
+    unsized: Annotated[
+        int, about("copies of a size that is not known: `bytes` lacks them, and is what is copied at least")
+    ] = 0
+    impossible: Annotated[int, about("those of `replicas` that the last try could not place; `heal_at`: the next")] = 0
 
 
 class Repair(msgspec.Struct, frozen=True):
@@ -196,6 +214,8 @@ class Repair(msgspec.Struct, frozen=True):
     copy_ms: Annotated[
         int | None, about("how long the busiest broker copies that at the present rates; null: not known")
     ] = None
+    unsized: Annotated[int, about("as in FailedBroker")] = 0
+    held: Annotated[int, about("those of `waiting` that do not start before somebody releases them")] = 0
 
 
 class Healing(msgspec.Struct, frozen=True):

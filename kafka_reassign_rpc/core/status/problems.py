@@ -7,7 +7,13 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.healing.brake import paused_who
-from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, GoneBroker, HealingStatus, LogDirFailure
+from kafka_reassign_rpc.core.healing.self_healing_status import (
+    FailedBroker,
+    GoneBroker,
+    HealingStatus,
+    LogDirFailure,
+    what_and_fate,
+)
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.status.documents import ROLES, StatusProblem, Totals
 from kafka_reassign_rpc.core.status.views import ServerView, TermView
@@ -69,7 +75,7 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
         return
     if lost := lost_brokers(term.cluster, term.healing):
         yield _lost(term, lost)
-    if term.cluster.failed_log_dirs:
+    if term.cluster.live_with_failed_log_dirs:
         yield _failed_log_dirs(term, full=full)
     if term.cluster.unreadable:
         yield _left_alone(term.cluster.unreadable, full=full)
@@ -152,12 +158,11 @@ def _off(term: TermView) -> str:
 def _fates(healing: HealingStatus | None, lost: Iterable[FailedBroker | LogDirFailure | GoneBroker]) -> dict[int, str]:
     if healing is None:
         return {}
-    fates = {one.broker: healing.fate(one) for one in lost}
-    return {broker: f", {fate}" for broker, fate in fates.items() if fate}
+    return {one.broker: f", {text}" for one in lost if (text := what_and_fate(one))}
 
 
 def _failed_log_dirs(term: TermView, *, full: bool) -> StatusProblem:
-    failures = term.cluster.failed_log_dirs
+    failures = term.cluster.live_with_failed_log_dirs
     fates = _fates(term.healing, () if term.healing is None else term.healing.log_dirs)
     told = []
     for broker in sorted(failures)[:NAMED]:

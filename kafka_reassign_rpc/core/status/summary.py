@@ -1,6 +1,9 @@
 """`/api/v1/status`. Its cost does not grow with the number of partitions."""
 
+from typing import Any
+
 from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core.healing import self_healing_status as healing_status
 from kafka_reassign_rpc.core.healing.brake import paused_who
 from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST, RepairCost
 from kafka_reassign_rpc.core.state.partition import BATCH
@@ -111,7 +114,15 @@ def _healing(term: TermView, *, full: bool) -> Healing | None:
         paused_who=paused_who(term.cluster) if full and found.paused else None,
         held_back=found.held_back,
         failed=[
-            FailedBroker(one.broker, one.since, one.heal_at, one.replicas, *_cost(one.cost), found.fate(one))
+            FailedBroker(
+                one.broker,
+                one.since,
+                one.heal_at,
+                one.replicas,
+                *_cost(one.cost),
+                one.fate,
+                **_of_repair(one),
+            )
             for one in found.failed[:MOST_LISTED]
         ],
         failed_log_dirs=[
@@ -122,12 +133,21 @@ def _healing(term: TermView, *, full: bool) -> Healing | None:
                 one.heal_at,
                 one.replicas,
                 *_cost(one.cost),
-                found.fate(one),
+                one.fate,
+                **_of_repair(one),
             )
             for one in found.log_dirs[:MOST_LISTED]
         ],
         repairs=[
-            Repair(one.broker, one.waiting, one.moving, one.unapproved, *_cost(one.cost))
+            Repair(
+                one.broker,
+                one.waiting,
+                one.moving,
+                one.unapproved,
+                *_cost(one.cost),
+                unsized=(one.cost or UNKNOWN_COST).unsized,
+                held=one.held,
+            )
             for one in found.repairs[:MOST_LISTED]
         ],
         waiting=found.waiting,
@@ -135,7 +155,24 @@ def _healing(term: TermView, *, full: bool) -> Healing | None:
         problems=list(found.problems[:MOST_LISTED]) if full else None,
         approval=found.approval,
         gone=[
-            GoneBroker(one.broker, one.since, one.repaired, one.awaited, found.fate(one))
+            GoneBroker(
+                one.broker,
+                one.since,
+                one.repaired,
+                one.awaited,
+                one.fate,
+                one.command or None,
+                *_cost(one.cost),
+                (one.cost or UNKNOWN_COST).unsized,
+            )
             for one in found.gone[:MOST_LISTED]
         ],
     )
+
+
+def _of_repair(one: healing_status.FailedBroker | healing_status.LogDirFailure) -> dict[str, Any]:
+    return {
+        "command": one.command or None,
+        "unsized": (one.cost or UNKNOWN_COST).unsized,
+        "impossible": one.impossible,
+    }

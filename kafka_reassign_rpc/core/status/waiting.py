@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from kafka_reassign_rpc.core.healing.brake import braked_caps
-from kafka_reassign_rpc.core.reassignment.waiting_moves import why_not_started
+from kafka_reassign_rpc.core.reassignment.waiting_moves import held_text, since_text
 from kafka_reassign_rpc.core.state.partition import HEAL, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -37,9 +37,9 @@ class WaitingReasons:
         return None if serial is None else self._ranks.get(serial)
 
     def waits_for(self, name: TopicPartition, partition: Partition, move: WaitingMove) -> str:
-        held = why_not_started(move)
-        if held is not None:
-            return f"its release: held {held}"
+        if move.held is not None:
+            approval = " (and then for approval)" if move.unapproved is not None else ""
+            return f"its release{approval}: held {held_text(move.held)}"
         if self._rules.disabled_by is not None:
             return f"reassignments to be enabled: {self._rules.disabled_by}"
         healing = self._term.healing
@@ -48,6 +48,8 @@ class WaitingReasons:
                 return "self-healing to be resumed"
             if healing.held_back is not None:
                 return f"self-healing, which is held back: {healing.held_back}"
+        if move.unapproved is not None:
+            return f"approval{since_text(move.unapproved)}"
         dead = [
             broker for broker in move.terms.target if broker not in partition.replicas and not self._is_live(broker)
         ]

@@ -5,19 +5,47 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 
 from kafka_reassign_rpc.client import LogDirProgressTracker, ProgressSnapshot, TopicPartition
-from kafka_reassign_rpc.client.text_format import amounts, bar, first_lines
-from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry, SubmittablePlan, read_batch
+from kafka_reassign_rpc.client.move_progress import Listed
+from kafka_reassign_rpc.client.text_format import first_lines
+from kafka_reassign_rpc.pipeline.plans.batch_reader import (
+    PlanEntry,
+    PlanInfo,
+    PlannedBatch,
+    SubmittablePlan,
+    batch_number,
+    read_batch,
+)
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
 from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState, misfit_lines, mismatch_lines
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
 from kafka_reassign_rpc.pipeline.submission.moves_to_lost import lines_of, status_of, stop_for, waiting_for_lost
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
+from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress, Seen
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import PlanWarnings
-from kafka_reassign_rpc.pipeline.submission.submit_settings import BAR_WIDTH, PlanDoesNotFit, UnderWay
+from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, UnderWay
 from kafka_reassign_rpc.pipeline.submission.withdrawal import taking_back
-from kafka_reassign_rpc.support.counted import counted
 
 Batch = Mapping[TopicPartition, PlanEntry]
+
+
+@dataclass
+class Bar:
+    """The progress of one batch. `sizes`: bytes of its moves, as far as brokers have told them."""
+
+    progress: PlanProgress
+    title: str
+    sizes: dict[TopicPartition, int] = field(default_factory=dict)
+
+    def text(self, followed: Set[TopicPartition], listed: Listed, snapshot: ProgressSnapshot) -> str:
+        self.sizes.update({name: one.total for name, one in snapshot.moves.items() if one.total is not None})
+        waiting = {name for name, one in listed.items() if one.is_waiting}
+        seen = [
+            Seen(0, (known.done or 0) if known else 0, self.sizes.get(name), name not in listed)
+            for name in followed - waiting
+            for known in [snapshot.moves.get(name)]
+        ]
+        now = time.monotonic()
+        return self.progress.text(now, seen, waiting=len(waiting), stalled=snapshot.stalled, title=self.title)
 
 
 @dataclass
@@ -36,14 +64,15 @@ class BatchRun:
 
     def run(self) -> int:
         """Returns how many moves it began. Raises PlanDoesNotFit, SubmitStopped, JobFailed, BadInput."""
-        begun = 0
+        begun, sizes = 0, {one.batch: one.bytes for one in self.plan.info.batches}
         for number, file in enumerate(self.plan.batches, 1):
             batch = read_batch(file, self.plan.info.kind)
-            begun += self.run_batch(file.stem, batch, f"batch {number}/{len(self.plan.batches)}")
+            title = f"batch {number}/{len(self.plan.batches)}"
+            begun += self.run_batch(file.stem, batch, title, sizes.get(batch_number(file), 0))
         return begun
 
-    def run_batch(self, name: str, batch: Batch, title: str) -> int:
-        """As `run`. `title`: for the progress."""
+    def run_batch(self, name: str, batch: Batch, title: str, planned: int = 0) -> int:
+        """As `run`. `title`, `planned` bytes (0: unknown): for the progress."""
         found = self.cluster.stable_state(batch)
         changes = self.changes(name)
         changes.lead_afterwards(name, found)
@@ -52,11 +81,13 @@ class BatchRun:
         self._see(batch, found.moving)
         self._reordered = {one: batch[one] for one in found.reordered}
         with taking_back(changes, name, self.under_way, lambda: self._reordered):
-            begun = self._carry_out(changes, name, batch, found, title)
+            progress = PlanProgress(PlanInfo(self.plan.info.kind, "", batches=[PlannedBatch(0, len(batch), planned)]))
+            begun = self._carry_out(changes, name, batch, found, Bar(progress, title))
         self.cluster.output.line(f"{name}: {len(batch)} done")
         return begun
 
-    def _carry_out(self, changes: BatchChanges, name: str, batch: Batch, found: BatchState, title: str) -> int:
+    def _carry_out(self, changes: BatchChanges, name: str, batch: Batch, found: BatchState, bar: Bar) -> int:
+        bar.progress.done(0, len(found.done), earlier=True)
         self.watch.wait_until_healthy(targets(batch))
         refused = misfit_lines(batch, found, self.live)
         if refused:
@@ -70,20 +101,20 @@ class BatchRun:
             self.under_way.see({one: batch[one] for one in found.moving}, asked=left)
             changes.begin(name, left, found.reordered)
             self._reordered = {}
-        self._follow(changes, name, batch, title)
+        self._follow(changes, name, batch.keys() - found.done, batch, bar)
         return len(found.not_begun)
 
     def _see(self, batch: Batch, moving: Set[TopicPartition]) -> None:
         self.under_way.see({name: batch[name] for name in moving})
 
-    def _follow(self, changes: BatchChanges, name: str, batch: Batch, title: str) -> None:
+    def _follow(self, changes: BatchChanges, name: str, followed: Set[TopicPartition], batch: Batch, bar: Bar) -> None:
         tracker, waited = LogDirProgressTracker(), dict[TopicPartition, int]()
         while True:
             listed, snapshot = self.cluster.progress(tracker, batch.keys())
             self.warnings.of_throttle(time.monotonic(), snapshot.moves)
             self._see(batch, listed.keys())
             waiting = waiting_for_lost(self.under_way.moves, self.watch.live)
-            text = _progress(title, len(batch), len(listed), snapshot)
+            text = bar.text(followed, listed, snapshot)
             self.cluster.output.status(f"{text}; {status_of(waiting)}" if waiting else text)
             if not listed:
                 self._require_done(changes, name, batch)
@@ -116,10 +147,3 @@ class BatchRun:
 
 def targets(batch: Batch) -> set[int]:
     return {broker for entry in batch.values() for broker in entry.replicas}
-
-
-def _progress(title: str, moves: int, left: int, snapshot: ProgressSnapshot) -> str:
-    counts = f"{moves - left} of {counted(moves, 'move')}"
-    for count, state in ((snapshot.waiting, "waiting"), (snapshot.stalled, "stalled")):
-        counts += f", {count} {state}" if count else ""
-    return f"{title} |{bar(snapshot.total.share, BAR_WIDTH)}| {counts}, {amounts(snapshot.total)}"

@@ -28,7 +28,7 @@ from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
 from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow, WindowMove
 from kafka_reassign_rpc.pipeline.submission.moves_to_lost import lines_of, status_of, stop_for, waiting_for_lost
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
-from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress
+from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress, Seen
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import PlanWarnings
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, UnderWay
 from kafka_reassign_rpc.pipeline.submission.withdrawal import taking_back
@@ -83,6 +83,8 @@ class WindowRun:
     _targets: set[int] = field(default_factory=set)
     _tracker: LogDirProgressTracker = field(default_factory=LogDirProgressTracker)
     _snapshot: ProgressSnapshot | None = None
+    _sizes: dict[TopicPartition, int] = field(default_factory=dict)
+    """Bytes of the open moves, as far as brokers have told them."""
     _confirm_at: float = 0.0
     _adapt_at: float = 0.0
 
@@ -175,6 +177,7 @@ class WindowRun:
                 self._arriving[name] = self.window.end(name), now + self.cluster.intervals.arrival
             self._queued = {name for name in flying & listed.keys() if listed[name].is_waiting}
             self.warnings.of_throttle(now, self._snapshot.moves)
+            self._sizes.update({name: one.total for name, one in self._snapshot.moves.items() if one.total is not None})
         if now >= self._adapt_at:
             self.window.adapt()
             self._adapt_at = now + self.cluster.intervals.adapt
@@ -222,12 +225,13 @@ class WindowRun:
             del self._arriving[name]
 
     def _done(self, name: TopicPartition, *, earlier: bool = False) -> None:
-        self.progress.done(self._batches[name], earlier=earlier)
+        self.progress.done(self._batches[name], earlier=earlier, size=self._sizes.pop(name, None))
         self._close(name)
 
     def _leave_out(self, entry: PlanEntry, why: str) -> None:
         name = entry.topic_partition
         self._left_out[name] = why
+        self._sizes.pop(name, None)
         self.progress.left_out(self._batches[name])
         self._to_restore[name] = entry
         self._open[self._batches[name]].out += 1
@@ -307,13 +311,18 @@ class WindowRun:
         self.under_way.see(self._moving())
 
     def _show(self) -> None:
-        moving = len(self.window.moving) + len(self.window.stuck)
-        queued = self._snapshot.waiting if self._snapshot and moving else 0
-        waiting = len(self.window.waiting) + queued
-        ended = [self._batches[name] for name in self._arriving]
-        text = self.progress.text(time.monotonic(), self._snapshot, moving - queued, waiting, ended)
+        waiting = len(self.window.waiting) + len(self._queued)
+        known = {} if self._snapshot is None else self._snapshot.moves
+        flying = [name for name in self._moving() if name not in self._queued]
+        seen = [self._seen(name, known[name].done if name in known else 0) for name in flying]
+        seen += [self._seen(name, 0, has_ended=True) for name in self._arriving]
+        stalled = 0 if self._snapshot is None else self._snapshot.stalled
+        text = self.progress.text(time.monotonic(), seen, waiting=waiting, stalled=stalled)
         stuck = status_of(self._waiting_for_lost())
         self.cluster.output.status(f"{text}; {stuck}" if stuck else text)
+
+    def _seen(self, name: TopicPartition, copied: int | None, *, has_ended: bool = False) -> Seen:
+        return Seen(self._batches[name], copied or 0, self._sizes.get(name), has_ended)
 
     def _does_not_fit(self, others: str) -> PlanDoesNotFit:
         lines = first_lines([f"{name}: {why}" for name, why in sorted(self._left_out.items())])

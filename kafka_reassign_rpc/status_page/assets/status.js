@@ -12,6 +12,7 @@ const TABLES_MS = 4000;
 const PLOTS_MS = 15000;
 const AGAIN_MS = 5000;
 const OLD_MS = 10_000;
+const SAME_REQUEST_MS = 2000;
 const SPANS_MS = { hour: 3_600_000, day: 86_400_000 };
 
 const API = document.documentElement.dataset.api;
@@ -22,6 +23,8 @@ const status = {};
 let shown = status; // the present; where the server does not know it, what was known last
 let page = 1;
 let stream = null;
+let taken = 0; // when the status came, by the browser's clock
+const madeAt = new Map(); // when what a part shows was made, by the server's clock
 
 // ------------------------------------------------------------------------------------------------ the summary
 
@@ -47,7 +50,8 @@ function live(text, isWrong) {
 function take(event) {
   Object.assign(status, JSON.parse(event.data));
   shown = status.totals === null && status.last ? status.last : status;
-  document.body.classList.toggle("stale", shown !== status);
+  taken = performance.now();
+  document.body.classList.toggle("stale", shown !== status || isBlind());
   live(`live, ${time(status.at)} UTC`, false);
   showHead();
   showTiles();
@@ -56,6 +60,26 @@ function take(event) {
   for (const one of document.querySelectorAll(".of-server")) one.hidden = status.server === null;
   showHealing();
   showCaps();
+}
+
+// What watch shows while nobody tells it anything is of another time.
+const isBlind = () => status.server === null && status.problems.some(({ kind, level, since }) => level === "wrong" && since !== null && (kind === "unseen" || kind === "no_controller"));
+
+// All parts show one time, that of the head. What is older is grey, with its age.
+function showAges() {
+  if (status.at === undefined) return;
+  const now = status.at + performance.now() - taken;
+  madeAt.set("h-sums", status.at);
+  if (now - status.at > OLD_MS) live("the server does not answer, trying again …", true);
+  for (const [id, at] of madeAt) {
+    const heading = byId(id);
+    const age = now - at > OLD_MS ? ` ${duration(now - at)} old` : "";
+    const section = heading.closest("section");
+    section.classList.toggle("old", age !== "");
+    let told = section.querySelector(".age");
+    if (told === null && age !== "") section.prepend((told = Object.assign(document.createElement("small"), { className: "age quiet" })));
+    if (told !== null) told.textContent = age;
+  }
 }
 
 function showHead() {
@@ -219,23 +243,29 @@ function showHealing() {
   if (healing.paused) parts.push("paused");
   if (healing.in_flight || healing.waiting) parts.push(`repairs: ${plural(healing.in_flight, "move")} in flight, ${count(healing.waiting)} waiting`);
   if (healing.held_back) parts.push(`held back: ${healing.held_back}`);
-  for (const one of healing.repairs) parts.push(`repair of broker ${one.broker}: ${count(one.in_flight)} in flight, ${count(one.waiting)} waiting${one.unapproved ? `, ${count(one.unapproved)} of them for approval` : ""}${one.waiting ? `, to copy: ${cost(one)}` : ""}`);
+  const lost = [...healing.failed, ...gone, ...disks];
+  // The repair of a lost broker is told in its row.
+  for (const one of healing.repairs.filter((repair) => lost.every((other) => other.broker !== repair.broker))) {
+    parts.push(`repair of broker ${one.broker}: ${count(one.in_flight)} in flight, ${count(one.waiting)} waiting${one.waiting ? `, to copy: ${cost(one)}` : ""}`);
+  }
   byId("healing").textContent = `${parts.join("; ")}.`;
-  const rows = healing.failed.map((one) => [`${one.broker}`, duration(status.at - one.since), countdown(one), count(one.replicas), cost(one)]);
-  const rowsOfGone = gone.map((one) => [`${one.broker}`, one.since === null ? "not known" : duration(status.at - one.since), one.fate, count(one.repaired), ""]);
-  const rowsOfDisks = disks.map((one) => [{ text: `${one.broker}`, quiet: one.log_dirs?.length ? `log dir ${visible(one.log_dirs.join(", "))}` : "a log dir" }, duration(status.at - one.since), countdown(one), one.replicas === null ? "not known yet" : count(one.replicas), cost(one)]);
+  const rows = healing.failed.map((one) => [`${one.broker}`, duration(status.at - one.since), fateCell(one), count(one.replicas), cost(one)]);
+  const rowsOfGone = gone.map((one) => [`${one.broker}`, one.since === null ? "not known" : duration(status.at - one.since), fateCell(one), count(one.repaired), one.bytes ? cost(one) : ""]);
+  const rowsOfDisks = disks.map((one) => [{ text: `${one.broker}`, quiet: one.log_dirs?.length ? `log dir ${visible(one.log_dirs.join(", "))}` : "a log dir" }, duration(status.at - one.since), fateCell(one), one.replicas === null ? "not known yet" : count(one.replicas), cost(one)]);
   fill(table, [...rows, ...rowsOfGone, ...rowsOfDisks], "");
 }
 
 function cost(one) {
   if (one.bytes === null) return "not known";
-  return `${size(one.bytes)}${one.copy_ms === null ? "" : ` in about ${duration(one.copy_ms)}`}`;
+  return `${one.unsized ? "at least " : ""}${size(one.bytes)}${one.copy_ms === null ? "" : ` in about ${duration(one.copy_ms)}`}`;
 }
 
-function countdown(one) {
-  const at = one.heal_at;
-  if (at === null) return one.fate || "not known";
-  return at <= status.at ? { text: "now", tone: "warn" } : `in ${duration(at - status.at)}`;
+// What happens next, and when, or what somebody has to type for it.
+function fateCell(one) {
+  const at = one.heal_at ?? null;
+  if (at === null || one.impossible) return { text: one.fate || "not known", quiet: one.command ?? "" };
+  const what = shown.healing.approval ? "for approval " : "";
+  return at <= status.at ? { text: `${what}now`, tone: "warn" } : `${what}in ${duration(at - status.at)}`;
 }
 
 function showCaps() {
@@ -278,12 +308,14 @@ async function showMoves() {
     byId("moves-sums").textContent = byId("moves-page").textContent = "";
     return fill(byId("moves"), [], body.error);
   }
+  madeAt.set("h-moves", body.at);
   const { sums } = body;
   byId("moves-sums").textContent =
     `${plural(sums.in_flight, "move")} in flight, ${sums.waiting === null ? "" : `${count(sums.waiting)} waiting, `}${count(sums.stalled)} stalled` +
     (sums.in_flight && part(sums.bytes_copied, sums.bytes_total) ? `; ${part(sums.bytes_copied, sums.bytes_total)} copied` : "") +
     (sums.moves_without_size ? `, without ${plural(sums.moves_without_size, "move")} of unknown size` : "") +
     (body.at - body.listed_at > 2000 ? `; sums and order of ${duration(body.at - body.listed_at)} ago` : "");
+  if (body.count === 0) byId("moves-sums").textContent = ""; // the table says so
   byId("moves-page").textContent = body.moves.length ? `${count(offset + 1)}–${count(Math.min(offset + PAGE, body.count))} of ${count(body.count)}` : "";
   return fill(byId("moves"), body.moves.map((move) => moveRow(move, body.at)), body.count ? "No move is on this page." : "No move is in flight or waits.");
 }
@@ -293,7 +325,7 @@ function moveRow(move, now) {
   const amount = move.share !== null ? `${size(move.bytes_copied)} of ${size(move.bytes_total)}` : move.bytes_total === null ? "size unknown" : `unknown of ${size(move.bytes_total)}`;
   const isWaiting = move.state === "waiting";
   return [
-    { text: name, quiet: isWaiting ? "waits" : !move.leader_known ? `leader ${UNKNOWN}` : move.leader === null ? "no leader" : `leader ${move.leader}` },
+    { text: name, lead: isPhone && !isWaiting && move.share !== null ? `${Math.floor(100 * move.share)} %` : "", quiet: isWaiting ? "waits" : !move.leader_known ? `leader ${UNKNOWN}` : move.leader === null ? "no leader" : `leader ${move.leader}` },
     { text: `${replicas(move.original)} → ${replicas(move.target)}`, quiet: comesAndGoes(move) },
     {
       text: move.adding.length === 0 ? "nothing to copy" : isWaiting && move.bytes_total !== null ? size(move.bytes_total) : amount,
@@ -337,14 +369,23 @@ function partitionRow(found) {
 async function showBrokers() {
   if (isFolded("brokers")) return;
   const { isThere, body } = await ask("brokers");
-  const rows = isThere ? body.brokers.map((broker) => brokerRow(broker, body.at)) : [];
+  if (isThere) madeAt.set("h-brokers", body.at);
+  const common = isThere ? commonTo([...body.brokers, ...body.racks].flatMap((one) => one.departure ?? [])) : [];
+  byId("brokers-common").textContent = common.length ? `Whichever goes now: ${common.join("; ")}.` : "";
+  const rows = isThere ? body.brokers.map((broker) => brokerRow(broker, body.at, common)) : [];
   fill(byId("brokers"), rows, isThere ? "No broker is registered." : body.error);
   const racks = isThere ? body.racks : [];
   byId("racks").hidden = racks.length === 0;
-  fill(byId("racks"), racks.map((one) => [one.rack, count(one.brokers.length), mayGoCell(one.departure)]), "");
+  fill(byId("racks"), racks.map((one) => [one.rack, count(one.brokers.length), mayGoCell(one.departure, common)]), "");
 }
 
-function brokerRow(broker, now) {
+// What is so of each of several is said once.
+function commonTo(departures) {
+  const [first, ...others] = departures;
+  return others.length === 0 ? [] : first.meanwhile.filter((text) => others.every((one) => one.meanwhile.includes(text)));
+}
+
+function brokerRow(broker, now, common) {
   const state = !broker.alive ? "dead" : broker.shutting_down ? "shutting down" : "alive";
   const age = broker.throttles_at === null || now - broker.throttles_at < OLD_MS ? "" : `read ${duration(now - broker.throttles_at)} ago`;
   const throttle = (one) => {
@@ -364,13 +405,13 @@ function brokerRow(broker, now) {
     count(broker.leaders),
     { text: count(broker.out_of_sync), quiet: broker.under_replicated ? `leads ${count(broker.under_replicated)} under-replicated` : "", tone: broker.out_of_sync ? "warn" : "" },
     diskCell(broker.disk),
-    broker.departure === null ? "" : mayGoCell(broker.departure),
+    broker.departure === null ? "" : mayGoCell(broker.departure, common),
   ];
 }
 
-function mayGoCell(found) {
+function mayGoCell(found, common) {
   const text = found.may_go === true ? "yes" : `${found.may_go === null ? "not known" : "no"}: ${found.why_not.join("; ")}`;
-  return { text, quiet: found.meanwhile.join("; "), tone: found.may_go === true ? "" : "warn" };
+  return { text, quiet: found.meanwhile.filter((one) => !common.includes(one)).join("; "), tone: found.may_go === true ? "" : "warn" };
 }
 
 function diskCell(disk) {
@@ -385,13 +426,28 @@ async function showEvents() {
   const { isThere, body } = await ask("events", { ...entries(byId("events-filter")), limit: EVENTS });
   const missing = isThere ? body.missing : [];
   byId("events-missing").textContent = missing.map((one) => `Events of server ${one.server} are missing: ${one.why}.`).join(" ");
-  fill(byId("events"), isThere ? body.events.map(eventRow) : [], isThere ? "No event." : body.error);
+  fill(byId("events"), isThere ? folded(body.events).map(eventRow) : [], isThere ? "No event." : body.error);
 }
+
+// One request gives a rate to many brokers: that is one line.
+function folded(events) {
+  const found = [];
+  for (const event of events) {
+    const last = found.at(-1);
+    if (last !== undefined && isSameRate(last, event)) last.brokers.push(event.broker);
+    else found.push({ ...event, brokers: event.broker === undefined ? [] : [event.broker] });
+  }
+  return found;
+}
+
+const isSameRate = (one, other) =>
+  one.event.startsWith("throttle.") && other.broker !== undefined && one.brokers.length > 0 && Math.abs(one.at - other.at) < SAME_REQUEST_MS &&
+  ["event", "bytes", "reason", "who"].every((name) => one[name] === other[name]);
 
 function eventRow(event) {
   const of = [];
   if (event.topic !== undefined) of.push(event.partition === undefined ? event.topic : `${event.topic}-${event.partition}`);
-  if (event.broker !== undefined) of.push(`broker ${event.broker}`);
+  if (event.brokers.length) of.push(`${event.brokers.length === 1 ? "broker" : "brokers"} ${event.brokers.toSorted((a, b) => a - b).join(", ")}`);
   const what = [];
   if (event.target) what.push(`to ${replicas(event.target)}`);
   if (event.copied !== undefined) what.push(`${size(event.copied)} copied`);
@@ -406,6 +462,10 @@ async function showPlots() {
   const chosen = byId("span").value;
   const { isThere, body } = await ask("history", { span: chosen });
   if (!isThere) return;
+  if (body.points.length === 0) {
+    byId("plots").replaceChildren("Nothing is known yet.");
+    return;
+  }
   const span = { from: body.at - SPANS_MS[chosen], to: body.at, stepMs: body.step_ms };
   const draw = (title, value, format) => plot(title, body.points, value, format, span);
   byId("plots").replaceChildren(
@@ -474,6 +534,7 @@ if (isFull) {
     });
   }
 }
+setInterval(showAges, 1000);
 for (const part of document.querySelectorAll(".part")) part.addEventListener("toggle", () => part.open && hurries.forEach((hurry) => hurry()));
 window.addEventListener("popstate", () => {
   page = readAddress(fields);

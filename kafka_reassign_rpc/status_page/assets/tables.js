@@ -2,8 +2,8 @@
 
 import { shortened, visible } from "./format.js";
 
-// A cell: a text, or {text, quiet, bar, label, tone, quietTone}. quiet: a second line; bar: from 0 to 1, with `label` for
-// screen readers; tone, quietTone: how the lines look.
+// A cell: a text, or {text, lead, quiet, bar, label, tone, quietTone}. lead: a figure beside the text; quiet: a second
+// line; bar: from 0 to 1, with `label` for screen readers; tone, quietTone: how the lines look.
 export function fill(table, rows, empty) {
   const body = table.tBodies[0];
   const heads = [...table.tHead.rows[0].cells];
@@ -40,7 +40,7 @@ function newCell(row, head) {
   return cell;
 }
 
-function show(cell, { text, quiet, bar, label, tone, quietTone }) {
+function show(cell, { text, lead, quiet, bar, label, tone, quietTone }) {
   const parts = [];
   if (bar !== undefined && bar !== null) {
     const shown = document.createElement("progress");
@@ -50,6 +50,7 @@ function show(cell, { text, quiet, bar, label, tone, quietTone }) {
     parts.push(shown);
   }
   parts.push(line("span", text, tone));
+  if (lead) parts.push(Object.assign(document.createElement("strong"), { textContent: ` ${lead}` }));
   if (quiet) parts.push(line("small", quiet, quietTone ?? "quiet"));
   cell.classList.toggle("blank", !text && !quiet);
   const box = document.createElement("div");

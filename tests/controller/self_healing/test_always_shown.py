@@ -54,7 +54,7 @@ async def test_dh_3_a_failed_log_dir_is_shown_until_it_holds_nothing_whatever_it
         status = await healing.healer.status()
         assert status.log_dirs == [LogDirFailure(3, (DISK,), 0, None, 0, status.log_dirs[0].cost)]
         of_repair = "" if not unapproved else " (2 for approval)"
-        assert status.fate(status.log_dirs[0]) == f"its repair is under way: 0 moves in flight, 2 waiting{of_repair}"
+        assert status.log_dirs[0].fate == f"its repair is under way: 0 moves in flight, 2 waiting{of_repair}"
         counts = healing.healer.last_diagnosed
         assert (counts.log_dirs, counts.alerted, counts.waiting, counts.unapproved) == (1, 1, 2, unapproved)
         await healing.diagnose(after_ms=10 * MINUTE)
@@ -105,7 +105,7 @@ async def test_dh_3_a_failed_log_dir_that_only_a_move_would_fill_is_shown_and_ha
         assert healing.new_events() == [("heal.noticed", f"log dir {DISK} failed; {nothing}")]
         status = await healing.healer.status()
         assert [(one.broker, one.paths, one.replicas) for one in status.log_dirs] == [(3, (DISK,), 0)]
-        assert status.fate(status.log_dirs[0]) == nothing
+        assert status.log_dirs[0].fate == nothing
         await healing.diagnose(after_ms=MINUTE)
         assert (queued(controller), healing.healer.last_diagnosed.log_dirs) == ({}, 1), "nothing is lost there"
         assert [name for name, _ in healing.new_events()] == ["heal.alert"]
@@ -128,7 +128,7 @@ async def test_dh_1_a_lost_broker_is_shown_while_its_repair_waits_and_until_it_h
         assert (status.failed, status.gone) == ([], [GoneBroker(3, 5, 3, 0)]), "since its loss"
         assert [replace_cost(one) for one in status.repairs] == [BrokerRepair(3, 3, 0, unapproved=unapproved)]
         of_repair = "" if not unapproved else " (3 for approval)"
-        assert status.fate(status.gone[0]) == f"its repair is under way: 0 moves in flight, 3 waiting{of_repair}"
+        assert status.gone[0].fate == f"its repair is under way: 0 moves in flight, 3 waiting{of_repair}"
         assert (healing.healer.last_diagnosed.failed, healing.healer.last_diagnosed.alerted) == (1, 1)
     async with elected_controller(zk_connect) as controller:
         healing = healer(controller, waits_for, now=9 * MINUTE)
@@ -188,7 +188,7 @@ async def test_dh_1_brokers_that_only_moves_name_are_lost_when_they_die_with_the
         status = await healing.healer.status()
         assert status.gone == [GoneBroker(7, 1000, 0, 2), GoneBroker(8, 1000, 0, 2)]
         awaited = "2 moves wait for it, and nothing repairs that: cancel them, give them another target, or bring the"
-        assert status.fate(status.gone[0]) == f"{awaited} broker back"
+        assert status.gone[0].fate == f"{awaited} broker back"
         assert (await failed(zk), healing.healer.last_diagnosed.failed) == ([], 2)
         assert healing.healer.last_diagnosed.alerted == 0
         await healing.diagnose(after_ms=MINUTE)

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
-from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST, RepairCost
+from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController, PolicyViolation
 from kafka_reassign_rpc.core.settings.healing_settings import APPROVAL, MAX_BROKERS, HealingSettings, HealingThrottle
@@ -174,7 +174,7 @@ async def test_dh_8_what_a_repair_costs_is_told_before_and_after_it_is_queued_an
         await healing.diagnose()
         await healing.healer.ask_for_sizes()
         [lost] = (await healing.healer.status()).failed
-        assert lost.cost == UNKNOWN_COST, "no broker has told a size"
+        assert lost.cost is None, "no broker has told a size"
         healing.sample = Sample({TopicPartition(*name): 6_000_000 for name in WHERE}, {})
         healing.now += 30_000
         await healing.healer.ask_for_sizes()
@@ -187,6 +187,10 @@ async def test_dh_8_what_a_repair_costs_is_told_before_and_after_it_is_queued_an
         assert healing.samples == 2, "nobody looks any more"
         [lost] = (await healing.healer.status()).failed
         assert lost.cost == RepairCost(18_000_000, 6000)
+        assert await controller.alter({("a", 0): (5, 1)}) == {("a", 0): None}
+        [lost] = (await healing.healer.status()).failed
+        assert (lost.replicas, lost.cost) == (2, RepairCost(12_000_000, 6000)), "both of the same moment"
+        assert await controller.alter({("a", 0): None}) == {("a", 0): None}
         shown = await healing.healer.heal(3, ALICE, dry_run=True)
         assert shown.bytes == 18_000_000
         assert shown.copy_ms is not None

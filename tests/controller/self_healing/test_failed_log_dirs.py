@@ -5,6 +5,7 @@ import pytest
 from kafka_reassign_rpc.controller.commands.leadership_commands import LogDirsAnswered
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
+from kafka_reassign_rpc.core.healing.repair_cost import NO_COST
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair, LogDirFailure
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController
 from kafka_reassign_rpc.core.settings.healing_settings import GRACE_MS
@@ -74,11 +75,13 @@ async def test_dh_3_what_a_failed_log_dir_held_is_repaired_elsewhere_after_the_i
         move = controller.partition("a", 0).move
         assert move is not None
         assert (move.terms.route, move.terms.reason) == (HEAL, "heal log dirs of broker 3")
-        assert (await healing.healer.status()).repairs == [BrokerRepair(3, waiting=0, moving=2)]
+        assert (await healing.healer.status()).repairs == [BrokerRepair(3, waiting=0, moving=2, cost=NO_COST)]
         await answers(healing, ON_DISK[0], online=ON_DISK[1:])
         assert not (await healing.healer.status()).repairs[0].is_back, "not all of its replicas are back"
         await answers(healing, online=ON_DISK)
-        assert (await healing.healer.status()).repairs == [BrokerRepair(3, waiting=0, moving=2, is_back=True)]
+        assert (await healing.healer.status()).repairs == [
+            BrokerRepair(3, waiting=0, moving=2, is_back=True, cost=NO_COST)
+        ]
         await controller.finish_moves()
         await healing.diagnose()
         over = "failed log dirs: they are good again, or hold nothing any more"
@@ -177,6 +180,7 @@ async def test_dh_3_a_broker_that_dies_with_a_failed_log_dir_is_repaired_once(zk
     await put(zk, WHERE, ALL)
     async with elected_controller(zk_connect) as controller:
         healing = HealingController(controller)
+        healing.sample = Sample({TopicPartition(*name): 6_000_000 for name in WHERE}, {})
         await answers(healing, *ON_DISK)
         await healing.diagnose()
         assert await recorded(zk) == {3: FailedLogDirs(0)}, "it does not name the log dir"
@@ -184,6 +188,11 @@ async def test_dh_3_a_broker_that_dies_with_a_failed_log_dir_is_repaired_once(zk
         await healing.read_brokers()
         await healing.diagnose(after_ms=MINUTE // 2)
         assert (await failed(zk), queued(controller)) == (["3"], {})
+        await healing.healer.ask_for_sizes()
+        status = await healing.healer.status()
+        told = [(one.broker, one.replicas, one.cost and one.cost.bytes) for one in status.failed]
+        assert (told, status.log_dirs) == ([(3, 3, 18_000_000)], []), "once, with the bytes of the whole broker"
+        assert healing.healer.last_diagnosed.log_dirs == 0
         await healing.diagnose(after_ms=MINUTE // 2)
         assert queued(controller) == {}, "the clock of the whole broker runs from its own loss"
         await healing.diagnose(after_ms=MINUTE // 2)

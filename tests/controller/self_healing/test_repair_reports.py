@@ -3,6 +3,7 @@
 import pytest
 
 from kafka_reassign_rpc.core.healing.failed_brokers import RETRY_MS, RepairCounts
+from kafka_reassign_rpc.core.healing.repair_cost import NO_COST
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
 from kafka_reassign_rpc.core.settings.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.state.requesters import Requester, client
@@ -33,12 +34,15 @@ async def test_46_6_each_move_of_a_repair_counts_for_its_broker_also_when_retarg
         await healing.heal_when_due()
         await healing.diagnose()
         status = await healing.healer.status()
-        assert (status.moving, status.repairs) == (2, [BrokerRepair(new, waiting=0, moving=2)])
+        assert (status.moving, status.repairs) == (2, [BrokerRepair(new, waiting=0, moving=2, cost=NO_COST)])
         await register(zk, new)
         await healing.read_brokers()
         await healing.diagnose()
         status = await healing.healer.status()
-        assert (status.moving, status.repairs) == (2, [BrokerRepair(new, waiting=0, moving=2, is_back=True)])
+        assert (status.moving, status.repairs) == (
+            2,
+            [BrokerRepair(new, waiting=0, moving=2, is_back=True, cost=NO_COST)],
+        )
 
 
 async def test_46_6_no_time_is_promised_while_reassignments_are_disabled(zk: ZooKeeper, zk_connect: str) -> None:
@@ -67,6 +71,12 @@ async def test_46_6_impossible_repairs_are_in_the_status_and_the_metrics_until_t
         status = await healing.healer.status()
         assert [(one.broker, one.heal_at) for one in status.failed] == [(3, MINUTE + RETRY_MS)], "the next attempt"
         assert status.problems == [f"1 partition stays as it is (a-0): {TOO_FEW}"]
+        [lost] = status.failed
+        assert (lost.replicas, lost.impossible) == (1, 1)
+        assert lost.fate == (
+            f"none of them can be moved now: {TOO_FEW}; tried again at 1970-01-01 00:06:00 UTC;"
+            " its repair is under way: 0 moves in flight, 1 waiting"
+        ), "no countdown to a repair that cannot be"
         assert healing.healer.last_diagnosed == RepairCounts(failed=1, alerted=1, waiting=1, impossible=1)
         await controller.start_queued_moves()
         await controller.finish_moves()

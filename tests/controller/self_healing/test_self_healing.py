@@ -8,6 +8,7 @@ from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample, disk_of
 from kafka_reassign_rpc.controller.duties.self_healing import DIAGNOSE_EVERY_S
 from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS, RETRY_MS
+from kafka_reassign_rpc.core.healing.repair_cost import NO_COST
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PolicyViolation
 from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
@@ -57,7 +58,7 @@ async def test_46_3_and_46_4_a_repair_is_queued_moves_like_any_other_and_its_end
         assert [(move.terms.route, move.terms.reason) for move in moves if move] == [(HEAL, "heal broker 3")] * 3
         await healing.diagnose()
         status = await healing.healer.status()
-        assert (status.failed, status.repairs) == ([], [BrokerRepair(3, waiting=0, moving=3)])
+        assert (status.failed, status.repairs) == ([], [BrokerRepair(3, waiting=0, moving=3, cost=NO_COST)])
         assert healing.new_events() == []
         await controller.finish_moves()
         healing.healer.nothing_moves()

@@ -229,11 +229,14 @@ async def test_236_11_two_operators_do_not_remove_each_others_throttles(
 
     await eventually(lambda: rates_are(configs, ("7", "7"), 1, 2, 3, 4))
     await hand.alter("brokers", "3", lambda old: {**old, LEADER_RATE: "5000", FOLLOWER_RATE: "5000"})
-    await eventually(lambda: foreign_rate_is_reported(world))
-    assert await configs.rates(3) == [("5000", "5000")], "an operator's word stands"
+    await hand.alter("brokers", "4", lambda old: {**old, FOLLOWER_RATE: "900"})
+    in_place = "by somebody else, in the place of the 7 B/s of leases"
+    told = {(3, 5000, in_place), (4, 900, f"to receive: {in_place}")}
+    await eventually(lambda: foreign_rates_are_reported(world, told))
+    assert await configs.rates(3, 4) == [("5000", "5000"), ("7", "900")], "an operator's word stands"
     await start(world, {("a", 0): None, ("b", 0): None})
-    await eventually(lambda: rates_are(configs, (None, None), 1, 2, 4))
-    assert await configs.rates(3) == [("5000", "5000")]
+    await eventually(lambda: rates_are(configs, (None, None), 1, 2))
+    assert await configs.rates(3, 4) == [("5000", "5000"), (None, "900")]
 
 
 def without_rates(old: Mapping[str, str]) -> Mapping[str, str]:
@@ -245,8 +248,9 @@ async def rates_are(configs: ThrottleConfigs, wanted: tuple[str | None, str | No
     return True
 
 
-async def foreign_rate_is_reported(world: Cluster) -> bool:
-    return any(event["event"] == "throttle.set" and event.get("bytes") == 5000 for event in await world.events())
+async def foreign_rates_are_reported(world: Cluster, told: set[tuple[int, int, str]]) -> bool:
+    changes = [one for one in await world.events() if one["event"] == "throttle.set" and one.get("reason")]
+    return {(one["broker"], one["bytes"], one["reason"]) for one in changes} == told
 
 
 async def test_236_11_clients_configs_and_leases_do_not_overwrite_each_other(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST, Copy, CostSum, RepairCost
+from kafka_reassign_rpc.core.healing.repair_cost import Copy, CostSum, RepairCost
 from kafka_reassign_rpc.core.healing.repair_rates import rates_of
 from kafka_reassign_rpc.core.settings.healing_settings import HealingThrottle
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -25,7 +25,9 @@ MB = 1_000_000
         ([Copy(1, 6 * MB), Copy(2, 6 * MB)], (1, 2, 3, 4), RepairCost(12 * MB, 6000)),
         ([Copy(1, 6 * MB), Copy(2, 6 * MB)], (3,), RepairCost(12 * MB, 12_000)),
         ([Copy(1, 6 * MB)], (), RepairCost(6 * MB, None)),
-        ([Copy(1, 6 * MB, (2,)), Copy(1, None, (2,))], (), UNKNOWN_COST),
+        ([Copy(1, 6 * MB, (2,)), Copy(1, None, (2, 3))], (), RepairCost(6 * MB, None, 2)),
+        ([Copy(1, 0, (2,)), Copy(1, None)], (), RepairCost(0, None, 1)),
+        ([Copy(1, None)], (), RepairCost(None, None, 1)),
         ([Copy(1, 6 * MB, (9,))], (), RepairCost(6 * MB, None)),
     ],
 )

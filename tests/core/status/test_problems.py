@@ -1,17 +1,16 @@
 """What an operator has to look at first: a case for each problem that a document may begin with."""
 
-from dataclasses import replace
 from typing import Any
 
 from kafka_reassign_rpc.client import ClusterNode, PartitionInfo, PartitionReassignment, stock_cluster
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.core.healing.failed_brokers import LostReplicas
+from kafka_reassign_rpc.core.healing.fates import NOTHING_LEFT, Left, with_fates
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     BrokerRepair,
     FailedBroker,
     GoneBroker,
     HealingStatus,
-    LogDirFailure,
 )
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.core.status.documents import StatusProblem
@@ -28,11 +27,10 @@ def problems(view: ServerView) -> dict[str, StatusProblem]:
     return {one.kind: one for one in status_of(view, at=1, version="1", full=True).problems}
 
 
-def healing(**changes: Any) -> HealingStatus:
+def healing(disabled: str | None = None, left: Left = NOTHING_LEFT, **changes: Any) -> HealingStatus:
     failed = [FailedBroker(8, FIRST_MISSED, FIRST_MISSED + 60_000, 3)]
-    return HealingStatus(
-        60_000, **{"paused": False, "held_back": None, "failed": failed, "waiting": 0, "moving": 0, **changes}
-    )
+    terms = {"interval_ms": 60_000, "paused": False, "held_back": None, "failed": failed, "waiting": 0, "moving": 0}
+    return with_fates(HealingStatus(**{**terms, **changes}), disabled, left)
 
 
 def test_fg_5_a_server_without_a_controller_says_so() -> None:
@@ -59,11 +57,11 @@ def test_fg_5_lost_brokers_are_named_with_the_time_of_their_loss_and_of_their_re
     cluster.failed = {8: FIRST_MISSED, 9: -1}
     found = problems(server_of(term_of(cluster)._replace(healing=healing())))["lost_brokers"]
     assert found.text == (
-        "4 of 6 brokers live; lost: 8 since 2025-11-26 22:00:00 UTC, healed at 2025-11-26 22:01:00 UTC; 9"
+        "4 of 6 brokers live; lost: 8 since 2025-11-26 22:00:00 UTC, 3 replicas, healed at 2025-11-26 22:01:00 UTC; 9"
     )
     assert found.since == FIRST_MISSED
     asked = problems(server_of(term_of(cluster)._replace(healing=healing(approval=True))))["lost_brokers"]
-    assert asked.text.endswith("22:00:00 UTC, ready for approval at 2025-11-26 22:01:00 UTC; 9")
+    assert asked.text.endswith("22:00:00 UTC, 3 replicas, ready for approval at 2025-11-26 22:01:00 UTC; 9")
     cluster.failed = dict.fromkeys(range(10, 17), -1)
     found = problems(server_of(term_of(cluster)))["lost_brokers"]
     assert found.text == "4 of 11 brokers live; lost: 10; 11; 12; 13; 14 and 2 more"
@@ -87,13 +85,14 @@ def test_dh_1_every_lost_broker_is_a_problem_with_what_will_happen_to_it() -> No
     cluster = cluster_of({"t": {0: at_rest(1)}})
     cluster.failed = {8: FIRST_MISSED, 9: FIRST_MISSED}
     found = healing(
+        interval_ms=None,
         failed=[FailedBroker(8, FIRST_MISSED, None, 3), FailedBroker(9, FIRST_MISSED, None, 0)],
         gone=[GoneBroker(10, None, 5, 0), GoneBroker(11, FIRST_MISSED + 1000, 0, 1)],
         repairs=[BrokerRepair(10, waiting=4, moving=1, unapproved=3)],
     )
-    view = server_of(term_of(cluster)._replace(healing=replace(found, interval_ms=None)))
+    view = server_of(term_of(cluster)._replace(healing=found))
     assert problems(view)["lost_brokers"].text == (
-        "4 of 8 brokers live; lost: 8 since 2025-11-26 22:00:00 UTC, never healed;"
+        "4 of 8 brokers live; lost: 8 since 2025-11-26 22:00:00 UTC, 3 replicas, never healed by itself;"
         " 9 since 2025-11-26 22:00:00 UTC, moves in flight take all of its replicas away;"
         " 10, its repair is under way: 1 move in flight, 4 waiting (3 for approval);"
         " 11 since 2025-11-26 22:00:01 UTC, 1 move waits for it, and nothing repairs that: cancel it, give it another"
@@ -104,26 +103,14 @@ def test_dh_1_every_lost_broker_is_a_problem_with_what_will_happen_to_it() -> No
     assert document.healing is not None
     told = [(one.broker, one.since, one.repaired, one.awaited) for one in document.healing.gone]
     assert told == [(10, None, 5, 0), (11, FIRST_MISSED + 1000, 0, 1)]
-    assert document.healing.failed[0].fate == "never healed"
+    assert document.healing.failed[0].fate == "never healed by itself"
     assert document.healing.gone[0].fate.startswith("its repair is under way")
-
-
-def test_dh_1_the_fate_of_a_lost_broker_says_what_keeps_its_repair_from_starting() -> None:
-    lost, dirs = FailedBroker(8, FIRST_MISSED, None, 3), LogDirFailure(9, ("/d",), FIRST_MISSED, None, 2)
-    for found, why in (
-        (healing(failed=[lost], held_back="two are gone"), "not healed while self-healing is held back"),
-        (healing(failed=[lost]), "not healed while reassignments are disabled"),
-        (healing(failed=[lost], paused=True, held_back="paused"), "not healed before self-healing is resumed"),
-        (replace(healing(failed=[lost]), interval_ms=None), "never healed"),
-    ):
-        assert [found.fate(one) for one in (lost, dirs)] == [why, why]
-    assert healing().fate(replace(dirs, replicas=None)) == "", "the broker has not answered"
 
 
 def test_dh_1_a_repair_of_others_is_not_called_that_of_a_broker_that_only_a_move_names() -> None:
     """A repair of broker 5 takes the place of a move in flight that would have filled broker 7."""
     found = healing(failed=[], gone=[GoneBroker(7, None, 1, 0)], repairs=[BrokerRepair(5, waiting=1, moving=0)])
-    assert found.fate(found.gone[0]) == "repairs take 1 replica away"
+    assert found.gone[0].fate == "repairs take 1 replica away"
 
 
 def test_dh_1_a_dead_broker_that_only_a_move_would_fill_is_lost_for_watch_and_for_a_controller_alike() -> None:
