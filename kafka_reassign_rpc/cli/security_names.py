@@ -57,6 +57,7 @@ class Surroundings(NamedTuple):
     listeners      the names of all listeners that there are, the server's and those of the broker, in small letters
     mechanisms     the mechanisms that the file enables besides Kafka's, in small letters
     is_complete    whether `listeners` has those of the broker: its file may leave them to others
+    elsewhere      the names of settings that this server alone has, and does not take from there
     """
 
     own: Collection[str]
@@ -64,6 +65,7 @@ class Surroundings(NamedTuple):
     listeners: Collection[str]
     mechanisms: Collection[str] = ()
     is_complete: bool = True
+    elsewhere: Collection[str] = ()
 
 
 def listeners_of(properties: Mapping[str, str]) -> set[str]:
@@ -104,7 +106,9 @@ def _why_unused(name: str, around: Surroundings) -> str:
     of_acls = name.startswith(f"{_OF_ACLS}zookeeper.") and name.removeprefix(_OF_ACLS) in around.own
     if of_acls or name in _BROKERS_OWN or name.startswith(_OF_TIERED_STORAGE):
         return ""
-    return _unknown(name, around.own)
+    if name in around.elsewhere:
+        return "it has no effect here, since it is this server's own: it belongs into the file of --config"
+    return _unknown(name, {*around.own, *around.elsewhere})
 
 
 def _of_listener(name: str, around: Surroundings) -> str:

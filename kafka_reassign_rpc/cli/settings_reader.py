@@ -21,6 +21,7 @@ from kafka_reassign_rpc.cli.kafka_config import KafkaConfig, read_kafka_config, 
 from kafka_reassign_rpc.cli.security_names import OTHER_NAMES, Surroundings, similar, unused
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.core.config_values import INT64
+from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
 from kafka_reassign_rpc.security.blank_values import REFUSED, TAKE_BLANKS, is_blank
 from kafka_reassign_rpc.security.properties import refuse_cut_keys
@@ -206,13 +207,14 @@ def read_settings(arguments: argparse.Namespace, settings: Iterable[Setting]) ->
     found = {name: value(name, setting) for name, setting in {**known, **of_one}.items() if setting is not None}
     own, of_listeners = _of_kafka(known), _of_listeners(known)
     listeners = {*LISTENERS_APART, *kafka.listeners, *(one.listener.lower() for one in found.get("listeners", ()))}
-    around = Surroundings(own, of_listeners, listeners, kafka.mechanisms, kafka.is_whole)
-    _refuse(
-        arguments.config, unused([name for name in from_file if name not in known], around), "write it as it is meant"
-    )
+    elsewhere = known.keys() - own - BROKER_CONFIGS.keys()
+    around = Surroundings(own, of_listeners, listeners, kafka.mechanisms, kafka.is_whole, elsewhere)
+    strangers = unused([name for name in from_file if name not in known], around)
+    _refuse(arguments.config, strangers, "write it as it is meant", known)
     stay = found.get(OTHER_NAMES) or ()
     names = [*from_kafka, *kafka.left]
-    _refuse(arguments.kafka_config, unused(names, around, stay), f"mend it, or say that it may stay: {OTHER_NAMES}")
+    cure = f"mend it, or say that it may stay: {OTHER_NAMES}"
+    _refuse(arguments.kafka_config, unused(names, around, stay), cure, known)
     of_config = of_settings_file(arguments.config, "--config", from_file) if arguments.config else ()
     flags = [one.name for one in known.values() if getattr(arguments, one.key, None) is not None]
     return {
@@ -228,15 +230,15 @@ def _of_environment(setting: Setting) -> str | None:
     return os.environ.get(setting.variable) if setting.variable else None
 
 
-def _refuse(path: str | None, names: Iterable[tuple[str, str]], cure: str) -> None:
-    found = [f"{told_name(name)}: {why}" for name, why in names]
+def _refuse(path: str | None, names: Iterable[tuple[str, str]], cure: str, known: Collection[str]) -> None:
+    found = [f"{name if name in known else told_name(name)}: {why}" for name, why in names]
     if found:
         shown = first_of(found, _SHOWN_NAMES, between="; ")
         raise UsageError(f"{path}: {shown}: a slip there can let anybody in, so {cure}")
 
 
-def _of_kafka(known: Mapping[str, Setting]) -> Collection[str]:
-    return [name for name, setting in known.items() if setting.of_kafka]
+def _of_kafka(known: Mapping[str, Setting]) -> set[str]:
+    return {name for name, setting in known.items() if setting.of_kafka}
 
 
 def _of_listeners(known: Mapping[str, Setting]) -> Collection[str]:

@@ -6,7 +6,8 @@ from difflib import get_close_matches
 
 from kafka_reassign_rpc.support.secrecy import told_name
 
-PREFIX = "KAFKA_REASSIGN_"
+_PRODUCT = "KAFKA_REASSIGN"
+PREFIX = f"{_PRODUCT}_"
 WATCH = f"{PREFIX}WATCH"
 BOOTSTRAP_SERVER = f"{PREFIX}BOOTSTRAP_SERVER"
 COMMAND_CONFIG = f"{PREFIX}COMMAND_CONFIG"
@@ -20,10 +21,14 @@ _OF_SERVICES = re.compile(
 
 def misspelt(names: Iterable[str]) -> str | None:
     """What is wrong with a variable that begins as ours do, and that nothing reads: it would have no effect."""
+    meant = {one.removeprefix(PREFIX): one for one in VARIABLES}
     for name in sorted(names):
-        if not name.upper().startswith(PREFIX) or name in VARIABLES or _OF_SERVICES.fullmatch(name):
+        plain = re.sub("[.-]", "_", name.upper())
+        if not plain.startswith(_PRODUCT) or name in VARIABLES or _OF_SERVICES.fullmatch(name):
             continue
-        near = get_close_matches(name[:100].upper(), VARIABLES, 1)
-        meant = f"is {near[0]} meant?" if near else f"there are {', '.join(VARIABLES)}"
-        return f"{told_name(name)}: no such variable of the environment; {meant}"
+        near = get_close_matches(plain.removeprefix(_PRODUCT).lstrip("_")[:100], meant, 1)
+        if near:
+            return f"{told_name(name)}: no such variable of the environment; is {meant[near[0]]} meant?"
+        if plain.startswith(PREFIX):
+            return f"{told_name(name)}: no such variable of the environment; there are {', '.join(VARIABLES)}"
     return None

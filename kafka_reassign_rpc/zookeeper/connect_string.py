@@ -1,11 +1,14 @@
 """Kafka's `zookeeper.connect`: `host:port,host:port/chroot`, IPv6 addresses in brackets."""
 
+import re
 from ipaddress import ip_address
 from typing import NamedTuple
 
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
 DEFAULT_PORT = 2181
+_HOST = re.compile(r"[\w.%:-]+")
+"""More than resolvers take; without the `@` of a login, which would stand in every log."""
 
 
 class ConnectString(NamedTuple):
@@ -39,6 +42,8 @@ def _host(part: str) -> tuple[str, int]:
             host, port = part, ""
     if not host:
         raise ValueError("zookeeper.connect: a part of it has no host")
+    if not _HOST.fullmatch(host) or (":" in host and not _is_address(host)):
+        raise ValueError("zookeeper.connect: a part of it is no host (a login does not belong there)")
     if not port:
         return host, DEFAULT_PORT
     number = whole_number(port, 1, 65535)

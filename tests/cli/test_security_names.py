@@ -1,6 +1,7 @@
 """Misspelt names of security end the start: a broker's own properties, and the TOML file of this server."""
 
 import argparse
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from kafka_reassign_rpc.cli.security_names import Surroundings, unused
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.properties import prefix_of
 from kafka_reassign_rpc.security.sasl.sasl_config import KNOWN as SERVER_MECHANISMS
@@ -64,13 +66,17 @@ def of_broker(folder: Path, *lines: str) -> str:
         ("ssl.client.atuh=required", "neither Kafka nor this server knows it; is ssl.client.auth meant?"),
         ("SSL.client.auth=required", "neither Kafka nor this server knows it; is ssl.client.auth meant?"),
         ("sasl.mechanism=PLAIN", "neither Kafka nor this server knows it"),
-        ("sasl.plain.users.file=/users", "neither Kafka nor this server knows it"),
+        ("sasl.plain.users.file=/users", "it belongs into the file of --config"),
         ("authorizer.class.names=kafka.security.authorizer.AclAuthorizer", "is authorizer.class.name meant?"),
         ("authoriser.class.name=kafka.security.authorizer.AclAuthorizer", "is authorizer.class.name meant?"),
         ("autorizer.class.name=kafka.security.authorizer.AclAuthorizer", "is authorizer.class.name meant?"),
         ("authorizer.zookeeper.sl.client.enable=true", "neither Kafka nor this server knows it"),
         ("super.user=User:root", "is super.users meant?"),
         ("zookeeper.set.acls=true", "nobody knows it; is zookeeper.set.acl meant?"),
+        ("metrics.security.protocol=SSL", "it is this server's own: it belongs into the file of --config"),
+        ("metrics.users.file=/users", "it is this server's own: it belongs into the file of --config"),
+        ("webhook.secret.file=/secret", "it is this server's own: it belongs into the file of --config"),
+        ("metrics.security.protocl=SSL", "nobody knows it; is metrics.security.protocol meant?"),
         ("allow.everyone.if.no.acls.found=false", "nobody knows it; is allow.everyone.if.no.acl.found meant?"),
     ],
 )  # fmt: skip
@@ -96,6 +102,17 @@ def test_hm_6_the_exit_code_is_2_and_all_names_are_shown(
     shown = capsys.readouterr().err
     assert "listener.name.MTLS.ssl.client.auth: " in shown
     assert "super.user: " in shown
+
+
+def test_hm_6_no_setting_of_this_server_alone_is_ignored_in_the_file_of_a_broker(tmp_path: Path) -> None:
+    alone = [one.name for one in SETTINGS if not one.of_kafka and one.name not in BROKER_CONFIGS]
+    assert {"metrics.security.protocol", "metrics.users.file", "status.page", "controller.takeover"} <= {*alone}
+    for name in alone:
+        path = of_broker(tmp_path, f"{name}=97531")
+        with pytest.raises(UsageError, match=rf": {re.escape(name)}: ") as error:
+            read("--kafka-config", path)
+        assert "97531" not in str(error.value)
+        assert read("--kafka-config", path, "--kafka-config-other-names", name)["kafka.config.other.names"] == (name,)
 
 
 def test_hm_6_names_that_the_operator_lets_stay_do_not_end_it(tmp_path: Path) -> None:

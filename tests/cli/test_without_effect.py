@@ -77,7 +77,18 @@ def test_hm_6_what_concerns_a_listener_of_the_brokers_alone_may_stay(tmp_path: P
         main(["serve", *ZK, "--kafka-config", str(file)])
 
 
-@pytest.mark.parametrize("name", ["KAFKA_REASSIGN_WACH", "kafka_reassign_watch", "KAFKA_REASSIGN_Watch"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "KAFKA_REASSIGN_WACH",
+        "kafka_reassign_watch",
+        "KAFKA_REASSIGN_Watch",
+        "KAFKA-REASSIGN-WATCH",
+        "kafka.reassign.watch",
+        "KAFKA_REASSIGNWATCH",
+        "KAFKA_REASSIGN__WATCH",
+    ],
+)
 def test_sv_1_a_misspelt_variable_of_the_environment_ends_the_start(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -103,7 +114,8 @@ def test_sv_1_variables_that_are_read_and_those_of_services_are_no_mistake() -> 
     assert {one.variable for one in SETTINGS if one.variable} | {SPARK_CLASSES} == {*VARIABLES}
     host, rpc = "KAFKA_REASSIGN_RPC_SERVICE_HOST", "KAFKA_REASSIGN_RPC_PORT"  # of the Service in deploy/kubernetes
     ports = (f"{rpc}_9092_TCP", f"{rpc}_9092_TCP_ADDR", "KAFKA_REASSIGN_RPC_SERVICE_PORT_METRICS", rpc)
-    assert misspelt([*VARIABLES, host, *ports, "PATH"]) is None
+    assert misspelt([*VARIABLES, host, *ports, "PATH", "KAFKA_REASSIGNMENT_FILE"]) is None
+    assert "there are KAFKA_REASSIGN_WATCH, " in str(misspelt(["KAFKA_REASSIGN_BROKER_ID"])), "it resembles none"
     assert misspelt(["KAFKA_REASSIGN_PASSWORD_hunter2"]) is not None
     assert "hunter" not in str(misspelt(["KAFKA_REASSIGN_PASSWORD_HUNTER"]))
 

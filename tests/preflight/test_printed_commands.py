@@ -4,17 +4,22 @@ Each topic keeps its id, its partitions, their number of replicas and an in-sync
 an operator has configured stands, and what nobody can read is still there to be repaired.
 """
 
+import asyncio
 import json
 import re
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper import topic_znodes, znode_paths
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_controller
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.command_lines import OURS
@@ -22,9 +27,12 @@ from tests.controller.bare_controller import topic_creates
 from tests.controller.settings.test_migration_to_kraft import WAITS
 from tests.faults.cluster import Cluster, simulated_cluster
 from tests.fork_server import CLI, KAFKA_REASSIGN, output_of
+from tests.http_client import get
 from tests.migration.page import Shell, put_program, shell
 from tests.preflight.command import every_znode
 from tests.processes import processes
+from tests.stock.cluster import StockCluster
+from tests.stock.jars import BROKER_VERSION, require
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.gate, pytest.mark.timeout(400)]
@@ -256,3 +264,48 @@ async def test_mg_1_no_command_harms_that_is_printed_beside_a_failed_log_dir_or_
         await cluster.servers["a"].stop()
         await eventually(lambda: cluster.is_controller("b"), within=30)
         await none_harms(cluster, opened, "b")
+
+
+@pytest.mark.stock
+async def test_mg_1_no_command_harms_that_watch_prints_of_a_cluster_of_others(tmp_path: Path) -> None:
+    """A stock controller; throttles have stayed, and a broker is down."""
+    require(BROKER_VERSION)
+    async with AsyncExitStack() as stack:
+        zookeeper = await stack.enter_async_context(EmbeddedZooKeeper(tmp_path / "zookeeper"))
+        zk = await stack.enter_async_context(ZooKeeper(zookeeper.address))
+        stock = StockCluster(zookeeper.address, tmp_path, (1, 2))
+        stack.push_async_callback(stock.kill)
+        await stock.start()
+        admin = AdminClient({"bootstrap.servers": stock.bootstrap, "log_level": 0})
+        made = admin.create_topics([NewTopic("t", num_partitions=2, replication_factor=2)], operation_timeout=30)
+        await asyncio.to_thread(made["t"].result, 60)
+        standing = {"log.cleaner.threads": "2", "follower.replication.throttled.rate": "7000000"}
+        await ConfigStore(zk).alter(BROKERS, "1", lambda _now: standing)
+        await ConfigStore(zk).alter(TOPICS, "t", lambda _now: {"follower.replication.throttled.replicas": "*"})
+        group = await stack.enter_async_context(processes(tmp_path))
+        first, page = stock.brokers[1].address, ("--metrics-listener", "127.0.0.1:0", "--status-page", "full")
+        watch = await group.start("watch", "watch", "--bootstrap-server", first, *page)
+        at = watch.ready_value("metrics")
+        await stock.brokers[2].kill()
+
+        async def told() -> list[str]:
+            paths = ("status", "moves", "brokers", "partitions", "departure?brokers=2", "events")
+            return [(await get(at, f"/api/v1/{path}")).body.decode() for path in paths]
+
+        async def is_seen() -> bool:
+            return "under-replicated" in (await told())[0]
+
+        await eventually(is_seen, within=60)
+        texts = await told()
+        asks = ["--bootstrap-server", first]
+        texts += [(await output_of(KAFKA_REASSIGN, [*asks, one])).out for one in ("--status", "--list")]
+        assert "kafka-reassign-rpc check" in texts[4], "the question that watch cannot answer"
+
+        moves = {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2]}]}
+        (tmp_path / "FILE").write_text(json.dumps(moves))
+        opened = await stack.enter_async_context(operator(tmp_path))
+        before = await facts(zk)
+        asked = [f"kafka-reassign-rpc check --zookeeper-connect {zookeeper.address} --without 2 || true"]
+        for line in (*dict.fromkeys(typed(texts)), *asked):
+            await opened.run(line.replace("HOST:PORT", first))
+            assert harm(before, await facts(zk)) == [], line

@@ -27,7 +27,21 @@ def test_sv_1_the_connect_string_reads_as_kafka_reads_it(text: str, hosts: list[
 
 @for_each(
     "text",
-    ["", "/kafka", ":2181", "zk:0", "zk:70000", "zk:x", f"zk:{'9' * 5000}", "zk/a,zk2", "[::1:2181", "zk/a/../b"],
+    [
+        "",
+        "/kafka",
+        ":2181",
+        "zk:0",
+        "zk:70000",
+        "zk:x",
+        f"zk:{'9' * 5000}",
+        "zk/a,zk2",
+        "[::1:2181",
+        "zk/a/../b",
+        "u:pw@zk:1",
+        "http:zk:1",
+        "a;b:1",
+    ],
 )
 def test_sv_1_a_connect_string_that_makes_no_sense_is_one_clear_line(text: str) -> None:
     with pytest.raises(ValueError, match=r"^zookeeper\.connect: .+$"):
