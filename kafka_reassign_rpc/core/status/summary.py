@@ -1,5 +1,7 @@
 """`/api/v1/status`. Its cost does not grow with the number of partitions."""
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.healing.brake import paused_who
 from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST
@@ -19,6 +21,7 @@ from kafka_reassign_rpc.core.status.documents import (
     Totals,
     known,
 )
+from kafka_reassign_rpc.core.status.notes import notes_of
 from kafka_reassign_rpc.core.status.problems import lost_brokers, problems_of, reason_of
 from kafka_reassign_rpc.core.status.views import ServerView, TermView
 
@@ -32,7 +35,7 @@ def status_of(view: ServerView, *, at: int, version: str, full: bool) -> Status:
     totals = None if term is None else totals_of(term)
     disabled = None if rules is None else rules.cluster.soft.in_force.disabled_by
     healing = None if term is None else _healing(term, full=full)
-    return Status(
+    found = Status(
         at=at,
         server=known(view.server),
         version=version,
@@ -59,6 +62,7 @@ def status_of(view: ServerView, *, at: int, version: str, full: bool) -> Status:
         healing=healing,
         window=None if rules is None else _window(rules),
     )
+    return replace(found, notes=list(notes_of(found)))
 
 
 def _window(term: TermView) -> StartWindow | None:
