@@ -150,8 +150,7 @@ def _rule_lines(status: Status) -> Iterator[str]:
     no_cap = UNKNOWN if status.caps is None else NO_CAP
     caps = (f"{name}={no_cap if value is None else value}" for name, value in caps_of(status).items())
     yield f"caps: {', '.join(caps)}"
-    if status.window is not None:
-        yield f"windows: {_words(status.window.now, LONGEST_REASON)}"
+    yield from (f"{note.name}: {_words(note.text, LONGEST_REASON)}" for note in status.notes)
 
 
 def _may_start(status: Status) -> str:

@@ -4,6 +4,7 @@ documents         the types of the document, of moves, partitions and events
 broker_documents  the types of answers about brokers
 views             what it is made from: the cluster, the progress of its moves, who controls it
 summary           who controls the cluster, sums, caps, self-healing
+notes             the fields that every screen shows by their declaration alone
 work              all the work: what has ended, is in flight and waits; when it is done
 last_status       what was known last, while the present is not known
 problems          what an operator must look at

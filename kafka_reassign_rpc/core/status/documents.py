@@ -14,8 +14,19 @@ VERSION = 1
 """Of the API: fields may be added under it, and none changes its meaning or goes."""
 
 
-def about(text: str) -> Meta:
-    return Meta(description=text)
+Form = Literal["text", "bytes", "rate", "ms", "time"]
+
+
+def about(text: str, shown: str = "", form: Form = "text") -> Meta:
+    """`shown`: what screens call the field, which they then show by `notes` alone; `form`: of its value."""
+    return Meta(description=text, extra={"name": shown, "form": form} if shown else None)
+
+
+class Note(msgspec.Struct, frozen=True):
+    """A field that screens show as it is."""
+
+    name: str
+    text: Annotated[str, about("its value, in words")]
 
 
 Role = Literal["controller", "standby", "watch", "none"]
@@ -59,7 +70,7 @@ class StartWindow(msgspec.Struct, frozen=True):
     """What `reassignment.windows` means now. `caps` has the caps of the window."""
 
     open: Annotated[bool, about("whether waiting moves start; false: none does but repairs")]
-    now: Annotated[str, about("which window holds, or why none can")]
+    now: Annotated[str, about("which window holds, or why none can", "windows")]
     until: Annotated[int | None, about("when that changes; null: not within a week")]
     rate: Annotated[int | None, about("of throttle leases and repairs, bytes/s; null: their own")] = None
 
@@ -300,6 +311,7 @@ class Status(msgspec.Struct, frozen=True):
             " where `totals` has the present, and where it knew nothing before"
         ),
     ] = None
+    notes: Annotated[Sequence[Note], about("what screens show as it is: more of them may come")] = ()
 
 
 class Move(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.status.documents import Healing, Status, StatusProblem
+from kafka_reassign_rpc.core.status.notes import notes_of
 
 
 def newer(kept: Status | None, seen: Status | None) -> Status | None:
@@ -20,7 +21,7 @@ def with_last(status: Status, kept: Status | None, *, full: bool) -> Status:
 
 def _counts_of(status: Status) -> Status:
     """Without names, reasons, people and addresses."""
-    return replace(
+    counts = replace(
         status,
         access="counts",
         controller=replace(status.controller, page=None),
@@ -30,6 +31,7 @@ def _counts_of(status: Status) -> Status:
         groups=None,
         healing=None if status.healing is None else _without_people(status.healing),
     )
+    return replace(counts, notes=list(notes_of(counts)))
 
 
 def _without_people(healing: Healing) -> Healing:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.healing import self_healing_status as healing_status
 from kafka_reassign_rpc.core.healing.brake import paused_who
@@ -22,6 +24,7 @@ from kafka_reassign_rpc.core.status.documents import (
     Totals,
     known,
 )
+from kafka_reassign_rpc.core.status.notes import notes_of
 from kafka_reassign_rpc.core.status.problems import lost_brokers, problems_of, reason_of
 from kafka_reassign_rpc.core.status.views import ServerView, TermView
 
@@ -35,7 +38,7 @@ def status_of(view: ServerView, *, at: int, version: str, full: bool) -> Status:
     totals = None if term is None else totals_of(term)
     disabled = None if rules is None else rules.cluster.soft.in_force.disabled_by
     healing = None if term is None else _healing(term, full=full)
-    return Status(
+    found = Status(
         at=at,
         server=known(view.server),
         version=version,
@@ -62,6 +65,7 @@ def status_of(view: ServerView, *, at: int, version: str, full: bool) -> Status:
         healing=healing,
         window=None if rules is None else _window(rules),
     )
+    return replace(found, notes=list(notes_of(found)))
 
 
 def _window(term: TermView) -> StartWindow | None:

@@ -278,7 +278,7 @@ function showCaps() {
   byId("caps").textContent =
     `Moves in flight per broker: ${cap(caps.moves_per_broker, count)}; in the cluster: ${cap(caps.moves_per_cluster, count)}; ` +
     `bytes in flight: ${cap(caps.bytes_in_flight, size)}.` +
-    (shown.window ? ` Windows: ${shown.window.now}.` : "");
+    shown.notes.map(({ name, text }) => ` ${name[0].toUpperCase()}${name.slice(1)}: ${text}.`).join("");
 }
 
 // ------------------------------------------------------------------------------------------------- the tables
