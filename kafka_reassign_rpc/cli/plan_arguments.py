@@ -182,6 +182,12 @@ def _add_limits(parser: argparse.ArgumentParser, flags: tuple[str, ...]) -> None
         help="the share of each broker's capacity that the plan leaves free (default: %(default)s)",
     )
     limits.add_argument(
+        "--allow-fewer-racks",
+        action="store_true",
+        help="partitions may end on fewer racks than before, or less even over them, where the rules leave no other "
+        "way: without this flag the exit code is 6",
+    )
+    limits.add_argument(
         "--max-moves-per-broker",
         metavar="N",
         help="the most moves at a time that copy to one broker, and as many that copy from it; of a batch, both "
@@ -247,7 +253,8 @@ def job_of(arguments: argparse.Namespace) -> "PlanJob":
     )
     within = checked_if_given("--within", seconds(1), arguments.within)
     paths = store_path(arguments.snapshot), store_path(arguments.out)
-    return PlanJob(*paths, goal, options, caps, chooses_cap=cap is None, within=within)
+    accepted = arguments.allow_fewer_racks
+    return PlanJob(*paths, goal, options, caps, chooses_cap=cap is None, within=within, allow_fewer_racks=accepted)
 
 
 def _tolerance(arguments: argparse.Namespace, default: float) -> float:

@@ -24,6 +24,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     RackFigures,
     StayingFigures,
 )
+from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfalls
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES
 from tests.pipeline.plans import SUMMARY
 from tests.tables import for_each
@@ -224,16 +225,22 @@ def of_three() -> tuple[CheckedRows, PlanSummary]:
     ]
     of_leaders = ("leaders", "fetch", "bytes_in", "messages_in", "cpu")
     far = dict.fromkeys(MEASURES, 1.0) | dict.fromkeys(of_leaders, 2.0)
-    return checked, msgspec.structs.replace(
-        SUMMARY, kind="set-rf", partitions=2, moves=1, bytes=10, lower_bound=10, brokers=brokers, complete=True,
+    made = msgspec.structs.replace(
+        SUMMARY, kind="set-rf", partitions=2, moves=1, bytes=10, lower_bound=0, brokers=brokers, complete=True,
         racks=[RackFigures("a", 2, before[0], before[0]), RackFigures("b", 1, before[1], after[1])],
         imbalance_before=far, furthest_before=dict.fromkeys(far, 3) | dict.fromkeys(of_leaders, 1),
         imbalance_after=dict.fromkeys(far, 0.5) | dict.fromkeys(of_leaders, 1.0),
         furthest_after=dict.fromkeys(far, 2), batches=[BatchFigures(1, 2, 1, 10, 0.0, 1.0, 1, 10)], bandwidth=10,
         expected_seconds=1.0, batches_seconds=1.0, bound_seconds=1.0, bottleneck=BottleneckFigures(1, True, 10, 10),
         left_out=[LeftOutFigures(FLIGHT, 1, ["t-1"], 10)], impact=ImpactFigures(leader_leaves=1),
-        largest=LargestFigures("t-0", 10),
+        largest=LargestFigures("t-0", 10), moves_at_a_time=10,
     )  # fmt: skip
+    return checked, msgspec.structs.replace(made, why_not_better=shortfalls(made))
+
+
+def with_reason(summary: PlanSummary, reason: str) -> dict[str, Any]:
+    first, *others = summary.why_not_better
+    return {"why_not_better": [msgspec.structs.replace(first, reasons=[reason]), *others]}
 
 
 FIRST_IS_LARGER = {1: {"leaders": 2.0}, 2: {"leaders": 1.0}, 3: {"leaders": 1.0}}
@@ -255,6 +262,15 @@ OF_FIGURES: list[tuple[str, str, Callable[[PlanSummary], dict[str, Any]]]] = [
     ("summary", "the largest partition has another size", lambda _: {"largest": LargestFigures("t-0", 11)}),
     ("summary", "fewer partitions change their leader", lambda _: {"impact": ImpactFigures()}),
     ("summary", "the least to copy is more than is copied", lambda _: {"lower_bound": 11}),
+    ("summary", "the least to copy is raised", lambda _: {"lower_bound": 9}),
+    ("moves-at-a-time", "a thousand moves of a broker run at a time", lambda _: {"moves_at_a_time": 1000}),
+    ("why", "a rack is said to keep a broker from its target", lambda one: with_reason(one, "rack b has 88%")),
+    ("why", "a broker far from its target is not named", lambda one: {"why_not_better": one.why_not_better[1:]}),
+    ("summary", "a broker is said to be filled", lambda _: {"filled": [3]}),
+    ("summary", "racks are said to allow other sums than there are",
+     lambda _: {"reachable": {"bytes": {1: 10, 2: 10}}}),
+    ("summary", "partitions on fewer racks are not counted", lambda one: {
+        "impact": msgspec.structs.replace(one.impact or ImpactFigures(), fewer_racks=1)}),
     ("summary", "fewer are left out than the table has", lambda _: {"left_out": []}),
     ("summary", "another partition is named as left out",
      lambda _: {"left_out": [LeftOutFigures(FLIGHT, 1, ["t-7"], 10)]}),

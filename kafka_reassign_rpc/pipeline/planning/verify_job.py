@@ -23,6 +23,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_topics import TopicHeld, faults
 from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.broker_rows import read_broker_rows
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 if TYPE_CHECKING:
@@ -74,8 +75,7 @@ def _verify(tables: TablesToVerify, path: StorePath, summary: PlanSummary) -> li
 
 def _violations(tables: TablesToVerify, path: StorePath, summary: PlanSummary) -> Iterator[RuleViolation]:
     listed = [
-        ListedBroker(row["broker"], row["rack"], row["live"], bool(row["cordoned"]))
-        for row in snapshot_files.read(path, "brokers").to_pylist()
+        ListedBroker(row["broker"], row["rack"], row["live"], bool(row["cordoned"])) for row in read_broker_rows(path)
     ]
     sums = tables.sums()
     facts = _facts(path, summary, listed)._replace(typical=sums.typical, holdable=holdable_bytes(path, sums.held()))

@@ -17,6 +17,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
     looked_up,
     repeated,
     sizes,
+    widened,
 )
 from kafka_reassign_rpc.pipeline.planning.verify_concerned import loads_of
 from kafka_reassign_rpc.pipeline.planning.verify_rows import BatchSums, BrokerDelta, BrokerSums, CheckedRows
@@ -240,8 +241,20 @@ def _impact(moves: MoveColumns, facts: PlanFacts) -> dict[str, int]:
         "single": lacking & (live == 1),
         "below_min_isr": lacking & (live < moves.min_isr),
         "below_min_isr_after": after < moves.min_isr,
+        **_rack_losses(moves, facts),
     }
     return {name: int(of_moves.sum()) for name, of_moves in counted.items()}
+
+
+def _rack_losses(moves: MoveColumns, facts: PlanFacts) -> dict[str, Mask]:
+    codes = {rack: code for code, rack in enumerate(dict.fromkeys(facts.racks.values()))}
+    of_live = {broker: codes[rack] for broker, rack in facts.racks.items() if broker in facts.live}
+    width = max(moves.original.shape[1], moves.target.shape[1])
+    before, after = (fullest_first(looked_up(widened(side, width), of_live)) for side in (moves.original, moves.target))
+    had, has = ((counts > 0).sum(axis=1) for counts in (before, after))
+    fewer = has < np.minimum(had, sizes(moves.target))
+    fuller = (after.cumsum(axis=1) > before.cumsum(axis=1)).any(axis=1)
+    return {"fewer_racks": fewer, "less_even": ~fewer & fuller & (after.sum(axis=1) == before.sum(axis=1))}
 
 
 def _add_deltas(found: CheckedRows, moves: MoveColumns) -> None:

@@ -19,7 +19,13 @@ from kafka_reassign_rpc.pipeline.planning.verify_left_out import (
     is_on_its_way,
     lacks_room,
 )
-from kafka_reassign_rpc.pipeline.planning.verify_rules import NAMED_ROWS, MovedPartition, PlanFacts, broken_rules
+from kafka_reassign_rpc.pipeline.planning.verify_rules import (
+    NAMED_ROWS,
+    MovedPartition,
+    PlanFacts,
+    broken_rules,
+    rack_losses,
+)
 
 
 class TableMove(NamedTuple):
@@ -295,6 +301,7 @@ def _impact(topic: str, move: TableMove, facts: PlanFacts) -> Iterator[str]:
         yield from ["below_min_isr"] * (len(live) < facts.min_isr(topic))
     if len(move.target) < facts.min_isr(topic):
         yield "below_min_isr_after"
+    yield from rack_losses(move.original, move.target, facts)
 
 
 def _places(move: TableMove | None, entries: Sequence[FileEntry]) -> str:

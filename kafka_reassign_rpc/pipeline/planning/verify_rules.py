@@ -295,6 +295,17 @@ def less_even_over_racks(original: Sequence[int], target: Sequence[int], facts: 
     return any(sum(held[:n]) > sum(most[:n]) for n in range(1, len(held) + 1))
 
 
+def rack_losses(original: Sequence[int], target: Sequence[int], facts: PlanFacts) -> Iterable[str]:
+    """As the docstring of `ImpactFigures` defines."""
+    of_live = {broker: rack for broker, rack in facts.racks.items() if broker in facts.live}
+    before, after = (Counter(of_live[one] for one in side if one in of_live) for side in (original, target))
+    if len(after) < min(len(before), len(target)):
+        return ["fewer_racks"]
+    most, held = (sorted(side.values(), reverse=True) for side in (before, after))
+    is_fuller = any(sum(held[:n]) > sum(most[:n]) for n in range(1, len(held) + 1))
+    return ["less_even"] if before.total() == after.total() and is_fuller else []
+
+
 def _by_rack(replicas: Iterable[int], facts: PlanFacts) -> Counter[Any]:
     return Counter(facts.racks[broker] for broker in replicas if broker in facts.racks)
 

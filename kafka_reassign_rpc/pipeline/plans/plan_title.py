@@ -54,6 +54,7 @@ def changed_flags(summary: PlanSummary) -> Iterator[str]:
         (f"--within {requested.within}s", requested.within is not None),
         ("--racks", requested.racks),
         ("--leaders-stay", requested.leaders_stay),
+        ("--allow-fewer-racks", requested.allow_fewer_racks),
     ):
         if given:
             yield text
