@@ -88,6 +88,7 @@ class PlannerSummary(msgspec.Struct, frozen=True):
     topics_before: Load = Load()
     topics_after: Load = Load()
     reachable: dict[str, dict[int, float]] = {}
+    searched: bool = False
 
 
 class Plan(msgspec.Struct, frozen=True):

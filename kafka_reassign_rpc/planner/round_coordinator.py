@@ -21,7 +21,7 @@ from kafka_reassign_rpc.planner.brokers.broker_shares import broker_shares, with
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets, is_within
 from kafka_reassign_rpc.planner.brokers.lower_bound import lower_bound
 from kafka_reassign_rpc.planner.brokers.rack_rule import NO_RACK, RackRule, live_racks, racks_by_broker
-from kafka_reassign_rpc.planner.brokers.reachable_targets import other_aims, reachable_targets
+from kafka_reassign_rpc.planner.brokers.reachable_targets import centres_of_tolerance, other_aims, reachable_targets
 from kafka_reassign_rpc.planner.goal_check import check_goal, check_lost
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.ineffective_weights import ineffective_weights
@@ -136,7 +136,9 @@ class RoundCoordinator:
         if self.goal.balances:
             self._note_unknown_disks()
             spreads = survey.one_of_each(self._typical_size)
-            self.targets = reachable_targets(self.targets, self._racks, spreads) if spreads else self.targets
+            wanted, tolerance = self.targets, self.options.tolerance
+            self.targets = reachable_targets(wanted, self._racks, spreads) if spreads else wanted
+            self._centres = centres_of_tolerance(wanted, self.targets, tolerance) if spreads else wanted
         self._forced = ForcedRounds(
             {r: found for r, found in self._eligible_by_rack().items() if r != NO_RACK or not self.goal.mends_racks},
             self._racks,
@@ -385,7 +387,7 @@ class RoundCoordinator:
             or is_within(1 - share if name not in self._measures_to_give else abs(1 - share), self.options.tolerance)
             for broker in self._balanced_brokers()
             for name, weight, share in zip(
-                MEASURES, self._weights.by_measure(), self.targets.shares(broker, self.loads[broker]), strict=True
+                MEASURES, self._weights.by_measure(), self._centres.shares(broker, self.loads[broker]), strict=True
             )
         )
 
@@ -428,7 +430,7 @@ class RoundCoordinator:
         assert self._search is not None
         sees_all = self._search.one_in == 1
         return SearchLimits.of(
-            {broker: self.targets.targets[broker] for broker in sorted(self._remaining)},
+            {broker: self._centres.targets[broker] for broker in sorted(self._remaining)},
             self._weights.by_measure(),
             self.options.tolerance,
             rooms=self._rooms,
@@ -467,5 +469,6 @@ class RoundCoordinator:
             notes=tuple(self.notes),
             topics_before=Load() if self._spread is None else self._spread.before,
             topics_after=Load() if self._spread is None else self._spread.after,
+            searched=self._search is not None and self._search.one_in == 1,
             reachable=other_aims(targets, self.targets) if self.goal.kind is GoalKind.REBALANCE else {},
         )

@@ -371,6 +371,7 @@ def _summary(
         complete=not written.missed,
         missed=written.missed,
         impact=written.impact,
+        searched=figures.searched and job.within is None,
         reachable={name: dict(of) for name, of in figures.reachable.items()},
         largest=LargestFigures(found.largest[1], found.largest[0]) if found.largest[0] else None,
     )

@@ -218,6 +218,7 @@ class PlanSummary(msgspec.Struct, frozen=True):
     tried             changes that balancing rounds have proposed and the search has tried
     impact            None: a plan of an earlier version
     filled            brokers that get replicas, and have no room for one more of the mean size afterwards
+    searched          a search has seen each partition, and has taken back what is copied for nothing
     reachable         by measure and broker that a rebalance evens out: the nearest to its target that racks allow
     """
 
@@ -260,6 +261,7 @@ class PlanSummary(msgspec.Struct, frozen=True):
     topics_after: TopicFigures | None = None
     missed: int = 0
     filled: list[int] = []
+    searched: bool = False
     reachable: dict[str, dict[int, float]] = {}
 
     def brokers_of(self, goal: str) -> list[int] | None:

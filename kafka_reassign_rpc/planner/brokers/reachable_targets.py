@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES, MEASURES, Load
-from kafka_reassign_rpc.planner.brokers.broker_targets import ALIKE, BrokerTargets
+from kafka_reassign_rpc.planner.brokers.broker_targets import ALIKE, BrokerTargets, is_within
 
 _ROUNDS = 200
 _MATTERS = 1e-6
@@ -49,6 +49,22 @@ def reachable_targets(
             for broker, value in _within(of_rack, dict.fromkeys(brokers, (0, one_of_each))).items():
                 found[broker][place] = value
     return BrokerTargets({broker: tuple(values) for broker, values in found.items()}, targets.weights)
+
+
+def centres_of_tolerance(targets: BrokerTargets, aims: BrokerTargets, tolerance: float) -> BrokerTargets:
+    """What brokers have to be within the tolerance of: of their targets, wherever the plan's aim is. What racks keep
+    further away is held against the aim.
+    """
+    return BrokerTargets(
+        {
+            broker: tuple(
+                wanted if is_within(abs(aim - wanted), tolerance * wanted) else aim
+                for wanted, aim in zip(of, aims.targets[broker], strict=True)
+            )
+            for broker, of in targets.targets.items()
+        },
+        targets.weights,
+    )
 
 
 def other_aims(targets: BrokerTargets, aims: BrokerTargets) -> dict[str, dict[int, float]]:
