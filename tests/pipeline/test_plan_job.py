@@ -231,12 +231,12 @@ def test_dp_3_both_ways_of_checking_find_the_same_in_files_changed_by_hand(
     file = plan / plan_summary.BATCHES / "batch-0001.json"
     batch = json.loads(file.read_bytes())
     batch["topic_ids"] |= {"nobody's": "x"} | dict.fromkeys(batch["topic_ids"], "other")
-    batch["partitions"] = [*batch["partitions"][1:], batch["partitions"][0]]
+    batch["partitions"] = [*batch["partitions"][1:], batch["partitions"][0] | {"log_dirs": ["any", "/data/2"]}]
     file.write_text(json.dumps(batch))
     here = verify(spark, heal_plan.snapshot, plan)
     monkeypatch.setattr(verify_on_spark, "SMALL_ROWS", 0)
     assert verify(spark, heal_plan.snapshot, plan) == here == verify_here(heal_plan.snapshot, plan)
-    assert {one.rule for one in here} == {"complete", "summary", "topic-id", "start"}
+    assert {one.rule for one in here} == {"complete", "summary", "topic-id", "start", "batches"}
     assert {one.name for one in here} >= {"batch-0001.json", "plan"}
 
 

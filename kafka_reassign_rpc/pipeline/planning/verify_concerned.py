@@ -79,6 +79,8 @@ class SnapshotRows:
             forces |= _uneven_over_racks(self.replicas, brokers)
         elif facts.kind == SET_FACTOR:
             forces |= there.sum(axis=1) != facts.factor
+        elif facts.demoted:
+            forces |= among(self.replicas[:, 0], facts.demoted) | among(self.leader, facts.demoted)
         forces |= among(self.replicas, facts.drained | facts.healed).any(axis=1)
         if facts.heals and not facts.healed:
             forces |= (there & ~among(self.replicas, facts.live)).any(axis=1)

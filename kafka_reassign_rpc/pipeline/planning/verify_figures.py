@@ -58,7 +58,7 @@ def faults_of_figures(
         *_of_targets(facts, summary),
         *_of_time(checked, summary),
     ]
-    for rule, name, detail in found or faults_of_claims(facts, summary):
+    for rule, name, detail in found or faults_of_claims(sums.typical, checked, facts, summary):
         yield RuleViolation(rule, name, detail)
 
 
