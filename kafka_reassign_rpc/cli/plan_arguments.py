@@ -25,6 +25,7 @@ class Kind(NamedTuple):
 KINDS = {
     "heal": Kind("put the replicas of lost brokers onto live brokers", "heal --brokers 7", ("lost", "to")),
     "drain": Kind("empty live brokers", "drain --brokers 4,5 --throttle 50MB", ("brokers", "to")),
+    "demote": Kind("take the lead from brokers, and copy nothing", "demote --brokers 3", ("brokers",)),
     "expand": Kind(
         "give new brokers their share of the replicas",
         "expand --brokers 7,8 --max-bytes 2TB",
@@ -59,8 +60,8 @@ def add_goal_arguments(parser: argparse.ArgumentParser, name: str, flags: tuple[
     if "lost" in flags:
         moves.add_argument("--brokers", metavar="4,5", help="only these lost brokers (default: all lost brokers)")
     if "brokers" in flags:
-        to_do = "empty" if name == "drain" else "fill"
-        moves.add_argument("--brokers", required=True, metavar="4,5", help=f"the ids of the brokers to {to_do}")
+        to_do = {"drain": "to empty", "demote": "that are to lead nothing"}.get(name, "to fill")
+        moves.add_argument("--brokers", required=True, metavar="4,5", help=f"the ids of the brokers {to_do}")
     if "parts" in flags:
         moves.add_argument(
             "--heal",

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 HELP = (
-    "plan moves from a snapshot (heal, drain, expand, rebalance, set-rf, racks, combine, disks); verify or show a plan"
+    "plan moves from a snapshot (heal, drain, demote, expand, rebalance, set-rf, racks, combine, disks); verify or "
+    "show a plan"
 )
 DESCRIPTION = """\
 Reads a snapshot that `export` wrote, and writes a plan: the moves with their reasons as Parquet, batches and their
@@ -33,9 +34,10 @@ snapshot, flags and seed give the same plan, with any --master.
 EXIT_CODES = """\
 exit codes: 0 planned (verify: the plan keeps the rules), 1 failed (verify: it breaks rules), 2 wrong flags or an
             unusable snapshot, 3 nothing to move (the plan is written), 4 planned, but incomplete: the plan leaves
-            out partitions that would have to move (to heal, drain, set-rf or mend racks), and names them (show: moves
-            do not fit the cluster any more), 5 planned, but a broker stays further from its target than --until,
-            6 planned, but partitions end on fewer racks than before, or less even over them (--allow-fewer-racks: 0)
+            out partitions that would have to move (to heal, drain, demote, set-rf or mend racks), and names them
+            (show: moves do not fit the cluster any more), 5 planned, but a broker stays further from its target than
+            --until, 6 planned, but partitions end on fewer racks than before, or less even over them
+            (--allow-fewer-racks: 0)
 """
 _EXAMPLE = "example:    kafka-reassign-rpc plan {} --snapshot snapshots/monday --out plans/{}\n"
 EXAMPLE_OF_VERIFY = "example:    kafka-reassign-rpc plan verify --snapshot snapshots/monday --plan plans/drain\n"

@@ -38,6 +38,7 @@ GOALS = [
     Goal(GoalKind.SET_FACTOR, factor=2, topics=("topic-0001",)),
     Goal(GoalKind.RACKS),
     Goal(GoalKind.DRAIN, (2,), to=(9, 5)),
+    Goal(GoalKind.DEMOTE, (1, 3)),
     Goal(GoalKind.COMBINE, parts={GoalKind.HEAL: (), GoalKind.DRAIN: (2,), GoalKind.EXPAND: (9,)}),
 ]
 

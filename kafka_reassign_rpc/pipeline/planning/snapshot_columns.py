@@ -106,6 +106,10 @@ def unconcerned(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
         return same
     if goal.balances or goal.mends_racks:
         return np.zeros(len(found.number), bool)
+    if goal.demoted:
+        demoted = np.array([*goal.demoted], np.int64)
+        led: Numbers = np.isin(found.brokers[found.replicas[:, 0]], demoted) | np.isin(found.leader, demoted)
+        return ~led
     leaving = goal.leaving(ids, facts.live)
     touched = np.array([broker in leaving for broker in ids], bool)
     is_touched: Numbers = (touched[found.replicas] & (found.replicas != NOBODY)).any(axis=1)

@@ -33,6 +33,8 @@ def _of_brokers(summary: PlanSummary) -> Iterator[str]:
         yield f"Replicas of {_named('lost broker', lost)} move to live ones"
     if drained:
         yield f"{_named('broker', drained)} {agreeing(len(drained), 'are')} drained".capitalize()
+    if demoted := summary.brokers_of("demote"):
+        yield f"{_named('broker', demoted)} {agreeing(len(demoted), 'lead')} nothing".capitalize()
     if new:
         takes = "takes its" if len(new) == 1 else "take their"
         yield f"{_named('new broker', new)} {takes} share".capitalize()
