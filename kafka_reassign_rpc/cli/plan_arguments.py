@@ -29,12 +29,12 @@ KINDS = {
     "expand": Kind(
         "give new brokers their share of the replicas",
         "expand --brokers 7,8 --max-bytes 2TB",
-        ("brokers", "tolerance", "max-bytes"),
+        ("brokers", "tolerance", "max-bytes", "least-bytes"),
     ),
     "rebalance": Kind(
         "even out bytes, replicas, leaders and rates",
         "rebalance --weight bytes=2 --tolerance 0.05",
-        ("racks", "tolerance", "max-bytes"),
+        ("racks", "tolerance", "max-bytes", "least-bytes"),
     ),
     "set-rf": Kind(
         "change the replication factor",
@@ -176,6 +176,12 @@ def _add_limits(parser: argparse.ArgumentParser, flags: tuple[str, ...]) -> None
             metavar="BYTES",
             help="copy at most so many bytes in all, such as 500GB (default: no limit)",
         )
+    if "least-bytes" in flags:
+        limits.add_argument(
+            "--least-bytes",
+            metavar="BYTES",
+            help="partitions with smaller replicas stay as they are, such as 1GB (default: any may move)",
+        )
     limits.add_argument(
         "--headroom",
         default=0.05,
@@ -228,6 +234,7 @@ def job_of(arguments: argparse.Namespace) -> "PlanJob":
         racks=getattr(arguments, "racks", False),
         to=broker_ids("--to", getattr(arguments, "to", None)),
         parts=_parts(arguments),
+        least_bytes=max(0, _limit("--least-bytes", getattr(arguments, "least_bytes", None))),
     )
     defaults = PlanOptions()
     network = NetworkLimits(

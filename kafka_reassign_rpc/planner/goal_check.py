@@ -33,6 +33,8 @@ def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOp
             raise PlanError(f"heal: {those(alive, verb='are')} live; drain empties a live broker")
     if goal.kind is GoalKind.SET_FACTOR:
         _check_factor(goal.factor, len(live))
+    if goal.least_bytes and (goal.forces_changes or options.weights.spread_topics):
+        raise PlanError(f"{goal.kind}: small partitions can stay only where a plan evens out brokers and nothing else")
     if goal.mends_racks:
         _check_racks(goal, options, {broker for broker in live if brokers[broker].rack}, cordoned)
 

@@ -31,6 +31,7 @@ class Goal(msgspec.Struct, frozen=True):
     parts      COMBINE: the brokers of each kind that it combines
     topics     plan only these (empty: all)
     racks      REBALANCE: first mend all rack violations, as RACKS does
+    least_bytes    EXPAND, REBALANCE: smaller partitions stay as they are
     to         HEAL, DRAIN, SET_FACTOR: the only brokers that get new replicas (empty: any may)
     """
 
@@ -41,6 +42,7 @@ class Goal(msgspec.Struct, frozen=True):
     racks: bool = False
     to: tuple[int, ...] = ()
     parts: Mapping[GoalKind, tuple[int, ...]] = {}
+    least_bytes: int = 0
 
     def brokers_of(self, kind: GoalKind) -> tuple[int, ...] | None:
         """The brokers named for HEAL (empty: all lost ones), DRAIN or EXPAND; None if the goal does not do that."""

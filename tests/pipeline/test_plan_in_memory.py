@@ -34,7 +34,7 @@ GOALS = [
     Goal(GoalKind.HEAL),
     Goal(GoalKind.DRAIN, (3,)),
     Goal(GoalKind.REBALANCE, racks=True),
-    Goal(GoalKind.EXPAND, (9,), topics=("topic-0002", "topic-0003")),
+    Goal(GoalKind.EXPAND, (9,), topics=("topic-0002", "topic-0003"), least_bytes=4_000),
     Goal(GoalKind.SET_FACTOR, factor=2, topics=("topic-0001",)),
     Goal(GoalKind.RACKS),
     Goal(GoalKind.DRAIN, (2,), to=(9, 5)),

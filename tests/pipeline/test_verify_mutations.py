@@ -144,6 +144,8 @@ OF_ROWS = [
     Mutation("left-out", "a partition is left out as if an election were enough", DEMOTE,
              row([2, 3, 1], None, leader=1, left_out=[([2, 3, 1], ELECTION)]),
              row([2, 1, 3], None, leader=1, left_out=[([2, 1, 3], ELECTION)])),
+    Mutation("least-bytes", "a partition below --least-bytes moves", REBALANCE._replace(least_bytes=10), MOVE,
+             row([1, 2, 3], [4, 2, 3], size=9, copied=9)),
     Mutation("only-to-named-brokers", "a replica goes to another broker than --to names",
              DRAIN._replace(to=frozenset({4})), DRAINED, row([1, 2, 3], [7, 2, 3])),
     Mutation("leader", "set-rf down takes the leader away", DOWN, row([1, 2, 3], [1, 2]), row([1, 2, 3], [2, 3])),

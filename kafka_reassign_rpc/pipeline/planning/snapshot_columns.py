@@ -128,7 +128,7 @@ def chosen(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
     topics = facts.goal.topics
     names = set(topics)
     of_topics = np.array([not topics or name in names for name in found.names], bool)
-    rows: Numbers = of_topics[found.topic]
+    rows: Numbers = of_topics[found.topic] & ((found.bytes == UNKNOWN) | (found.bytes >= facts.goal.least_bytes))
     return rows
 
 

@@ -73,7 +73,7 @@ class SnapshotRows:
         """These must move, or be left out with a reason. A plan that balances leaves out what cannot move."""
         forces: Mask = np.zeros(len(self.leader), bool)
         if facts.balances:
-            forces = self._cannot_move(facts)
+            forces = self._cannot_move(facts) & ((self.bytes == NOBODY) | (self.bytes >= facts.least_bytes))
         there = self.replicas != NOBODY
         if facts.mends:
             forces |= _uneven_over_racks(self.replicas, brokers)

@@ -128,5 +128,6 @@ def _facts(path: StorePath, summary: PlanSummary, listed: Sequence[ListedBroker]
         to=frozenset(requested.to),
         within=requested.within is not None,
         searched=summary.searched,
+        least_bytes=requested.least_bytes,
         first_places={one.batch: first for one, first in zip(summary.batches, before, strict=False)},
     )

@@ -173,7 +173,8 @@ def _check_rows(rows: DataFrame, check: Callable[[Iterable[Any]], CheckedRows], 
 
 def _concerned(facts: PlanFacts, listed: Sequence[ListedBroker]) -> Column:
     """As `SnapshotRows.concerned`."""
-    forces = _cannot_move(facts) if facts.balances else f.lit(False)
+    is_small = f.coalesce(f.col("bytes") < facts.least_bytes, f.lit(False))
+    forces = _cannot_move(facts) & ~is_small if facts.balances else f.lit(False)
     if facts.mends:
         forces = forces | _uneven_over_racks(listed)
     elif facts.kind == SET_FACTOR:

@@ -102,6 +102,7 @@ def keep_rules(moves: MoveColumns, facts: PlanFacts) -> Mask:
     fine &= sizes(moves.target) == sizes(moves.original)
     fine &= _allowed_receivers(moves, added, facts) & _keeps_others(moves, facts)
     fine &= _no_less_even(moves, facts) & _in_emptiest_racks(moves, added, facts)
+    fine &= (moves.size == NOBODY) | (moves.size >= facts.least_bytes)
     typical = NOBODY if facts.typical is None else facts.typical
     size = np.where(moves.size == NOBODY, typical, moves.size)
     fine &= (size != NOBODY) & (moves.copied == size * sizes(added))

@@ -84,6 +84,7 @@ class PlanFacts(NamedTuple):
 
     drained, new     brokers that it empties, and to which it expands
     demoted          brokers that are to lead nothing
+    least_bytes      smaller partitions stay as they are
     racks            by broker, if known
     staying          live brokers that the plan does not empty
     cordoned         live brokers that get no new replica
@@ -125,6 +126,7 @@ class PlanFacts(NamedTuple):
     roomy: frozenset[int] = frozenset()
     searched: bool = False
     demoted: frozenset[int] = frozenset()
+    least_bytes: int = 0
 
     @classmethod
     def of(
@@ -205,6 +207,7 @@ def broken_rules(move: MovedPartition, facts: PlanFacts) -> list[str]:
         "heal-first": not _may_be_lost(move, facts),
         "unusable": is_unusable(move.replicas, move.leader, move.isr or ()),
         "topics": bool(facts.topics) and move.topic not in facts.topics,
+        "least-bytes": move.size is not None and move.size < facts.least_bytes,
         "distinct-replicas": len(set(move.target)) < len(move.target),
         "replication-factor": len(move.target) != (facts.factor if facts.kind == SET_FACTOR else len(move.original)),
         "live-brokers": not _on_live_brokers(move, added, facts),

@@ -123,6 +123,7 @@ class TopicFigures(msgspec.Struct, frozen=True):
 
 class PlanRequest(msgspec.Struct, frozen=True):
     """racks             a rebalance also mends racks
+    least_bytes       smaller partitions stay as they are
     allow_fewer_racks    that partitions end on fewer racks, or less even over them, is accepted
     leaders_stay      nobody else leads before a copy
     parts             by goal that the plan combines: its brokers
@@ -150,6 +151,7 @@ class PlanRequest(msgspec.Struct, frozen=True):
     within: int | None = None
     parts: dict[str, list[int]] = {}
     allow_fewer_racks: bool = False
+    least_bytes: int = 0
 
 
 class GainFigures(msgspec.Struct, frozen=True):

@@ -75,6 +75,7 @@ def changed_flags(summary: PlanSummary) -> Iterator[str]:
             yield f"--weight {name}={weight:g}"
     for flag, size, default in (
         ("max-bytes", requested.max_bytes, options.max_bytes),
+        ("least-bytes", requested.least_bytes, 0),
         ("max-bytes-per-broker", requested.bytes_per_broker, limits.bytes_per_broker),
         ("max-bytes-per-batch", requested.bytes_per_batch, limits.bytes_per_batch),
         ("bandwidth", summary.bandwidth, options.network.bandwidth),

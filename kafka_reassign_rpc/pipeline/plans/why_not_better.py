@@ -76,6 +76,7 @@ def _reasons(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
         *_receivers(summary, worst),
         *_cordoned(summary, worst),
         *_topics(summary),
+        *_small_partitions(summary),
     ]
     yield from found
     if not _balances(summary) and not found:
@@ -206,6 +207,11 @@ def _topics(summary: PlanSummary) -> Iterator[str]:
     topics = summary.requested.topics
     if topics:
         yield f"only partitions of {f'the topic {topics[0]}' if len(topics) == 1 else f'{len(topics)} topics'} may move"
+
+
+def _small_partitions(summary: PlanSummary) -> Iterator[str]:
+    if summary.requested.least_bytes:
+        yield f"partitions below {size(summary.requested.least_bytes)} stay as they are (--least-bytes)"
 
 
 def _counts(broker: BrokerFigures, measure: str) -> bool:

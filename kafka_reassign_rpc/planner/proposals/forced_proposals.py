@@ -6,7 +6,7 @@ from typing import NamedTuple
 from kafka_reassign_rpc.planner.brokers.rack_rule import NO_RACK
 from kafka_reassign_rpc.planner.deterministic_random import random_bits
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
-from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
+from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.scheduling.start_order import start_priority
 from kafka_reassign_rpc.support.counted import counted, those
@@ -50,11 +50,15 @@ def may_move(partition: PlannerPartition, goal: Goal, live: frozenset[int]) -> b
     if goal.kind is GoalKind.SET_FACTOR:
         return len(partition.replicas) != goal.factor
     if goal.balances or goal.mends_racks:
-        return True
+        return not is_too_small(partition, goal)
     if goal.demoted:
         return _is_led_by(goal.demoted, partition)
     heals = goal.brokers_of(GoalKind.HEAL) is not None
     return not set(goal.drained).isdisjoint(partition.replicas) or (heals and not live.issuperset(partition.replicas))
+
+
+def is_too_small(partition: PlannerPartition, goal: Goal) -> bool:
+    return UNKNOWN < partition.bytes < goal.least_bytes
 
 
 def is_forced(partition: PlannerPartition, params: RoundParameters) -> bool:
