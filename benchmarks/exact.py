@@ -3,7 +3,8 @@
     pip install 'ortools==9.15.*'
     python -m benchmarks exact [--quick]
 
-The clusters of one row are the same in each run, those of the other one are new in each. The solver begins with our
+The clusters of one row are the same in each run, those of the other one are new in each. Unlike: racks of unequal size,
+several replication factors, disks or weights of brokers. The solver begins with our
 plan, so that it is never worse, and ends after some seconds. No plan copies less than the bound that it proves.
 """
 
@@ -16,10 +17,11 @@ from typing import NamedTuple
 
 from benchmarks.solver import Optimum, Unsolved, optimum
 from benchmarks.tables import show
+from kafka_reassign_rpc.planner.brokers.broker_targets import is_within
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from tests.planner.clusters import worst
-from tests.planner.exact_clusters import cluster
+from tests.planner.exact_clusters import UnlikeCluster, cluster, unlike
 
 CLUSTERS, QUICK = 100, 4
 SECONDS, QUICK_SECONDS = 5.0, 1.0
@@ -56,20 +58,25 @@ async def run(_zookeeper: str, _directory: Path, *, quick: bool) -> str:
     count, seconds = (QUICK, QUICK_SECONDS) if quick else (CLUSTERS, SECONDS)
     fresh = time.time_ns()
     rows = []
-    for name, seeds in ((f"seeds 0 to {count - 1}", range(count)), ("fresh", range(fresh, fresh + count))):
-        found = [await asyncio.to_thread(compared, seed, seconds) for seed in seeds]
-        rows.append(_row(f"{count}, {name}", found))
+    for kind, draw in (("", _alike), ("unlike, ", unlike)):
+        for name, seeds in ((f"seeds 0 to {count - 1}", range(count)), ("fresh", range(fresh, fresh + count))):
+            found = [await asyncio.to_thread(compared, draw(seed), seconds) for seed in seeds]
+            rows.append(_row(f"{count}, {kind}{name}", found))
     return show(f"Rebalances beside the optimum, {seconds:g} s for the solver (CP-SAT)", HEADER, rows, NOTES)
 
 
-def compared(seed: int, seconds: float) -> Compared:
-    made, options = cluster(seed), PlanOptions(lead_first=False)
+def _alike(seed: int) -> UnlikeCluster:
+    return UnlikeCluster(cluster(seed), {})
+
+
+def compared(drawn: UnlikeCluster, seconds: float) -> Compared:
+    made, options = drawn.cluster, PlanOptions(lead_first=False, broker_weights=drawn.broker_weights)
     began = time.process_time()
     plan = make_plan(made, Goal(GoalKind.REBALANCE), options)
     took = time.process_time() - began
     hint = {(move.topic, move.partition): move.target for move in plan.moves}
-    solved = optimum(made, options.tolerance, seconds, hint)
-    is_inside = worst(plan.summary) <= options.tolerance
+    solved = optimum(made, options.tolerance, seconds, hint, shares=drawn.shares)
+    is_inside = is_within(worst(plan.summary), options.tolerance)
     return Compared(is_inside, plan.summary.bytes, took, solved)
 
 

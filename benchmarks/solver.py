@@ -8,7 +8,7 @@ brokers live, all replicas are in sync, and there is room everywhere.
 import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
@@ -17,6 +17,9 @@ from tests.planner.exact_clusters import SIZE_UNIT
 
 Placement = Mapping[tuple[str, int], tuple[int, ...]]
 """By topic and partition: the replicas, the preferred leader first."""
+
+
+_ALIKE = 1e-9
 
 
 class Unsolved(Enum):
@@ -35,9 +38,16 @@ class Optimum(NamedTuple):
 
 
 def optimum(
-    found: PlannerCluster, tolerance: float, seconds: float, hint: Placement, workers: int = 1
+    found: PlannerCluster,
+    tolerance: float,
+    seconds: float,
+    hint: Placement,
+    workers: int = 1,
+    shares: Callable[[str], Mapping[int, float]] | None = None,
 ) -> Optimum | Unsolved:
-    """The plan that copies least with every broker within the tolerance."""
+    """The plan that copies least with every broker within the tolerance of its target. `shares`: by measure and broker;
+    None: all alike.
+    """
     from ortools.sat.python import cp_model
 
     model, brokers = cp_model.CpModel(), [one.id for one in found.brokers]
@@ -57,18 +67,20 @@ def optimum(
                 inside = [holds[name, broker] for broker in brokers if racks[broker] in some]
                 model.add(sum(inside) <= sum(before[:taken]))
     factors = [len(one.replicas) for one in parts.values()]
-    for terms, weights, times in (
-        (holds, {name: one.bytes // SIZE_UNIT for name, one in parts.items()}, factors),
-        (holds, dict.fromkeys(parts, 1), factors),
-        (leads, dict.fromkeys(parts, 1), [1] * len(parts)),
-        (holds, {name: one.produce for name, one in parts.items()}, factors),
-        (leads, {name: one.fetch for name, one in parts.items()}, [1] * len(parts)),
-        (leads, {name: one.produce for name, one in parts.items()}, [1] * len(parts)),
+    for measure, terms, weights, times in (
+        ("bytes", holds, {name: one.bytes // SIZE_UNIT for name, one in parts.items()}, factors),
+        ("replicas", holds, dict.fromkeys(parts, 1), factors),
+        ("leaders", leads, dict.fromkeys(parts, 1), [1] * len(parts)),
+        ("produce", holds, {name: one.produce for name, one in parts.items()}, factors),
+        ("fetch", leads, {name: one.fetch for name, one in parts.items()}, [1] * len(parts)),
+        ("bytes_in", leads, {name: one.produce for name, one in parts.items()}, [1] * len(parts)),
     ):
-        target = sum(weight * factor for weight, factor in zip(weights.values(), times, strict=True)) / len(brokers)
-        for broker in brokers if target else ():
+        whole = sum(weight * factor for weight, factor in zip(weights.values(), times, strict=True))
+        of_brokers = dict.fromkeys(brokers, 1.0) if shares is None else shares(measure)
+        for broker in brokers if whole else ():
+            target = whole * of_brokers[broker] / sum(of_brokers.values())
             held = sum(weight * terms[name, broker] for name, weight in weights.items())
-            least, most = math.ceil(target * (1 - tolerance)), math.floor(target * (1 + tolerance))
+            least, most = math.ceil(target * (1 - tolerance) - _ALIKE), math.floor(target * (1 + tolerance) + _ALIKE)
             model.add_linear_constraint(held, least, most)
     model.minimize(
         sum(

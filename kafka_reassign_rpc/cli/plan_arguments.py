@@ -25,15 +25,16 @@ class Kind(NamedTuple):
 KINDS = {
     "heal": Kind("put the replicas of lost brokers onto live brokers", "heal --brokers 7", ("lost", "to")),
     "drain": Kind("empty live brokers", "drain --brokers 4,5 --throttle 50MB", ("brokers", "to")),
+    "demote": Kind("take the lead from brokers, and copy nothing", "demote --brokers 3", ("brokers",)),
     "expand": Kind(
         "give new brokers their share of the replicas",
         "expand --brokers 7,8 --max-bytes 2TB",
-        ("brokers", "tolerance", "max-bytes"),
+        ("brokers", "tolerance", "max-bytes", "least-bytes"),
     ),
     "rebalance": Kind(
         "even out bytes, replicas, leaders and rates",
         "rebalance --weight bytes=2 --tolerance 0.05",
-        ("racks", "tolerance", "max-bytes"),
+        ("racks", "tolerance", "max-bytes", "least-bytes"),
     ),
     "set-rf": Kind(
         "change the replication factor",
@@ -59,8 +60,8 @@ def add_goal_arguments(parser: argparse.ArgumentParser, name: str, flags: tuple[
     if "lost" in flags:
         moves.add_argument("--brokers", metavar="4,5", help="only these lost brokers (default: all lost brokers)")
     if "brokers" in flags:
-        to_do = "empty" if name == "drain" else "fill"
-        moves.add_argument("--brokers", required=True, metavar="4,5", help=f"the ids of the brokers to {to_do}")
+        to_do = {"drain": "to empty", "demote": "that are to lead nothing"}.get(name, "to fill")
+        moves.add_argument("--brokers", required=True, metavar="4,5", help=f"the ids of the brokers {to_do}")
     if "parts" in flags:
         moves.add_argument(
             "--heal",
@@ -175,11 +176,23 @@ def _add_limits(parser: argparse.ArgumentParser, flags: tuple[str, ...]) -> None
             metavar="BYTES",
             help="copy at most so many bytes in all, such as 500GB (default: no limit)",
         )
+    if "least-bytes" in flags:
+        limits.add_argument(
+            "--least-bytes",
+            metavar="BYTES",
+            help="partitions with smaller replicas stay as they are, such as 1GB (default: any may move)",
+        )
     limits.add_argument(
         "--headroom",
         default=0.05,
         metavar="SHARE",
         help="the share of each broker's capacity that the plan leaves free (default: %(default)s)",
+    )
+    limits.add_argument(
+        "--allow-fewer-racks",
+        action="store_true",
+        help="partitions may end on fewer racks than before, or less even over them, where the rules leave no other "
+        "way: without this flag the exit code is 6",
     )
     limits.add_argument(
         "--max-moves-per-broker",
@@ -221,6 +234,7 @@ def job_of(arguments: argparse.Namespace) -> "PlanJob":
         racks=getattr(arguments, "racks", False),
         to=broker_ids("--to", getattr(arguments, "to", None)),
         parts=_parts(arguments),
+        least_bytes=max(0, _limit("--least-bytes", getattr(arguments, "least_bytes", None))),
     )
     defaults = PlanOptions()
     network = NetworkLimits(
@@ -247,7 +261,8 @@ def job_of(arguments: argparse.Namespace) -> "PlanJob":
     )
     within = checked_if_given("--within", seconds(1), arguments.within)
     paths = store_path(arguments.snapshot), store_path(arguments.out)
-    return PlanJob(*paths, goal, options, caps, chooses_cap=cap is None, within=within)
+    accepted = arguments.allow_fewer_racks
+    return PlanJob(*paths, goal, options, caps, chooses_cap=cap is None, within=within, allow_fewer_racks=accepted)
 
 
 def _tolerance(arguments: argparse.Namespace, default: float) -> float:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 HELP = (
-    "plan moves from a snapshot (heal, drain, expand, rebalance, set-rf, racks, combine, disks); verify or show a plan"
+    "plan moves from a snapshot (heal, drain, demote, expand, rebalance, set-rf, racks, combine, disks); verify or "
+    "show a plan"
 )
 DESCRIPTION = """\
 Reads a snapshot that `export` wrote, and writes a plan: the moves with their reasons as Parquet, batches and their
@@ -33,14 +34,17 @@ snapshot, flags and seed give the same plan, with any --master.
 EXIT_CODES = """\
 exit codes: 0 planned (verify: the plan keeps the rules), 1 failed (verify: it breaks rules), 2 wrong flags or an
             unusable snapshot, 3 nothing to move (the plan is written), 4 planned, but incomplete: the plan leaves
-            out partitions that would have to move (to heal, drain, set-rf or mend racks), and names them (show: moves
-            do not fit the cluster any more), 5 planned, but a broker stays further from its target than --until
+            out partitions that would have to move (to heal, drain, demote, set-rf or mend racks), and names them
+            (show: moves do not fit the cluster any more), 5 planned, but a broker stays further from its target than
+            --until, 6 planned, but partitions end on fewer racks than before, or less even over them
+            (--allow-fewer-racks: 0)
 """
 _EXAMPLE = "example:    kafka-reassign-rpc plan {} --snapshot snapshots/monday --out plans/{}\n"
 EXAMPLE_OF_VERIFY = "example:    kafka-reassign-rpc plan verify --snapshot snapshots/monday --plan plans/drain\n"
 NOTHING_TO_MOVE = 3
 INCOMPLETE = 4
 MISSED = 5
+FEWER_RACKS = 6
 _FIRST_MOVES = 5
 """Moves that the text names; `plan show` lists all."""
 
@@ -108,7 +112,7 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     plan_input.check(job)  # what is wrong is told before the planner and matplotlib are imported, which takes seconds
     rows = snapshot_files.count_partitions(job.snapshot)
     from kafka_reassign_rpc.pipeline.planning import plan_job
-    from kafka_reassign_rpc.pipeline.plans.plan_summary import outside_tolerance
+    from kafka_reassign_rpc.pipeline.plans.plan_summary import lost_racks, outside_tolerance
     from kafka_reassign_rpc.pipeline.reports import plan_report
     from kafka_reassign_rpc.pipeline.spark_master import is_local
     from kafka_reassign_rpc.pipeline.store_paths import StoreError, remove_tree
@@ -141,6 +145,8 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
         return INCOMPLETE
     if getattr(arguments, "until", None) is not None and outside_tolerance(summary):
         return MISSED
+    if lost_racks(summary):
+        return FEWER_RACKS
     return 0 if summary.moves else NOTHING_TO_MOVE
 
 
@@ -153,13 +159,26 @@ def summary_text(summary: "PlanSummary", out: "StorePath") -> str:
 
 
 def _lines(summary: "PlanSummary", out: "StorePath") -> list[str]:
-    from kafka_reassign_rpc.pipeline.plans.plan_summary import imbalance_texts, known_imbalance, topic_lines
+    from kafka_reassign_rpc.pipeline.plans.plan_summary import (
+        imbalance_texts,
+        known_imbalance,
+        outside_tolerance,
+        rack_lines,
+        topic_lines,
+    )
     from kafka_reassign_rpc.pipeline.plans.time_texts import pace_text, time_lines
     from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfall_lines
     from kafka_reassign_rpc.support.human_units import duration, size
 
+    uneven = [f"  {'' if place else 'topics':9} {line}" for place, line in enumerate(topic_lines(summary))]
+    why = [f"  {'' if place else 'why':9} {line}" for place, line in enumerate(shortfall_lines(summary))]
     if not summary.moves:
-        return [f"{out}: nothing to move among {counted(summary.partitions, 'partition')}"]
+        is_short = bool(outside_tolerance(summary)) and summary.kind == "rebalance"
+        return [
+            f"{out}: nothing to move among {counted(summary.partitions, 'partition')}",
+            *uneven,
+            *(why if is_short else ()),
+        ]
     move = f"{counted(summary.partitions, 'partition')} {agreeing(summary.moves, 'move')}"
     lines = [
         f"{out}: {summary.moves} of {move} in {counted(len(summary.batches), 'batch')}",
@@ -170,8 +189,8 @@ def _lines(summary: "PlanSummary", out: "StorePath") -> list[str]:
     for name in known_imbalance(summary):
         before, after = imbalance_texts(summary, name)
         lines.append(f"  {name:9} furthest from its target {before}, then {after}")
-    lines += [f"  {'' if place else 'topics':9} {line}" for place, line in enumerate(topic_lines(summary))]
-    return [*lines, *(f"  {'' if place else 'why':9} {line}" for place, line in enumerate(shortfall_lines(summary)))]
+    risks = [f"  {'' if place else 'risks':9} {line}" for place, line in enumerate(rack_lines(summary))]
+    return [*lines, *risks, *uneven, *why]
 
 
 def _first_moves(summary: "PlanSummary", out: "StorePath") -> list[str]:

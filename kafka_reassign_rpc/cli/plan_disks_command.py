@@ -125,6 +125,7 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_reassign_rpc.pipeline.disks.disk_texts import summary_lines
     from kafka_reassign_rpc.pipeline.planning.chosen_topics import chosen_topics
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+    from kafka_reassign_rpc.planner.brokers.broker_targets import is_within
 
     job = _job(arguments)
     snapshot_files.check(job.snapshot)
@@ -146,7 +147,7 @@ def run(arguments: argparse.Namespace) -> int:
     print("\n".join(summary_lines(summary, job.out, read_dir_moves(job.out), how_to_show)))  # noqa: T201
     if not summary.complete:
         return INCOMPLETE
-    if arguments.until is not None and summary.furthest_after > summary.requested.tolerance:
+    if arguments.until is not None and not is_within(summary.furthest_after, summary.requested.tolerance):
         return MISSED
     return 0 if summary.moves else NOTHING_TO_MOVE
 

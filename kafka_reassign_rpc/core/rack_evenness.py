@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import TypeVar
 
@@ -21,3 +21,15 @@ def is_as_even(after: Iterable[int], before: Iterable[int]) -> bool:
     """
     sums = zip(accumulate(sorted(after, reverse=True)), accumulate(sorted(before, reverse=True)), strict=False)
     return all(now <= then for now, then in sums)
+
+
+def fewer_or_less_even(before: Sequence[int], after: Sequence[int], racks: Mapping[int, R]) -> str:
+    """`fewer_racks`, `less_even` or "". A smaller replication factor alone is neither."""
+    new = count_by_rack(after, racks)
+    if len(new) == len(after):
+        return ""
+    old = count_by_rack(before, racks)
+    if len(new) < min(len(old), len(after)):
+        return "fewer_racks"
+    is_same = sum(new.values()) == sum(old.values())
+    return "less_even" if is_same and not is_as_even(new.values(), old.values()) else ""

@@ -4,6 +4,7 @@ it on Spark, self-healing in the controller (docs/decisions/0006).
 goals_and_options.py     what a caller asks for
 network_limits.py        what brokers can send and receive
 goal_check.py            whether a goal makes sense
+ineffective_weights.py   weights that change nothing
 planner_cluster.py       the cluster that a caller hands over
 plan_result.py           moves, partitions left out, figures
 in_memory_planner.py     a whole plan in one process

@@ -22,7 +22,7 @@ def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOp
         raise PlanError(f"{goal.kind}: the other live {_why_closed(brokers, live.difference(leaving))}")
     if goal.kind is GoalKind.COMBINE:
         _check_parts(goal, live)
-    for kind in (GoalKind.DRAIN, GoalKind.EXPAND):
+    for kind in (GoalKind.DRAIN, GoalKind.EXPAND, GoalKind.DEMOTE):
         if (named := goal.brokers_of(kind)) is not None:
             _check_named(kind, named, brokers, live)
     if goal.to:
@@ -33,6 +33,8 @@ def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOp
             raise PlanError(f"heal: {those(alive, verb='are')} live; drain empties a live broker")
     if goal.kind is GoalKind.SET_FACTOR:
         _check_factor(goal.factor, len(live))
+    if goal.least_bytes and (goal.forces_changes or options.weights.spread_topics):
+        raise PlanError(f"{goal.kind}: small partitions can stay only where a plan evens out brokers and nothing else")
     if goal.mends_racks:
         _check_racks(goal, options, {broker for broker in live if brokers[broker].rack}, cordoned)
 
@@ -78,14 +80,16 @@ def _check_named(
         raise PlanError(f"{kind}: name the brokers")
     _require_known(kind, named, brokers)
     dead = [broker for broker in named if broker not in live]
-    if kind is GoalKind.EXPAND and dead:
-        raise PlanError(f"expand: {those(dead, verb='are')} not live")
+    if kind in (GoalKind.EXPAND, GoalKind.DEMOTE) and dead:
+        raise PlanError(f"{kind}: {those(dead, verb='are')} not live")
     cordoned = [broker for broker in named if broker in live and brokers[broker].cordoned]
     if kind is GoalKind.EXPAND and cordoned:
         closed = f"{those(cordoned, verb='are')} cordoned and {agreeing(len(cordoned), 'get')} no replica"
         raise PlanError(f"expand: {closed}: {_how_to_open(cordoned)}")
     if kind is GoalKind.DRAIN and live.issubset(named):
         raise PlanError("drain: no live broker would be left")
+    if kind is GoalKind.DEMOTE and live.issubset(named):
+        raise PlanError("demote: no live broker would be left to lead")
 
 
 def _check_receivers(goal: Goal, brokers: Mapping[int, PlannerBroker]) -> None:

@@ -20,15 +20,18 @@ class GoalKind(StrEnum):
     SET_FACTOR = "set-rf"
     RACKS = "racks"
     COMBINE = "combine"
+    DEMOTE = "demote"
 
 
 class Goal(msgspec.Struct, frozen=True):
     """If several kinds share an effect, other modules ask for the effect, not for the kind.
 
-    brokers    HEAL: the lost brokers (empty: all that are not live); DRAIN: those to empty; EXPAND: the new ones
+    brokers    HEAL: the lost brokers (empty: all that are not live); DRAIN: those to empty; EXPAND: the new ones;
+               DEMOTE: those that are to lead nothing
     parts      COMBINE: the brokers of each kind that it combines
     topics     plan only these (empty: all)
     racks      REBALANCE: first mend all rack violations, as RACKS does
+    least_bytes    EXPAND, REBALANCE: smaller partitions stay as they are
     to         HEAL, DRAIN, SET_FACTOR: the only brokers that get new replicas (empty: any may)
     """
 
@@ -39,6 +42,7 @@ class Goal(msgspec.Struct, frozen=True):
     racks: bool = False
     to: tuple[int, ...] = ()
     parts: Mapping[GoalKind, tuple[int, ...]] = {}
+    least_bytes: int = 0
 
     def brokers_of(self, kind: GoalKind) -> tuple[int, ...] | None:
         """The brokers named for HEAL (empty: all lost ones), DRAIN or EXPAND; None if the goal does not do that."""
@@ -49,6 +53,10 @@ class Goal(msgspec.Struct, frozen=True):
     @property
     def drained(self) -> tuple[int, ...]:
         return self.brokers_of(GoalKind.DRAIN) or ()
+
+    @property
+    def demoted(self) -> frozenset[int]:
+        return frozenset(self.brokers_of(GoalKind.DEMOTE) or ())
 
     @property
     def joining(self) -> tuple[int, ...]:

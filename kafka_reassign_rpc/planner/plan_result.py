@@ -87,6 +87,8 @@ class PlannerSummary(msgspec.Struct, frozen=True):
     tried: int = 0
     topics_before: Load = Load()
     topics_after: Load = Load()
+    reachable: dict[str, dict[int, float]] = {}
+    searched: bool = False
 
 
 class Plan(msgspec.Struct, frozen=True):

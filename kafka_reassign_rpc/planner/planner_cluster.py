@@ -17,7 +17,7 @@ class Volume(NamedTuple):
 class PlannerBroker(msgspec.Struct, frozen=True):
     """A broker that is live or holds replicas.
 
-    capacity, free      bytes over all its volumes
+    capacity, free      bytes over all its volumes; `free` is known only where the capacity is
     arriving            bytes that moves, in flight and waiting, will bring beyond what `free` shows; if only the
                         capacity is known, beyond what its replicas show
     arriving_unknown    replicas of unknown size

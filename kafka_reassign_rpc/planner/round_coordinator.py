@@ -9,7 +9,6 @@ while (params := coordinator.next_round()) is not None:
 coordinator.round_parameters()                 # for collect_moves
 """
 
-import math
 from collections.abc import Collection, Generator, Iterable, Sequence
 
 import msgspec
@@ -19,12 +18,13 @@ from kafka_reassign_rpc.planner.brokers.broker_choice import BrokerChoice, Weigh
 from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES, MEASURES, Load
 from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED, holdable_bytes, room_of
 from kafka_reassign_rpc.planner.brokers.broker_shares import broker_shares, without_size
-from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
+from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets, is_within
 from kafka_reassign_rpc.planner.brokers.lower_bound import lower_bound
 from kafka_reassign_rpc.planner.brokers.rack_rule import NO_RACK, RackRule, live_racks, racks_by_broker
-from kafka_reassign_rpc.planner.brokers.reachable_targets import reachable_targets
+from kafka_reassign_rpc.planner.brokers.reachable_targets import centres_of_tolerance, other_aims, reachable_targets
 from kafka_reassign_rpc.planner.goal_check import check_goal, check_lost
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, PlanOptions
+from kafka_reassign_rpc.planner.ineffective_weights import ineffective_weights
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import threshold_at_bytes
 from kafka_reassign_rpc.planner.placement.balance_round import BalancedBrokers, balance_parameters, balance_thresholds
 from kafka_reassign_rpc.planner.placement.first_leaders import LeaderRounds
@@ -37,7 +37,7 @@ from kafka_reassign_rpc.planner.placement.withdrawal import Withdrawal
 from kafka_reassign_rpc.planner.plan_result import PlannedMove, PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
 from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS
-from kafka_reassign_rpc.planner.proposals.imbalance_cost import broker_cost, distance
+from kafka_reassign_rpc.planner.proposals.imbalance_cost import broker_cost
 from kafka_reassign_rpc.planner.proposals.piecewise import Collects
 from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParameters, RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import TOTAL_COPIED, AcceptedSums, ProposedSums, Survey, Thresholds
@@ -132,10 +132,13 @@ class RoundCoordinator:
         if self.options.weights.spread_topics and self.goal.kind is GoalKind.REBALANCE:
             self._spread = SpreadRounds(self._shares, weights, self.options.tolerance)
         self.targets = self._make_targets(self.before)
+        self.notes += ineffective_weights(weights, self.before.values())
         if self.goal.balances:
             self._note_unknown_disks()
             spreads = survey.one_of_each(self._typical_size)
-            self.targets = reachable_targets(self.targets, self._racks, spreads) if spreads else self.targets
+            wanted, tolerance = self.targets, self.options.tolerance
+            self.targets = reachable_targets(wanted, self._racks, spreads) if spreads else wanted
+            self._centres = centres_of_tolerance(wanted, self.targets, tolerance) if spreads else wanted
         self._forced = ForcedRounds(
             {r: found for r, found in self._eligible_by_rack().items() if r != NO_RACK or not self.goal.mends_racks},
             self._racks,
@@ -379,12 +382,12 @@ class RoundCoordinator:
         return self.goal.joining or sorted(self._live)
 
     def _is_balanced(self) -> bool:
-        low, high = 1 - self.options.tolerance, 1 + self.options.tolerance
         return all(
-            not weight or distance(share, low, high if name in self._measures_to_give else math.inf) == 0
+            not weight
+            or is_within(1 - share if name not in self._measures_to_give else abs(1 - share), self.options.tolerance)
             for broker in self._balanced_brokers()
             for name, weight, share in zip(
-                MEASURES, self._weights.by_measure(), self.targets.shares(broker, self.loads[broker]), strict=True
+                MEASURES, self._weights.by_measure(), self._centres.shares(broker, self.loads[broker]), strict=True
             )
         )
 
@@ -427,7 +430,7 @@ class RoundCoordinator:
         assert self._search is not None
         sees_all = self._search.one_in == 1
         return SearchLimits.of(
-            {broker: self.targets.targets[broker] for broker in sorted(self._remaining)},
+            {broker: self._centres.targets[broker] for broker in sorted(self._remaining)},
             self._weights.by_measure(),
             self.options.tolerance,
             rooms=self._rooms,
@@ -466,4 +469,6 @@ class RoundCoordinator:
             notes=tuple(self.notes),
             topics_before=Load() if self._spread is None else self._spread.before,
             topics_after=Load() if self._spread is None else self._spread.after,
+            searched=self._search is not None and self._search.one_in == 1,
+            reachable=other_aims(targets, self.targets) if self.goal.kind is GoalKind.REBALANCE else {},
         )

@@ -8,6 +8,7 @@ import pytest
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.planning.chosen_topics import chosen_topics
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, LoadFigures, outside_tolerance
+from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfalls
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from tests.pipeline.plans import SUMMARY
@@ -76,3 +77,20 @@ def test_dp_9_of_a_plan_that_expands_the_new_brokers_alone_are_held_against_unti
     assert outside_tolerance(summary) == ["bytes"]
     wider = msgspec.structs.replace(summary.requested, tolerance=0.25)
     assert outside_tolerance(msgspec.structs.replace(summary, requested=wider)) == []
+
+
+def test_dp_9_a_broker_exactly_at_the_edge_of_the_tolerance_is_within_it_in_every_text_and_exit_code() -> None:
+    """44 of 40 are 10 %, which floating point makes 0.10000000000000009."""
+    loads = [LoadFigures(held, held, held) for held in (44, 40, 36)]
+    even = LoadFigures(40, 40, 40)
+    brokers = [BrokerFigures(n, None, True, None, of, of, even) for n, of in enumerate(loads, 1)]
+    far = dict.fromkeys(("bytes", "replicas", "leaders"), 44 / 40 - 1)
+    assert far["bytes"] > 0.1
+    asked = msgspec.structs.replace(SUMMARY.requested, weights={"bytes": 1.0, "replicas": 1.0, "leaders": 1.0})
+    summary = msgspec.structs.replace(
+        SUMMARY, requested=asked, brokers=brokers, imbalance_before=far, imbalance_after=far
+    )
+    assert outside_tolerance(summary) == []
+    assert {one.reasons[0] for one in shortfalls(summary)} == {"within the tolerance of 10%"}
+    narrower = msgspec.structs.replace(summary, requested=msgspec.structs.replace(asked, tolerance=0.0999))
+    assert len(outside_tolerance(narrower)) == 3

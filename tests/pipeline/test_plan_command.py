@@ -97,6 +97,24 @@ def test_dp_2_a_drain_that_cannot_empty_the_brokers_says_so_first_and_has_an_exi
     assert not plan_summary.read_summary(out).complete
 
 
+def test_dp_8_a_plan_that_ends_on_fewer_racks_says_so_and_ends_with_6_until_that_is_accepted(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Brokers 2 and 4 are all of rack b."""
+    drain = ["plan", "drain", "--brokers", "2,4", "--snapshot", str(path), "--out"]
+    said = "2 partitions end on fewer racks than before: the loss of one costs more"
+    out, accepted = path.with_name("plan"), path.with_name("accepted")
+    assert main([*drain, str(out)]) == 6
+    assert f"  risks     {said}\n" in capsys.readouterr().out
+    assert f"{said.capitalize()}." in (out / "report.html").read_text()
+    assert main([*drain, str(accepted), "--allow-fewer-racks"]) == 0
+    assert "--allow-fewer-racks" in (accepted / "report.html").read_text()
+    capsys.readouterr()
+    assert main(["plan", "show", str(out)]) == 0
+    assert capsys.readouterr().out.endswith(f"{out}: {said}\n")
+    assert main(["plan", "verify", "--snapshot", str(path), "--plan", str(out)]) == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "saying"),
     [

@@ -5,12 +5,19 @@ from typing import Any
 import msgspec
 
 from kafka_reassign_rpc.pipeline.plans.plan_impact import ImpactCount, impact_lines
-from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, ImpactFigures, LoadFigures
+from kafka_reassign_rpc.pipeline.plans.plan_summary import (
+    BrokerFigures,
+    ImpactFigures,
+    LoadFigures,
+    lost_racks,
+    rack_lines,
+)
 from kafka_reassign_rpc.pipeline.plans.plan_title import plan_title
 from tests.pipeline.plans import SUMMARY
 from tests.tables import for_each
 
-LIVE = frozenset({1, 2, 3, 4})
+RACKS = {1: "a", 2: "b", 3: "c", 4: "d", 5: "a"}
+"""Of the live brokers."""
 
 
 @for_each(
@@ -29,18 +36,31 @@ LIVE = frozenset({1, 2, 3, 4})
         ((9, 8, 7), (4, 2, 3), (-1, -1), {"lacking", "below_min_isr"}),
         ((1, 2, 3), (1,), (1, -1), {"below_min_isr_after"}),
         ((1,), (2,), (1, -1), {"leader_leaves", "below_min_isr_after"}),
+        ((1, 2, 3), (1, 2, 5), (1, -1), {"fewer_racks"}),
+        ((1, 2), (1, 5), (1, -1), {"fewer_racks"}),
+        ((1, 5, 2, 3), (1, 5, 2, 4), (1, -1), {}),
+        ((1, 5), (1, 5, 2), (1, -1), {}),
+        ((1, 2, 9), (1, 2, 5), (1, -1), {"lacking"}),  # nobody knows the rack of the lost one
+        ((1, 2, 3), (1, 2), (1, -1), {}),  # a smaller factor
+        ((1, 2, 3), (1, 5), (1, -1), {"fewer_racks"}),
     ],
 )
 def test_dp_3_the_impact_of_a_move_is_counted(
     original: tuple[int, ...], target: tuple[int, ...], leaders: tuple[int, int], counted: set[str]
 ) -> None:
-    count = ImpactCount(LIVE, {"t": 2}, 1)
+    count = ImpactCount(RACKS, {"t": 2}, 1)
     count.add("t", original, target, leader=leaders[0], first_leader=leaders[1])
     assert count.figures() == ImpactFigures(**dict.fromkeys(counted, 1))
 
 
+def test_dp_8_a_rack_that_gets_more_of_a_partition_than_any_had_is_counted_also_where_none_is_lost() -> None:
+    count = ImpactCount({1: "a", 2: "b", 3: "a", 4: "b", 5: "a"}, {}, 1)
+    count.add("t", (1, 2, 3, 4), (1, 2, 3, 5), leader=1, first_leader=-1)
+    assert count.figures() == ImpactFigures(less_even=1)
+
+
 def test_dp_3_a_topic_without_min_insync_replicas_has_the_default() -> None:
-    count = ImpactCount(LIVE, {"t": 1}, 3)
+    count = ImpactCount(RACKS, {"t": 1}, 3)
     count.add("t", (1, 2), (1, 3), leader=1, first_leader=-1)
     count.add("u", (1, 2), (1, 3), leader=1, first_leader=-1)
     assert count.figures() == ImpactFigures(below_min_isr_after=1)
@@ -134,3 +154,17 @@ def test_dp_3_the_title_of_a_plan_says_what_which_brokers_and_which_flags() -> N
         "--max-moves-per-broker 5 --max-moves-per-batch 9 --weight bytes=2 --max-bytes 1TB --max-bytes-per-broker 1 "
         "--max-bytes-per-batch 1500kB --bandwidth 25kB --broker-bandwidth 4=1MB)"
     )
+
+
+def test_dp_8_what_a_plan_loses_in_racks_and_room_is_said_and_counts_until_it_is_accepted() -> None:
+    impact = ImpactFigures(fewer_racks=30, less_even=1)
+    summary = msgspec.structs.replace(SUMMARY, moves=48, impact=impact, filled=[4, 5])
+    assert [*rack_lines(summary)] == [
+        "30 partitions end on fewer racks than before: the loss of one costs more",
+        "1 partition ends with more replicas in one rack than before",
+        "brokers 4, 5 have no room for one more replica of the mean size afterwards",
+    ]
+    assert {f"{line[0].upper()}{line[1:]}." for line in rack_lines(summary)} <= {*impact_lines(summary)}
+    assert lost_racks(summary) == 31
+    accepted = msgspec.structs.replace(SUMMARY.requested, allow_fewer_racks=True)
+    assert lost_racks(msgspec.structs.replace(summary, requested=accepted)) == 0

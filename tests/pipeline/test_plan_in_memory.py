@@ -34,10 +34,11 @@ GOALS = [
     Goal(GoalKind.HEAL),
     Goal(GoalKind.DRAIN, (3,)),
     Goal(GoalKind.REBALANCE, racks=True),
-    Goal(GoalKind.EXPAND, (9,), topics=("topic-0002", "topic-0003")),
+    Goal(GoalKind.EXPAND, (9,), topics=("topic-0002", "topic-0003"), least_bytes=4_000),
     Goal(GoalKind.SET_FACTOR, factor=2, topics=("topic-0001",)),
     Goal(GoalKind.RACKS),
     Goal(GoalKind.DRAIN, (2,), to=(9, 5)),
+    Goal(GoalKind.DEMOTE, (1, 3)),
     Goal(GoalKind.COMBINE, parts={GoalKind.HEAL: (), GoalKind.DRAIN: (2,), GoalKind.EXPAND: (9,)}),
 ]
 

@@ -231,12 +231,12 @@ def test_dp_3_both_ways_of_checking_find_the_same_in_files_changed_by_hand(
     file = plan / plan_summary.BATCHES / "batch-0001.json"
     batch = json.loads(file.read_bytes())
     batch["topic_ids"] |= {"nobody's": "x"} | dict.fromkeys(batch["topic_ids"], "other")
-    batch["partitions"] = [*batch["partitions"][1:], batch["partitions"][0]]
+    batch["partitions"] = [*batch["partitions"][1:], batch["partitions"][0] | {"log_dirs": ["any", "/data/2"]}]
     file.write_text(json.dumps(batch))
     here = verify(spark, heal_plan.snapshot, plan)
     monkeypatch.setattr(verify_on_spark, "SMALL_ROWS", 0)
     assert verify(spark, heal_plan.snapshot, plan) == here == verify_here(heal_plan.snapshot, plan)
-    assert {one.rule for one in here} == {"complete", "summary", "topic-id", "start"}
+    assert {one.rule for one in here} == {"complete", "summary", "topic-id", "start", "batches"}
     assert {one.name for one in here} >= {"batch-0001.json", "plan"}
 
 
@@ -252,16 +252,18 @@ def test_dp_2_unusable_rows_and_goals_are_named_and_nothing_is_written(tmp_path:
     path = written(tmp_path / "snapshot", PlannerCluster(brokers, [topic("t", held, *bad)]))
     with pytest.raises(BadInput) as error:
         plan_job.run(spark, PlanJob(path, tmp_path / "plan", REBALANCE))
-    assert (
-        "t-1 has a broker below 0 in [1, -2]; t-2 has a rate that is negative, no number or too large; t-3 occurs twice"
-        in str(error.value)
+    assert "t-1 has a broker below 0 in [1, -2]; t-2 has a rate that is negative, no number or too large" in str(
+        error.value
     )
+    twice = written(tmp_path / "twice", PlannerCluster(brokers, [topic("t", held, *bad[2:])]))
+    with pytest.raises(BadInput, match="t-3 occurs twice"):
+        plan_job.run(spark, PlanJob(twice, tmp_path / "plan", REBALANCE))
     fine = written(tmp_path / "fine", PlannerCluster(brokers, [topic("t", held)]))
     with pytest.raises(BadInput, match="larger than the 2 live brokers"):
         plan_job.run(spark, PlanJob(fine, tmp_path / "plan", Goal(GoalKind.SET_FACTOR, factor=3)))
     with pytest.raises(BadInput, match="drain: the snapshot has no broker 7"):
         plan_job.run(spark, PlanJob(fine, tmp_path / "plan", Goal(GoalKind.DRAIN, (7,))))
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["fine", "snapshot"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["fine", "snapshot", "twice"]
     (tmp_path / "plan").mkdir()
     (tmp_path / "plan" / "mine").touch()
     with pytest.raises(BadInput, match="exists already"):

@@ -3,13 +3,16 @@
 Each case begins with a plan that keeps all rules.
 """
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from kafka_reassign_rpc.pipeline.planning.verify_claims import faults_of_claims
 from kafka_reassign_rpc.pipeline.planning.verify_figures import SnapshotSums, faults_of_figures
+from kafka_reassign_rpc.pipeline.planning.verify_files import MOVES_DIRS, read_files
 from kafka_reassign_rpc.pipeline.planning.verify_rows import BrokerDelta, CheckedRows, check_room, check_rows
 from kafka_reassign_rpc.pipeline.planning.verify_rules import ListedBroker, PlanFacts
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
@@ -24,6 +27,8 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     RackFigures,
     StayingFigures,
 )
+from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfalls
+from kafka_reassign_rpc.pipeline.store_paths import store_path
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES
 from tests.pipeline.plans import SUMMARY
 from tests.tables import for_each
@@ -34,7 +39,8 @@ BROKERS = [ListedBroker(n, rack, n != 9) for n, rack in enumerate("abcabcabc", 1
 
 
 def facts(kind: str, *named: int, factor: int | None = None, **others: Any) -> PlanFacts:
-    return PlanFacts.of(kind, BROKERS, named, factor, ())._replace(typical=10, first_places={1: 1}, **others)
+    known = PlanFacts.of(kind, BROKERS, named, factor, ())
+    return known._replace(typical=10, first_places={1: 1}, roomy=known.receivers)._replace(**others)
 
 
 def row(before: list[int], after: list[int] | None, **others: Any) -> dict[str, Any]:
@@ -57,6 +63,7 @@ def row(before: list[int], after: list[int] | None, **others: Any) -> dict[str, 
 
 
 HEAL, DRAIN, UP, DOWN = facts("heal"), facts("drain", 1), facts("set-rf", factor=4), facts("set-rf", factor=2)
+DEMOTE = facts("demote", 1)
 RACKS, REBALANCE, EXPAND = facts("racks"), facts("rebalance"), facts("expand", 6)
 COMBINE = PlanFacts.of("combine", BROKERS, (), None, (), {"heal": (), "drain": (1,), "expand": (6,)})._replace(
     typical=10, first_places={1: 1}
@@ -81,6 +88,8 @@ class Mutation(NamedTuple):
 
 MOVE = row([1, 2, 3], [4, 2, 3])
 STAYS = row([2, 3, 4], None, concerned=False)
+NO_OTHER = "no other live replica is in sync: none can lead in its place"
+ELECTION = "another replica is preferred already: a preferred election lets it lead"
 FLIGHT = "its reassignment is in flight"
 THAT = "its reassignment, in flight or waiting, does that already"
 OF_ROWS = [
@@ -122,6 +131,21 @@ OF_ROWS = [
     Mutation("left-out", "another goal is said to ask for what is left out", COMBINE,
              row([1, 2, 3], None, in_flight=True, left_out=[([1, 2, 3], f"drain: {FLIGHT}")]),
              row([1, 2, 3], None, in_flight=True, left_out=[([1, 2, 3], f"heal: {FLIGHT}")])),
+    Mutation("demotes", "demote leaves a demoted broker in front of others", DEMOTE, row([1, 2, 3], [2, 3, 1]),
+             row([1, 2, 3], [2, 1, 3])),
+    Mutation("demotes", "demote changes the order of followers", DEMOTE, row([1, 2, 3, 4], [2, 3, 4, 1]),
+             row([1, 2, 3, 4], [2, 4, 3, 1])),
+    Mutation("demotes", "demote copies", DEMOTE, row([1, 2, 3], [2, 3, 1]), row([1, 2, 3], [2, 6, 4])),
+    Mutation("demotes", "demote lets one lead that is not in sync", DEMOTE, row([1, 2, 3], [2, 3, 1]),
+             row([1, 2, 3], [2, 3, 1], isr=[1, 3])),
+    Mutation("left-out", "a partition is left out as if none else could lead", DEMOTE,
+             row([1, 2, 3], None, isr=[1], left_out=[([1, 2, 3], NO_OTHER)]),
+             row([1, 2, 3], None, left_out=[([1, 2, 3], NO_OTHER)])),
+    Mutation("left-out", "a partition is left out as if an election were enough", DEMOTE,
+             row([2, 3, 1], None, leader=1, left_out=[([2, 3, 1], ELECTION)]),
+             row([2, 1, 3], None, leader=1, left_out=[([2, 1, 3], ELECTION)])),
+    Mutation("least-bytes", "a partition below --least-bytes moves", REBALANCE._replace(least_bytes=10), MOVE,
+             row([1, 2, 3], [4, 2, 3], size=9, copied=9)),
     Mutation("only-to-named-brokers", "a replica goes to another broker than --to names",
              DRAIN._replace(to=frozenset({4})), DRAINED, row([1, 2, 3], [7, 2, 3])),
     Mutation("leader", "set-rf down takes the leader away", DOWN, row([1, 2, 3], [1, 2]), row([1, 2, 3], [2, 3])),
@@ -146,6 +170,26 @@ OF_ROWS = [
     Mutation("start", "the table has another order than the files", REBALANCE, MOVE,
              row([1, 2, 3], [4, 2, 3], start=2)),
     Mutation("reason", "a move has no reason", REBALANCE, MOVE, row([1, 2, 3], [4, 2, 3], reason="")),
+    Mutation("reason", "a live broker is said to be lost", HEAL, row([9, 1, 2], [6, 1, 2], reason="broker 9 is lost"),
+             row([9, 1, 2], [6, 1, 2], reason="broker 1 is lost")),
+    Mutation("reason", "a lost broker that the partition does not have is said to be lost", DRAIN,
+             row([1, 2, 3], [4, 2, 3], reason="broker 1 is to be drained"),
+             row([1, 2, 3], [4, 2, 3], reason="broker 9 is lost")),
+    Mutation("reason", "a broker that stays is said to be drained", DRAIN,
+             row([1, 2, 3], [4, 2, 3], reason="broker 1 is to be drained"),
+             row([1, 2, 3], [4, 2, 3], reason="broker 2 is to be drained")),
+    Mutation("reason", "one of two brokers is said to be lost and is not", HEAL,
+             row([9, 1, 2], [6, 1, 2], reason="broker 9 is lost"),
+             row([9, 1, 2], [6, 1, 2], reason="brokers 2, 9 are lost")),
+    Mutation("reason", "a broker that is not there is said to have too much", REBALANCE,
+             row([1, 2, 3], [4, 2, 3], reason="broker 1 has 140% of its share of bytes"),
+             row([1, 2, 3], [4, 2, 3], reason="broker 77 has 140% of its share of bytes")),
+    Mutation("emptiest-rack", "a copy goes into the rack of another replica though an emptier one is open", DRAIN,
+             row([1, 4, 2], [3, 4, 2]), row([1, 4, 2], [7, 4, 2])),
+    Mutation("emptiest-rack", "set-rf adds a replica where there is one though an emptier rack is open", UP,
+             row([1, 4, 2], [1, 4, 2, 3]), row([1, 4, 2], [1, 4, 2, 7])),
+    Mutation("emptiest-rack", "rebalance copies within a shared rack though an emptier one is open", REBALANCE,
+             row([1, 4, 2], [3, 4, 2]), row([1, 4, 2], [7, 4, 2])),
     Mutation("moved-twice", "a move has two rows", REBALANCE, MOVE, MOVE | {"moves": MOVE["moves"] * 2}),
     Mutation("batches", "a batch file has another target", REBALANCE, MOVE,
              MOVE | {"forward": [(1, [5, 2, 3], [1, 2, 3], None, "id", 0)]}),
@@ -224,16 +268,22 @@ def of_three() -> tuple[CheckedRows, PlanSummary]:
     ]
     of_leaders = ("leaders", "fetch", "bytes_in", "messages_in", "cpu")
     far = dict.fromkeys(MEASURES, 1.0) | dict.fromkeys(of_leaders, 2.0)
-    return checked, msgspec.structs.replace(
-        SUMMARY, kind="set-rf", partitions=2, moves=1, bytes=10, lower_bound=10, brokers=brokers, complete=True,
+    made = msgspec.structs.replace(
+        SUMMARY, kind="set-rf", partitions=2, moves=1, bytes=10, lower_bound=0, brokers=brokers, complete=True,
         racks=[RackFigures("a", 2, before[0], before[0]), RackFigures("b", 1, before[1], after[1])],
         imbalance_before=far, furthest_before=dict.fromkeys(far, 3) | dict.fromkeys(of_leaders, 1),
         imbalance_after=dict.fromkeys(far, 0.5) | dict.fromkeys(of_leaders, 1.0),
         furthest_after=dict.fromkeys(far, 2), batches=[BatchFigures(1, 2, 1, 10, 0.0, 1.0, 1, 10)], bandwidth=10,
         expected_seconds=1.0, batches_seconds=1.0, bound_seconds=1.0, bottleneck=BottleneckFigures(1, True, 10, 10),
         left_out=[LeftOutFigures(FLIGHT, 1, ["t-1"], 10)], impact=ImpactFigures(leader_leaves=1),
-        largest=LargestFigures("t-0", 10),
+        largest=LargestFigures("t-0", 10), moves_at_a_time=10,
     )  # fmt: skip
+    return checked, msgspec.structs.replace(made, why_not_better=shortfalls(made))
+
+
+def with_reason(summary: PlanSummary, reason: str) -> dict[str, Any]:
+    first, *others = summary.why_not_better
+    return {"why_not_better": [msgspec.structs.replace(first, reasons=[reason]), *others]}
 
 
 FIRST_IS_LARGER = {1: {"leaders": 2.0}, 2: {"leaders": 1.0}, 3: {"leaders": 1.0}}
@@ -255,6 +305,15 @@ OF_FIGURES: list[tuple[str, str, Callable[[PlanSummary], dict[str, Any]]]] = [
     ("summary", "the largest partition has another size", lambda _: {"largest": LargestFigures("t-0", 11)}),
     ("summary", "fewer partitions change their leader", lambda _: {"impact": ImpactFigures()}),
     ("summary", "the least to copy is more than is copied", lambda _: {"lower_bound": 11}),
+    ("summary", "the least to copy is raised", lambda _: {"lower_bound": 9}),
+    ("moves-at-a-time", "a thousand moves of a broker run at a time", lambda _: {"moves_at_a_time": 1000}),
+    ("why", "a rack is said to keep a broker from its target", lambda one: with_reason(one, "rack b has 88%")),
+    ("why", "a broker far from its target is not named", lambda one: {"why_not_better": one.why_not_better[1:]}),
+    ("summary", "a broker is said to be filled", lambda _: {"filled": [3]}),
+    ("summary", "racks are said to allow other sums than there are",
+     lambda _: {"reachable": {"bytes": {1: 10, 2: 10}}}),
+    ("summary", "partitions on fewer racks are not counted", lambda one: {
+        "impact": msgspec.structs.replace(one.impact or ImpactFigures(), fewer_racks=1)}),
     ("summary", "fewer are left out than the table has", lambda _: {"left_out": []}),
     ("summary", "another partition is named as left out",
      lambda _: {"left_out": [LeftOutFigures(FLIGHT, 1, ["t-7"], 10)]}),
@@ -323,6 +382,46 @@ def test_dp_3_replicas_that_are_said_to_stay_on_another_broker_are_named_with_it
     assert [one.detail for one in found] == [f"broker 1 keeps 1 replica of 10 bytes, 0 of 0 in the table: {FLIGHT}"]
 
 
+USELESS, IN_FILES = "a copy makes no broker more even", "a batch file moves replicas between log dirs"
+
+
+def balanced(*held: tuple[int, int]) -> tuple[CheckedRows, PlanFacts, PlanSummary]:
+    """A rebalance that copies t-0 of 10 bytes from broker 1 to 2; `held`: bytes and replicas of both afterwards."""
+    known = REBALANCE._replace(searched=True)
+    checked = check_rows([tuple(row([1], [2]).values())], known)
+    loads = [LoadFigures(size, count) for size, count in held]
+    whole = LoadFigures(*(sum(of) / 2 for of in zip(*held, strict=True)))
+    brokers = [BrokerFigures(n, None, True, None, of, of, whole) for n, of in enumerate(loads, 1)]
+    asked = msgspec.structs.replace(SUMMARY.requested, weights={"bytes": 1.0, "replicas": 1.0})
+    return checked, known, msgspec.structs.replace(SUMMARY, requested=asked, brokers=brokers, bytes=10, moves=1)
+
+
+def test_dp_11_a_copy_without_which_brokers_are_as_even_is_found_in_a_plan_that_was_searched() -> None:
+    def rules(*held: tuple[int, int]) -> set[str]:
+        checked, known, summary = balanced(*held)
+        return {rule for rule, *_ in faults_of_claims(10, checked, known, summary)} & {"useless-copy"}
+
+    assert rules((100, 10), (100, 10)) == set(), "without it both were 10 % away"
+    assert rules((95, 10), (105, 10)) == set(), "bytes are nearer without it, replicas are at the edge"
+    assert rules((95, 20), (105, 20)) == {"useless-copy"}
+    assert rules((990, 100), (1010, 100)) == {"useless-copy"}, "well inside the tolerance with it and without"
+    checked, known, summary = balanced((95, 20), (105, 20))
+    assert check_rows([tuple(row([1], [2]).values())], known._replace(searched=False)).undone == {}
+    aims = msgspec.structs.replace(summary, reachable={"bytes": {1: 80, 2: 120}})
+    assert "useless-copy" not in {rule for rule, *_ in faults_of_claims(10, checked, known, aims)}
+
+
+def test_dp_3_a_batch_file_of_which_the_stock_tool_would_move_log_dirs_is_odd(tmp_path: Path) -> None:
+    (tmp_path / "batches").mkdir()
+    entry = {"topic": "t", "partition": 0, "replicas": [1, 2]}
+    for number, more in enumerate(({}, {"log_dirs": ["any", "/data/2"]}), 1):
+        content = {"version": 1, "partitions": [entry | more]}
+        (tmp_path / "batches" / f"batch-{number:04d}.json").write_text(json.dumps(content))
+    [found] = read_files(store_path(str(tmp_path)), "batches").odd
+    assert (found.rule, found.name) == ("batches", "batch-0002.json")
+    assert found.detail == f"names log dirs of t-0: {MOVES_DIRS}"
+
+
 OF_TOPICS = "more replicas of a topic are said to be too many on their brokers"
 """Tried in `test_verify_topics`, on a plan as a whole."""
 
@@ -336,5 +435,5 @@ def test_dp_3_the_table_of_changes_in_the_docs_has_every_change_that_is_tried() 
     )
     rows = [tuple(cell.strip() for cell in line.split("|")[1:3]) for line in lines if line.startswith("| `")]
     tried = [(f"`{one.rule}`", one.change) for one in OF_ROWS] + [(f"`{rule}`", text) for rule, text, _ in OF_FIGURES]
-    tried.append(("`summary`", OF_TOPICS))
+    tried += [("`summary`", OF_TOPICS), ("`useless-copy`", USELESS), ("`batches`", IN_FILES)]
     assert rows == sorted(tried)

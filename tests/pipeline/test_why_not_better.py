@@ -7,6 +7,7 @@ import pytest
 
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BrokerFigures,
+    ImpactFigures,
     LargestFigures,
     LoadFigures,
     PlanRequest,
@@ -50,9 +51,15 @@ def lines(given: PlanSummary) -> list[str]:
     return shortfall_lines(msgspec.structs.replace(given, why_not_better=shortfalls(given)))
 
 
+UNEVEN_RACKS = (
+    broker(1, 150, rack="a"),
+    broker(2, 140, rack="a"),
+    broker(3, 55, rack="b"),
+    broker(4, 55, rack="b"),
+)
 NOTHING_FOUND = (
-    "of 7 changes tried none is left that makes the cluster more even by all weights together: --weight bytes=… lets "
-    "this measure count more, another --seed tries other changes"
+    "7 changes tried led no nearer, which is no proof that none does: --weight bytes=… lets this measure count more, "
+    "another --seed tries other changes"
 )
 
 
@@ -75,11 +82,23 @@ NOTHING_FOUND = (
         (summary(broker(1, 130), broker(2, 70), largest=109), NOTHING_FOUND),
         (summary(broker(1, 130), broker(2, 70, target=130), largest=125), NOTHING_FOUND),
         (summary(broker(1, 130), broker(2, 70), topics=["t"]), "only partitions of the topic t may move"),
+        (summary(*UNEVEN_RACKS), NOTHING_FOUND),  # the plan could aim at the targets themselves
         (
-            summary(
-                broker(1, 150, rack="a"), broker(2, 140, rack="a"), broker(3, 55, rack="b"), broker(4, 55, rack="b")
-            ),
+            msgspec.structs.replace(summary(*UNEVEN_RACKS), reachable={"bytes": {1: 140, 2: 140, 3: 60, 4: 60}}),
+            "racks that keep the replicas of partitions apart let the plan aim at 140% here; rack a as a whole has "
+            "145%",
+        ),
+        (
+            msgspec.structs.replace(summary(*UNEVEN_RACKS), reachable={"bytes": {1: 105, 2: 105, 3: 95, 4: 95}}),
+            NOTHING_FOUND,  # that explains a tenth of it
+        ),
+        (
+            summary(*UNEVEN_RACKS, kind="drain"),
             "rack a as a whole has 145%, and partitions keep the number of their racks",
+        ),
+        (
+            msgspec.structs.replace(summary(*UNEVEN_RACKS, kind="drain"), impact=ImpactFigures(fewer_racks=30)),
+            "drain moves only what has to move: `plan rebalance` evens out the rest",
         ),
         (
             summary(
@@ -89,12 +108,12 @@ NOTHING_FOUND = (
         ),
         (
             summary(broker(1, 150), broker(2, 50, capacity=100, free=12, before=50)),
-            "broker 2 has no room for one more replica beside the headroom of 5%",
+            "broker 2 has no room for one more replica of the mean size beside the headroom of 5%",
         ),
         (summary(broker(1, 150), broker(2, 50, capacity=1000, free=500)), NOTHING_FOUND),
         (
             summary(broker(1, 150), broker(2, 50, capacity=1000, free=70, before=40), headroom=0.05),
-            "broker 2 has no room for one more replica beside the headroom of 5%",
+            "broker 2 has no room for one more replica of the mean size beside the headroom of 5%",
         ),
         (
             summary(broker(1, 150), broker(2, 75, capacity=100, free=2), broker(3, 75)),
@@ -102,12 +121,12 @@ NOTHING_FOUND = (
         ),
         (
             summary(broker(1, 40), broker(2, 130), broker(3, 130), kind="expand", brokers=[2, 3]),
-            "expand stops when brokers 2, 3 hold what they should, and leaves the other brokers as they are: "
+            "expand brings replicas to brokers 2, 3 alone, for balance, and leaves the other brokers as they are: "
             "`plan rebalance` evens them out",
         ),
         (
             summary(broker(1, 160), broker(2, 70), broker(3, 70), kind="expand", brokers=[3]),
-            "expand stops when broker 3 holds what it should, and leaves the other brokers as they are: "
+            "expand brings replicas to broker 3 alone, for balance, and leaves the other brokers as they are: "
             "`plan rebalance` evens them out",
         ),
         (
@@ -135,7 +154,7 @@ def test_dp_9_several_reasons_are_all_told() -> None:
     assert line.split(": ", 2)[2].split("; ") == [
         "one replica of orders-0 has 120 B, more than the target of any broker",
         "rack a as a whole has 150%, and partitions keep the number of their racks",
-        "broker 2 has no room for one more replica beside the headroom of 5%",
+        "broker 2 has no room for one more replica of the mean size beside the headroom of 5%",
         "only partitions of 2 topics may move",
     ]
 

@@ -132,7 +132,7 @@ def goals(draw: st.DrawFn, cluster: PlannerCluster, kinds: Sequence[GoalKind] = 
         parts = {GoalKind.DRAIN: (first,), GoalKind.HEAL: tuple(lost[: draw(st.integers(0, 1))])}
         new = others[: draw(st.integers(0, 1))]
         return Goal(kind, parts=parts | ({GoalKind.EXPAND: tuple(new)} if new else {}))
-    if kind in (GoalKind.DRAIN, GoalKind.EXPAND):
+    if kind in (GoalKind.DRAIN, GoalKind.EXPAND, GoalKind.DEMOTE):
         return Goal(kind, tuple(draw(st.lists(st.sampled_from(live), unique=True, min_size=1, max_size=2))))
     return Goal(kind, factor=draw(st.integers(1, len(live))) if kind is GoalKind.SET_FACTOR else 0)
 

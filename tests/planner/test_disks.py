@@ -39,6 +39,8 @@ EVEN = [
     ("a full disk gives to an empty one", [A, B], replicas("/a", 10, 10), {}, [("/a", 10, "/b")]),
     ("the largest that fits goes first", [A, B], replicas("/a", 60, 30, 10), {}, [("/a", 30, "/b"), ("/a", 10, "/b")]),
     ("within the tolerance nothing moves", [A, B], [*replicas("/a", 54), *replicas("/b", 46)], {}, []),
+    ("so is 44 of 40, whatever floating point makes of it", [A, B, C],
+     [*replicas("/a", 40, 4), *replicas("/b", 40), *replicas("/c", 36)], {}, []),
     ("shares follow the sizes", [A, B._replace(size=3000)], replicas("/a", 25, 25, 25, 25), {},
      [("/a", 25, "/b")] * 3),
     ("of disks of unknown size all count alike", [A, B._replace(volume=None, size=-1, free=-1)],

@@ -65,8 +65,8 @@ def test_dp_2_healing_and_draining_leave_nothing_out_without_a_reason(data: st.D
 def test_dp_2_the_plan_is_the_same_however_the_topics_are_cut_into_chunks(kind: GoalKind) -> None:
     dead = (5,) if kind is GoalKind.HEAL else ()
     cluster = shaped("plain", 12, 500) if kind is GoalKind.RACKS else random_cluster(12, 3, 500, dead=dead)
-    of_kinds = {GoalKind.DRAIN: (2, 3), GoalKind.EXPAND: (11,)}
-    parts = of_kinds if kind is GoalKind.COMBINE else {}
+    of_kinds = {GoalKind.DRAIN: (2, 3), GoalKind.EXPAND: (11,), GoalKind.DEMOTE: (2, 3)}
+    parts = {k: of_kinds[k] for k in (GoalKind.DRAIN, GoalKind.EXPAND)} if kind is GoalKind.COMBINE else {}
     goal = Goal(kind, of_kinds.get(kind, ()), factor=2 if kind is GoalKind.SET_FACTOR else 0, parts=parts)
     network = NetworkLimits(100_000_000, {0: 25_000_000, 7: 50_000_000})
     options = PlanOptions(seed=4, tolerance=0.08, rounds=10, network=network, effort=Effort.QUICK)

@@ -12,12 +12,12 @@ from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
-from kafka_reassign_rpc.planner.scheduling import order_search
-from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable, time_bound
+from kafka_reassign_rpc.planner.scheduling import order_search, plan_estimate
+from kafka_reassign_rpc.planner.scheduling.copy_table import CopyArrays, CopyTable, time_bound
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import estimate
-from kafka_reassign_rpc.planner.scheduling.plan_simulation import simulate
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import Simulated, simulate
 from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
 from tests.effort import examples
 from tests.planner.batched_moves import batched
@@ -89,6 +89,26 @@ def test_dp_7_a_plan_that_is_near_its_bound_stays_as_it_is() -> None:
     moves = [move(n, n % 3, 3 + n % 3, size=1000) for n in range(60)]
     assert over_bound(moves) <= order_search.GOOD
     assert sooner(moves) == moves
+
+
+@pytest.mark.parametrize(("moves", "most"), [(60, 2), (2_000, 2), (20_001, 1)])
+def test_dp_7_a_plan_whose_first_order_is_at_the_bound_is_simulated_once_for_its_order_and_once_for_its_time(
+    moves: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def counted(copies: CopyArrays, network: NetworkLimits, caps: PlanCaps) -> Simulated:
+        calls.append(caps)
+        return simulate(copies, network, caps)
+
+    for module in (order_search, plan_estimate):
+        monkeypatch.setattr(module, "simulate", counted)
+    alike = [move(n, n % 3, 3 + n % 3, size=1000) for n in range(moves)]
+    ordered = [*in_sooner_order(alike, NETWORK, LIMITS, CAPS, chooses_cap=True)]
+    found = plan_estimate.estimate(batched(ordered, NETWORK), NETWORK, CAPS, chooses_cap=True)
+    assert found.carried_out.seconds <= found.bound.seconds / plan_estimate.WORTH
+    assert found.gains == ()
+    assert len(calls) == most
 
 
 @pytest.mark.long

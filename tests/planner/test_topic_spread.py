@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
@@ -80,3 +80,18 @@ def test_dp_13_topics_are_spread_with_no_more_bytes_than_allowed() -> None:
     most = make_plan(cluster, REBALANCE, SPREAD).summary.bytes // 3
     made = make_plan(cluster, REBALANCE, PlanOptions(weights=SPREAD.weights, max_bytes=most))
     assert 0 < made.summary.bytes <= most
+
+
+@pytest.mark.parametrize("racks", [[None] * 6, [*"abcabc"]], ids=["no racks", "racks"])
+def test_dp_13_leaders_alone_are_spread_by_copies_where_no_replica_of_the_others_can_lead(
+    racks: list[str | None],
+) -> None:
+    cluster = halves(racks)
+    options = PlanOptions(weights=GoalWeights(topic_leaders=1), effort=Effort.NONE)
+    made = make_plan(cluster, REBALANCE, options)
+    assert made.moves, "brokers 4, 5 and 6 lead none of topic a"
+    assert all(max(leaders.values()) <= 5 for _, leaders in after(cluster, made).values())
+    assert not made.summary.topics_after.leaders
+    assert broken_rules(cluster, REBALANCE, made, 0.05) == []
+    none = PlanOptions(weights=options.weights, effort=Effort.NONE, max_bytes=0)
+    assert not make_plan(cluster, REBALANCE, none).summary.bytes

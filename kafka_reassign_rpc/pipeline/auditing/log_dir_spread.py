@@ -12,6 +12,7 @@ from kafka_reassign_rpc.pipeline.disks.disk_snapshot import DiskSnapshot
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import REPLICAS
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.planner.brokers.broker_targets import is_within
 from kafka_reassign_rpc.planner.disks.disk_room import open_volumes, set_targets
 from kafka_reassign_rpc.planner.disks.disk_values import BrokerDisks, DiskDir, DiskGoal, DiskReplica
 
@@ -86,7 +87,7 @@ def _rows(broker: int, dirs: tuple[DiskDir, ...], held: Mapping[tuple[int, str],
     goal = DiskGoal()
     volumes = open_volumes(BrokerDisks(dirs, whole), goal)
     set_targets(volumes)
-    is_uneven = any(one.distance > goal.tolerance for one in volumes)
+    is_uneven = any(not is_within(one.distance, goal.tolerance) for one in volumes)
     of_dir = {one.path: volume for volume in volumes for one in volume.dirs}
     for one in dirs:
         volume, state = of_dir.get(one.path), FAILED if not one.online else CORDONED if one.cordoned else OPEN

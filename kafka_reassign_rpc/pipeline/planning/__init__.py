@@ -22,4 +22,5 @@ verify_rules.py       the rules about any other move
 verify_rows.py        its entries in batches and rollback; sums
 verify_limits.py, verify_room.py, verify_left_out.py    limits, room, what is left out
 verify_figures.py, verify_topics.py, verify_sums.py    figures of the summary
+verify_claims.py      what it concludes from them
 """

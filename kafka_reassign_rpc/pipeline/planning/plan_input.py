@@ -20,6 +20,7 @@ from kafka_reassign_rpc.support.counted import those
 class PlanJob(NamedTuple):
     """`within`: seconds that the plan may take; None: any time. With `chooses_cap`, submit may carry another number of
     moves of a broker at a time than `limits.moves_per_broker` if the plan then ends sooner; batches keep to it.
+    `allow_fewer_racks` is for those who read the plan: it changes no move.
     """
 
     snapshot: StorePath
@@ -29,6 +30,7 @@ class PlanJob(NamedTuple):
     limits: BatchLimits = BatchLimits()
     chooses_cap: bool = False
     within: int | None = None
+    allow_fewer_racks: bool = False
 
 
 HERE_ROWS, HERE_OBJECTS = 4_000_000, 300_000

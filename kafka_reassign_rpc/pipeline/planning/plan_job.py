@@ -14,7 +14,7 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.planning import plan_input
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.simulation_figures import bottleneck_figures, timeline_figures, with_times
-from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import disk_notes, read_brokers
+from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import NAMED_ROWS, ClusterFacts, RowFaults, SnapshotSurvey
 from kafka_reassign_rpc.pipeline.planning.snapshot_in_memory import SnapshotInMemory
 from kafka_reassign_rpc.pipeline.planning.snapshot_rates import stricter_rate_notes
@@ -43,8 +43,9 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     TopicFigures,
 )
 from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
-from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfalls
+from kafka_reassign_rpc.pipeline.plans.why_not_better import filled_brokers, shortfalls
 from kafka_reassign_rpc.pipeline.snapshots import log_dir_rows, snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.broker_rows import disk_notes
 from kafka_reassign_rpc.pipeline.snapshots.possible_figures import MOST_BYTES, require_possible_figures, too_many_bytes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -87,7 +88,7 @@ def run_here(job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
 def _run(
     job: PlanJob, meta: SnapshotMeta, snapshot: SnapshotToPlan, verify_plan: Verify, show_status: Status
 ) -> PlanSummary:
-    require_possible_figures(job.snapshot, ["replicas"])  # the survey sees the partitions
+    require_possible_figures(job.snapshot)
     brokers = with_arriving(read_brokers(job.snapshot), snapshot.arriving())
     live = frozenset(broker.id for broker in brokers.values() if broker.live)
     min_isrs = snapshot_files.min_isrs(job.snapshot)
@@ -122,7 +123,7 @@ def _run(
                 show_status("writing moves and batches")
                 params = coordinator.round_parameters()
                 with rounds.found(params, job.options.network) as made:
-                    impact = ImpactCount(live, *min_isrs)
+                    impact = ImpactCount({one: brokers[one].rack for one in sorted(live)}, *min_isrs)
                     written = _write(writer, made, job, params.leaving, impact, show_status)
             except PlanError as error:
                 raise BadInput(str(error)) from None
@@ -331,6 +332,8 @@ def _summary(
         max_bytes=options.max_bytes,
         weights=msgspec.structs.asdict(options.weights),
         broker_weights={broker: dict(by_measure) for broker, by_measure in options.broker_weights.items()},
+        allow_fewer_racks=job.allow_fewer_racks,
+        least_bytes=goal.least_bytes,
         **msgspec.structs.asdict(limits),
     )
     summary = PlanSummary(
@@ -369,8 +372,11 @@ def _summary(
         complete=not written.missed,
         missed=written.missed,
         impact=written.impact,
+        searched=figures.searched and job.within is None,
+        reachable={name: dict(of) for name, of in figures.reachable.items()},
         largest=LargestFigures(found.largest[1], found.largest[0]) if found.largest[0] else None,
     )
+    summary = msgspec.structs.replace(summary, filled=filled_brokers(summary))
     return msgspec.structs.replace(summary, why_not_better=shortfalls(summary))
 
 

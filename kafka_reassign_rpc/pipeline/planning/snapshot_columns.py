@@ -106,6 +106,10 @@ def unconcerned(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
         return same
     if goal.balances or goal.mends_racks:
         return np.zeros(len(found.number), bool)
+    if goal.demoted:
+        demoted = np.array([*goal.demoted], np.int64)
+        led: Numbers = np.isin(found.brokers[found.replicas[:, 0]], demoted) | np.isin(found.leader, demoted)
+        return ~led
     leaving = goal.leaving(ids, facts.live)
     touched = np.array([broker in leaving for broker in ids], bool)
     is_touched: Numbers = (touched[found.replicas] & (found.replicas != NOBODY)).any(axis=1)
@@ -124,7 +128,7 @@ def chosen(found: PartitionColumns, facts: ClusterFacts) -> Numbers:
     topics = facts.goal.topics
     names = set(topics)
     of_topics = np.array([not topics or name in names for name in found.names], bool)
-    rows: Numbers = of_topics[found.topic]
+    rows: Numbers = of_topics[found.topic] & ((found.bytes == UNKNOWN) | (found.bytes >= facts.goal.least_bytes))
     return rows
 
 

@@ -73,12 +73,14 @@ class SnapshotRows:
         """These must move, or be left out with a reason. A plan that balances leaves out what cannot move."""
         forces: Mask = np.zeros(len(self.leader), bool)
         if facts.balances:
-            forces = self._cannot_move(facts)
+            forces = self._cannot_move(facts) & ((self.bytes == NOBODY) | (self.bytes >= facts.least_bytes))
         there = self.replicas != NOBODY
         if facts.mends:
             forces |= _uneven_over_racks(self.replicas, brokers)
         elif facts.kind == SET_FACTOR:
             forces |= there.sum(axis=1) != facts.factor
+        elif facts.demoted:
+            forces |= among(self.replicas[:, 0], facts.demoted) | among(self.leader, facts.demoted)
         forces |= among(self.replicas, facts.drained | facts.healed).any(axis=1)
         if facts.heals and not facts.healed:
             forces |= (there & ~among(self.replicas, facts.live)).any(axis=1)

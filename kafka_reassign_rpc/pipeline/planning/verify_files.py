@@ -27,12 +27,16 @@ ENTRIES = pa.schema(
 """The partition, and the fields of `verify_rows.FileEntry`."""
 
 
+MOVES_DIRS = "kafka-reassign-partitions would move replicas there"
+
+
 class _Entry(msgspec.Struct):
     topic: str
     partition: _Int32
     replicas: list[_Int32] | None = None
     expected_replicas: list[_Int32] | None = None
     first_leader: _Int32 | None = None
+    log_dirs: list[str] | None = None
 
 
 class _File(msgspec.Struct):
@@ -70,6 +74,8 @@ def _faults(name: str, content: _File) -> Iterator[RuleViolation]:
         yield RuleViolation("topic-id", name, f"has ids of {', '.join(topics[:5])}")
     elif content.version != 1:
         yield RuleViolation("batches", name, f"has version {content.version}")
+    if first := next((one for one in content.partitions if one.log_dirs is not None), None):
+        yield RuleViolation("batches", name, f"names log dirs of {first.topic}-{first.partition}: {MOVES_DIRS}")
 
 
 def _entries(content: _File, number: int | None, *, last_first: bool) -> pa.Table:

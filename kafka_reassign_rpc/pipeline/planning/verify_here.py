@@ -15,7 +15,13 @@ from kafka_reassign_rpc.pipeline.planning.verify_arrays import NOBODY, Ints, Mas
 from kafka_reassign_rpc.pipeline.planning.verify_concerned import SnapshotRows
 from kafka_reassign_rpc.pipeline.planning.verify_figures import SnapshotSums
 from kafka_reassign_rpc.pipeline.planning.verify_files import read_files
-from kafka_reassign_rpc.pipeline.planning.verify_plain_moves import FileColumns, MoveColumns, keep_rules, sums_of_moves
+from kafka_reassign_rpc.pipeline.planning.verify_plain_moves import (
+    FileColumns,
+    MoveColumns,
+    keep_rules,
+    reasons,
+    sums_of_moves,
+)
 from kafka_reassign_rpc.pipeline.planning.verify_rows import CheckedRows, PlannedPartition, check_room, check_rows
 from kafka_reassign_rpc.pipeline.planning.verify_rules import ListedBroker, PlanFacts, RuleViolation
 from kafka_reassign_rpc.pipeline.planning.verify_topics import PIECE, TopicHeld
@@ -147,6 +153,7 @@ class TablesHere:
             for entries in (self._named["forward"].table.take(forward), self._named["back"].table.take(back))
         )
         produce, fetch, messages, cpu = (rate[known] for rate in stood.rates)
+        named, named_as = reasons(moves["reason"])
         return keys[once], MoveColumns(
             original=lists(moves["from_replicas"]),
             target=lists(moves["to_replicas"]),
@@ -156,7 +163,8 @@ class TablesHere:
             priority=whole(moves["priority"]),
             first_leader=whole(moves["first_leader"]),
             start=whole(moves["start"]),
-            has_reason=np.asarray(pc.not_equal(moves["reason"], "")).astype(bool),
+            named=named,
+            named_as=named_as,
             replicas=stood.replicas[known],
             leader=stood.leader[known],
             isr=stood.isr[known],

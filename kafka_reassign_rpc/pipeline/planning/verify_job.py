@@ -11,6 +11,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_figures import SnapshotSums, fa
 from kafka_reassign_rpc.pipeline.planning.verify_here import TablesHere
 from kafka_reassign_rpc.pipeline.planning.verify_limits import brokers_over_limits, faults_of_batches
 from kafka_reassign_rpc.pipeline.planning.verify_room import (
+    BrokerSpace,
     broker_spaces,
     certain_rooms,
     disk_sizes,
@@ -23,10 +24,15 @@ from kafka_reassign_rpc.pipeline.planning.verify_topics import TopicHeld, faults
 from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.broker_rows import read_broker_rows
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_OF_LEFT_OUT = 10
+"""Of a partition that is left out the summary has the bytes of one replica; it may have several to place."""
 
 
 class TablesToVerify(Protocol):
@@ -74,13 +80,13 @@ def _verify(tables: TablesToVerify, path: StorePath, summary: PlanSummary) -> li
 
 def _violations(tables: TablesToVerify, path: StorePath, summary: PlanSummary) -> Iterator[RuleViolation]:
     listed = [
-        ListedBroker(row["broker"], row["rack"], row["live"], bool(row["cordoned"]))
-        for row in snapshot_files.read(path, "brokers").to_pylist()
+        ListedBroker(row["broker"], row["rack"], row["live"], bool(row["cordoned"])) for row in read_broker_rows(path)
     ]
     sums = tables.sums()
     facts = _facts(path, summary, listed)._replace(typical=sums.typical, holdable=holdable_bytes(path, sums.held()))
-    checked = tables.check(facts, listed)
     spaces = broker_spaces(path, summary.requested.headroom)
+    facts = facts._replace(roomy=_roomy(spaces, facts, summary))
+    checked = tables.check(facts, listed)
     if checked.no_room:
         rooms = certain_rooms(spaces, checked.arriving, facts.receivers, all_known=not sums.unknown_sizes)
         checked.add(tables.check_room(facts, rooms))
@@ -98,6 +104,16 @@ def _violations(tables: TablesToVerify, path: StorePath, summary: PlanSummary) -
     yield from faults_of_figures(sums, checked, listed, facts, summary)
 
 
+def _roomy(spaces: Mapping[int, BrokerSpace], facts: PlanFacts, summary: PlanSummary) -> frozenset[int]:
+    """Whatever the plan has copied and taken back, and wherever it has tried to put what it leaves out."""
+    tried = 2 * summary.bytes + _OF_LEFT_OUT * sum(one.bytes or 0 for one in summary.left_out)
+    return frozenset(
+        broker
+        for broker in facts.receivers
+        if broker not in spaces or min(spaces[broker].total, max(spaces[broker].volumes, default=0)) > tried
+    )
+
+
 def _facts(path: StorePath, summary: PlanSummary, listed: Sequence[ListedBroker]) -> PlanFacts:
     requested = summary.requested
     facts = PlanFacts.of(summary.kind, listed, requested.brokers, requested.factor, requested.topics, requested.parts)
@@ -111,5 +127,7 @@ def _facts(path: StorePath, summary: PlanSummary, listed: Sequence[ListedBroker]
         disk_sizes=disk_sizes(path),
         to=frozenset(requested.to),
         within=requested.within is not None,
+        searched=summary.searched,
+        least_bytes=requested.least_bytes,
         first_places={one.batch: first for one, first in zip(summary.batches, before, strict=False)},
     )

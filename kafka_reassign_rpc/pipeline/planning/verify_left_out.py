@@ -16,6 +16,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_rules import (
     SET_FACTOR,
     PlanFacts,
     has_racks,
+    is_led_by,
     is_unusable,
     less_even_over_racks,
     mends_racks,
@@ -106,6 +107,8 @@ def is_forced(one: LeftOut, facts: PlanFacts) -> bool:
         return True
     if facts.kind == SET_FACTOR:
         return len(replicas) != facts.factor
+    if facts.demoted:
+        return is_led_by(facts.demoted, replicas, one.leader)
     return facts.mends and has_racks(replicas, facts) and not mends_racks(replicas, replicas, facts)
 
 
@@ -118,6 +121,8 @@ def reaches_goal(replicas: Sequence[int], facts: PlanFacts) -> bool:
         return mends_racks(replicas, replicas, facts)
     if facts.kind == SET_FACTOR:
         return len(replicas) == facts.factor
+    if facts.demoted:
+        return False  # the snapshot does not tell their order
     return bool(replicas) and not any(facts.empties(broker) for broker in replicas)
 
 
@@ -189,6 +194,18 @@ def _has_too_few_brokers(one: LeftOut, facts: PlanFacts) -> bool:
     )
 
 
+def _none_can_lead(one: LeftOut, facts: PlanFacts) -> bool:
+    others = [broker for broker in one.replicas or () if broker not in facts.demoted]
+    return bool(facts.demoted) and not any(broker in facts.live and broker in (one.isr or ()) for broker in others)
+
+
+def _needs_an_election_alone(one: LeftOut, facts: PlanFacts) -> bool:
+    """One in sync is first, and the demoted brokers are last already."""
+    replicas = list(one.replicas or ())
+    behind = sorted(replicas, key=lambda broker: broker in facts.demoted)
+    return bool(facts.demoted) and replicas == behind and replicas[0] in (one.isr or ())
+
+
 def _needs_copies(one: LeftOut, facts: PlanFacts) -> bool:
     """Room is checked once all arrivals are known."""
     larger = facts.kind == SET_FACTOR and facts.factor > len(one.replicas or ())
@@ -204,6 +221,8 @@ _REASONS: tuple[tuple[re.Pattern[str], Callable[[LeftOut, PlanFacts], bool]], ..
         ),
         (_NO_TIME, lambda one, facts: facts.within and (facts.balances or bool(one.concerned))),
         ("^its reassignment", lambda one, _: bool(one.in_flight)),
+        ("^no other live replica is in sync", _none_can_lead),
+        ("^another replica is preferred already", _needs_an_election_alone),
         ("^no live replica is in sync", lambda one, facts: facts.live.isdisjoint(one.isr or ())),
         ("not live: heal it first$", _has_lost_replica),
         (

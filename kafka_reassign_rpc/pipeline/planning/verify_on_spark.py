@@ -11,6 +11,7 @@ from pyspark.sql import functions as f
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.planning.verify_figures import SnapshotSums
+from kafka_reassign_rpc.pipeline.planning.verify_files import MOVES_DIRS
 from kafka_reassign_rpc.pipeline.planning.verify_rows import (
     CheckedRows,
     PlannedPartition,
@@ -34,7 +35,7 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath, spark_uri
 _PARTITION = ("topic", "partition")
 _BATCH_FILE = (
     "partitions array<struct<topic: string, partition: int, replicas: array<int>, expected_replicas: array<int>, "
-    "first_leader: int>>, topic_ids map<string, string>, version int"
+    "first_leader: int, log_dirs: array<string>>>, topic_ids map<string, string>, version int"
 )
 
 
@@ -134,6 +135,11 @@ def _odd_files(spark: SparkSession, plan: StorePath) -> Iterator[RuleViolation]:
         for row in odd.where("version is null or version != 1 or size(topics) > 0").toLocalIterator():
             detail = f"has ids of {', '.join(row['topics'][:5])}" if row["topics"] else f"has version {row['version']}"
             yield RuleViolation("topic-id" if row["topics"] else "batches", row["name"].rpartition("/")[2], detail)
+        of_dirs = f.filter("partitions", lambda one: one["log_dirs"].isNotNull())
+        first = files.select(f.input_file_name().alias("name"), f.try_element_at(of_dirs, f.lit(1)).alias("first"))
+        for row in first.where("first is not null").toLocalIterator():
+            of = f"{row['first']['topic']}-{row['first']['partition']}"
+            yield RuleViolation("batches", row["name"].rpartition("/")[2], f"names log dirs of {of}: {MOVES_DIRS}")
 
 
 def _as_known(partitions: DataFrame, concerned: Column) -> DataFrame:
@@ -167,11 +173,14 @@ def _check_rows(rows: DataFrame, check: Callable[[Iterable[Any]], CheckedRows], 
 
 def _concerned(facts: PlanFacts, listed: Sequence[ListedBroker]) -> Column:
     """As `SnapshotRows.concerned`."""
-    forces = _cannot_move(facts) if facts.balances else f.lit(False)
+    is_small = f.coalesce(f.col("bytes") < facts.least_bytes, f.lit(False))
+    forces = _cannot_move(facts) & ~is_small if facts.balances else f.lit(False)
     if facts.mends:
         forces = forces | _uneven_over_racks(listed)
     elif facts.kind == SET_FACTOR:
         forces = f.size("replicas") != facts.factor
+    elif facts.demoted:
+        forces = f.arrays_overlap(f.concat(f.slice("replicas", 1, 1), f.array("leader")), _ids(facts.demoted))
     if facts.drained or facts.healed:
         forces = forces | f.arrays_overlap("replicas", _ids(facts.drained | facts.healed))
     if facts.heals and not facts.healed:

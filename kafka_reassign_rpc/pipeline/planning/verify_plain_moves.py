@@ -3,6 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
     NOBODY,
@@ -17,6 +19,8 @@ from kafka_reassign_rpc.pipeline.planning.verify_arrays import (
     looked_up,
     repeated,
     sizes,
+    whole,
+    widened,
 )
 from kafka_reassign_rpc.pipeline.planning.verify_concerned import loads_of
 from kafka_reassign_rpc.pipeline.planning.verify_rows import BatchSums, BrokerDelta, BrokerSums, CheckedRows
@@ -40,7 +44,8 @@ class FileColumns(NamedTuple):
 class MoveColumns(NamedTuple):
     """One row in the table, one in the snapshot, and one entry in the files of either kind; NOBODY: null.
 
-    original … start  what the table says; has_reason: it says why
+    original … start  what the table says; named, named_as: the broker that the reason begins with, and
+                      what it says of it
     replicas … concerned    what the snapshot says
     usable            a change can begin at the partition
     chosen            the goal names the topic
@@ -55,7 +60,8 @@ class MoveColumns(NamedTuple):
     priority: Ints
     first_leader: Ints
     start: Ints
-    has_reason: Mask
+    named: Ints
+    named_as: Ints
     replicas: Ints
     leader: Ints
     isr: Ints
@@ -88,19 +94,20 @@ class MoveColumns(NamedTuple):
 
 
 def keep_rules(moves: MoveColumns, facts: PlanFacts) -> Mask:
-    if facts.kind not in _KINDS:
+    if facts.kind not in _KINDS or facts.searched:
         return np.zeros(len(moves.batch), bool)
     added = moves.added
     fine = _fits_the_snapshot(moves, facts) & _are_in_files(moves, facts)
     fine &= ~are_same(moves.target, moves.original) & ~repeated(moves.target).any(axis=1)
     fine &= sizes(moves.target) == sizes(moves.original)
     fine &= _allowed_receivers(moves, added, facts) & _keeps_others(moves, facts)
-    fine &= _no_less_even(moves, facts)
+    fine &= _no_less_even(moves, facts) & _in_emptiest_racks(moves, added, facts)
+    fine &= (moves.size == NOBODY) | (moves.size >= facts.least_bytes)
     typical = NOBODY if facts.typical is None else facts.typical
     size = np.where(moves.size == NOBODY, typical, moves.size)
     fine &= (size != NOBODY) & (moves.copied == size * sizes(added))
     fine &= moves.priority == _priority(moves, facts)
-    return fine & _leads_rightly(moves, added, facts) & moves.has_reason
+    return fine & _leads_rightly(moves, added, facts) & _have_true_reasons(moves, facts)
 
 
 def _fits_the_snapshot(moves: MoveColumns, facts: PlanFacts) -> Mask:
@@ -182,6 +189,44 @@ def _no_less_even(moves: MoveColumns, facts: PlanFacts) -> Mask:
     return spread | alike
 
 
+LOST, DRAINED, UNEVEN = range(3)
+_REASON = r"^broker (?P<broker>\d{1,9})(?P<what> is lost$| is to be drained$| has )"
+
+
+def reasons(texts: pa.Array | pa.ChunkedArray) -> tuple[Ints, Ints]:
+    """The broker of each reason, and LOST, DRAINED or UNEVEN; NOBODY of those in other words."""
+    found = pc.extract_regex(texts, _REASON)
+    told = pa.array([" is lost", " is to be drained", " has "])
+    return whole(pc.struct_field(found, "broker")), whole(pc.index_in(pc.struct_field(found, "what"), told))
+
+
+def _have_true_reasons(moves: MoveColumns, facts: PlanFacts) -> Mask:
+    named = moves.named[:, None]
+    stood, stands = (inside(named, side)[:, 0] for side in (moves.original, moves.target))
+    healed = among(moves.named, facts.healed) if facts.healed else ~among(moves.named, facts.live)
+    leaves = stood & ~stands
+    fine: Mask = (moves.named_as == LOST) & leaves & healed & facts.heals
+    fine |= (moves.named_as == DRAINED) & leaves & among(moves.named, facts.drained)
+    found: Mask = fine | ((moves.named_as == UNEVEN) & (among(moves.named, facts.live) | stood))
+    return found
+
+
+def _in_emptiest_racks(moves: MoveColumns, added: Ints, facts: PlanFacts) -> Mask:
+    """Certain if no rack that may be open has fewer replicas than any of the copies finds in its own."""
+    codes = {rack: code for code, rack in enumerate(dict.fromkeys(facts.racks.values()))}
+    rack_of = {broker: codes[rack] for broker, rack in facts.racks.items()}
+    stands, copied = looked_up(moves.target, rack_of), looked_up(added, rack_of)
+    opened = sorted({rack_of[broker] for broker in facts.opened})
+    if not opened:
+        return np.ones(len(moves.batch), bool)
+    fewest = np.min([(stands == code).sum(axis=1) for code in opened], axis=0)
+    found: Mask = np.ones(len(moves.batch), bool)
+    for place in range(copied.shape[1]):
+        rack = copied[:, [place]]
+        found &= (rack[:, 0] == NOBODY) | ((stands == rack).sum(axis=1) - 1 <= fewest)
+    return found
+
+
 def _priority(moves: MoveColumns, facts: PlanFacts) -> Ints:
     if facts.kind != HEAL:
         return np.full(len(moves.batch), 2, np.int64)
@@ -240,8 +285,20 @@ def _impact(moves: MoveColumns, facts: PlanFacts) -> dict[str, int]:
         "single": lacking & (live == 1),
         "below_min_isr": lacking & (live < moves.min_isr),
         "below_min_isr_after": after < moves.min_isr,
+        **_rack_losses(moves, facts),
     }
     return {name: int(of_moves.sum()) for name, of_moves in counted.items()}
+
+
+def _rack_losses(moves: MoveColumns, facts: PlanFacts) -> dict[str, Mask]:
+    codes = {rack: code for code, rack in enumerate(dict.fromkeys(facts.racks.values()))}
+    of_live = {broker: codes[rack] for broker, rack in facts.racks.items() if broker in facts.live}
+    width = max(moves.original.shape[1], moves.target.shape[1])
+    before, after = (fullest_first(looked_up(widened(side, width), of_live)) for side in (moves.original, moves.target))
+    had, has = ((counts > 0).sum(axis=1) for counts in (before, after))
+    fewer = has < np.minimum(had, sizes(moves.target))
+    fuller = (after.cumsum(axis=1) > before.cumsum(axis=1)).any(axis=1)
+    return {"fewer_racks": fewer, "less_even": ~fewer & fuller & (after.sum(axis=1) == before.sum(axis=1))}
 
 
 def _add_deltas(found: CheckedRows, moves: MoveColumns) -> None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.broker_rows import read_broker_rows
 from kafka_reassign_rpc.pipeline.snapshots.log_dir_rows import read_log_dirs
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.support.counted import counted
@@ -70,9 +71,9 @@ def _without_places(sizes: Sequence[int], volumes: Sequence[int]) -> str | None:
 
 def broker_spaces(path: StorePath, headroom: float) -> dict[int, BrokerSpace]:
     """Without unknown brokers. `headroom`: the share of each volume that stays free."""
-    brokers = [_without_contradiction(row) for row in snapshot_files.read(path, "brokers").to_pylist()]
-    is_known = all(row["free_bytes"] is not None and row["capacity_bytes"] is not None for row in brokers)
-    held: Mapping[int, int] = {} if is_known else _held(path)
+    brokers = read_broker_rows(path)
+    are_known = all(row["free_bytes"] is not None for row in brokers)
+    held: Mapping[int, int] = {} if are_known else _held(path)
     coming = _still_coming(path)
     volumes = _volumes(read_log_dirs(path))
     spaces = {}
@@ -83,14 +84,13 @@ def broker_spaces(path: StorePath, headroom: float) -> dict[int, BrokerSpace]:
                 room = size - held.get(broker, 0) - int(size * headroom)  # `held` has what waits as well
                 spaces[broker] = BrokerSpace(room, (room,))
             continue
-        one = [(free + held.get(broker, 0) if size is None else size, free)]
-        rooms = [max(0, free - int(size * headroom)) for size, free in volumes.get(broker, one)]
+        rooms = [max(0, free - int(size * headroom)) for size, free in volumes.get(broker, [(size, free)])]
         spaces[broker] = BrokerSpace(sum(rooms) - coming.get(broker, 0), tuple(rooms))
     return spaces
 
 
 def disk_sizes(path: StorePath) -> dict[int, int]:
-    rows = [_without_contradiction(row) for row in snapshot_files.read(path, "brokers").to_pylist()]
+    rows = read_broker_rows(path)
     return {row["broker"]: row["capacity_bytes"] for row in rows if row["capacity_bytes"]}
 
 
@@ -103,20 +103,13 @@ def holdable_bytes(path: StorePath, held: Mapping[int, int]) -> dict[int, int] |
         if pc.any(pc.and_(comes, pc.is_null(batch["bytes"]))).as_py():
             return None
     coming, found = _still_coming(path), {}
-    for row in map(_without_contradiction, snapshot_files.read(path, "brokers").to_pylist()):
+    for row in read_broker_rows(path):
         broker, size, free = row["broker"], row["capacity_bytes"], row["free_bytes"]
         if free is not None:
             found[broker] = max(0, free + held.get(broker, 0) - coming.get(broker, 0))
         elif size is not None:
             found[broker] = size
     return found
-
-
-def _without_contradiction(row: dict[str, Any]) -> dict[str, Any]:
-    """A broker that tells more bytes free than it has, or fewer than none, counts as unknown."""
-    size, free = row["capacity_bytes"], row["free_bytes"]
-    contradicts = min(size or 0, free or 0) < 0 or (size is not None and free is not None and free > size)
-    return {**row, "capacity_bytes": None, "free_bytes": None} if contradicts else row
 
 
 def _held(path: StorePath) -> Counter[int]:

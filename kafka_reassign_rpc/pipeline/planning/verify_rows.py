@@ -19,7 +19,13 @@ from kafka_reassign_rpc.pipeline.planning.verify_left_out import (
     is_on_its_way,
     lacks_room,
 )
-from kafka_reassign_rpc.pipeline.planning.verify_rules import NAMED_ROWS, MovedPartition, PlanFacts, broken_rules
+from kafka_reassign_rpc.pipeline.planning.verify_rules import (
+    NAMED_ROWS,
+    MovedPartition,
+    PlanFacts,
+    broken_rules,
+    rack_losses,
+)
 
 
 class TableMove(NamedTuple):
@@ -156,6 +162,7 @@ class CheckedRows:
     missed      left out, though the goal forces a change and no reassignment brings it
     no_room     left out for lack of room
     deltas      by broker: what moves bring and take
+    undone      of a searched plan: by move that copies, what its brokers would hold more without it
     """
 
     named: dict[str, list[tuple[str, int, str]]] = field(default_factory=dict)
@@ -168,6 +175,7 @@ class CheckedRows:
     missed: int = 0
     no_room: int = 0
     deltas: dict[int, BrokerDelta] = field(default_factory=dict)
+    undone: dict[tuple[str, int], dict[int, BrokerDelta]] = field(default_factory=dict)
 
     def add(self, other: "CheckedRows") -> None:
         for rule, rows in other.named.items():
@@ -184,6 +192,7 @@ class CheckedRows:
             self.left_out.setdefault(reason, LeftOutSums()).add(left_out)
         self.missed += other.missed
         self.no_room += other.no_room
+        self.undone.update(other.undone)
         for broker, delta in other.deltas.items():
             self.change(broker, delta)
 
@@ -193,6 +202,7 @@ class CheckedRows:
 
     def count(self, one: PlannedPartition, move: TableMove, facts: PlanFacts) -> None:
         _count(self, move, one.size)
+        undone: dict[int, BrokerDelta] = {}
         self.impact.update(_impact(one.topic, move, facts))
         for replicas, sign in ((move.original, -1), (move.target, 1)):
             for place, broker in enumerate(dict.fromkeys(replicas)):
@@ -202,6 +212,11 @@ class CheckedRows:
                 also_of_leader = ((one.messages or 0) * leads, (one.cpu or 0) * leads)
                 delta = (size, 1, leads, produce, *of_leader, fetch, *also_of_leader, unknown)
                 self.change(broker, BrokerDelta._make(sign * value for value in delta))
+                less = BrokerDelta._make(-sign * value for value in delta)
+                undone[broker] = BrokerDelta._make(map(add, undone.get(broker, BrokerDelta()), less))
+        makes_even = any(rack_losses(move.target, move.original, facts))  # without the move, racks were less even
+        if facts.searched and move.copied and not makes_even:
+            self.undone[one.topic, one.partition] = undone
 
     def count_left_out(self, one: PlannedPartition, reason: str, facts: PlanFacts) -> None:
         size = one.size or 0
@@ -255,8 +270,8 @@ def _broken_rules(
         broken["forgotten"] = f"{one.replicas}"
     if len(moves) > 1:
         broken["moved-twice"] = f"{len(moves)} rows"
-    if any(not move.reason for move in moves):
-        broken["reason"] = "it has none"
+    if "reason" in broken:
+        broken["reason"] = "; ".join(move.reason for move in moves) or "it has none"
     if faults := [*faults_of_left_out(one, left_out, facts), *(["it also moves"] if moves and left_out else [])]:
         broken["left-out"] = "; ".join(faults)
     first = moves[0] if moves else None
@@ -295,6 +310,7 @@ def _impact(topic: str, move: TableMove, facts: PlanFacts) -> Iterator[str]:
         yield from ["below_min_isr"] * (len(live) < facts.min_isr(topic))
     if len(move.target) < facts.min_isr(topic):
         yield "below_min_isr_after"
+    yield from rack_losses(move.original, move.target, facts)
 
 
 def _places(move: TableMove | None, entries: Sequence[FileEntry]) -> str:

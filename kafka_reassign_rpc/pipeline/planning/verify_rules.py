@@ -1,11 +1,12 @@
 """The hard rules about single moves. Tests compare this module with all placements that a small cluster allows."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 SET_FACTOR, HEAL, DRAIN, EXPAND, RACKS = "set-rf", "heal", "drain", "expand", "racks"
-COMBINE = "combine"
+COMBINE, DEMOTE = "combine", "demote"
 _NO_RACK = "no rack"
 
 
@@ -75,13 +76,15 @@ class MovedPartition(NamedTuple):
     told_leader: int | None = None
     priority: int | None = None
     concerned: bool | None = None
-    reason: str = ""
+    reason: str = "unsaid"
 
 
 class PlanFacts(NamedTuple):
     """What the rules depend on beside the move.
 
     drained, new     brokers that it empties, and to which it expands
+    demoted          brokers that are to lead nothing
+    least_bytes      smaller partitions stay as they are
     racks            by broker, if known
     staying          live brokers that the plan does not empty
     cordoned         live brokers that get no new replica
@@ -95,6 +98,8 @@ class PlanFacts(NamedTuple):
     within           the plan has a time limit
     heals, healed    the plan heals lost brokers: these, or all if it names none
     to               the only brokers that get replicas; empty: any
+    roomy            brokers that have room for all that the plan copies
+    searched         the plan has taken back each copy that it needs for nothing
     """
 
     kind: str
@@ -118,6 +123,10 @@ class PlanFacts(NamedTuple):
     within: bool = False
     heals: bool = False
     healed: frozenset[int] = frozenset()
+    roomy: frozenset[int] = frozenset()
+    searched: bool = False
+    demoted: frozenset[int] = frozenset()
+    least_bytes: int = 0
 
     @classmethod
     def of(
@@ -135,7 +144,8 @@ class PlanFacts(NamedTuple):
         of_goal = (kind, drained, new, factor or 0, frozenset(topics), known_racks(listed), live, live - drained)
         closed = frozenset(one.id for one in listed if one.live and one.cordoned)
         found = cls(*of_goal, mends=kind == RACKS, cordoned=closed)
-        return found._replace(heals=HEAL in goals, healed=goals.get(HEAL, frozenset()))
+        demoted = goals.get(DEMOTE, frozenset())
+        return found._replace(heals=HEAL in goals, healed=goals.get(HEAL, frozenset()), demoted=demoted)
 
     @property
     def balances(self) -> bool:
@@ -160,6 +170,14 @@ class PlanFacts(NamedTuple):
     @property
     def receivers(self) -> frozenset[int]:
         return (self.staying & self.to if self.to else self.staying) - self.cordoned
+
+    @property
+    def opened(self) -> frozenset[int]:
+        """A copy that is made anyway may come to any of these, as far as room and goal are concerned."""
+        if self.kind == COMBINE and self.new:
+            return frozenset()
+        found = self.receivers & self.roomy & (self.new or self.staying)
+        return frozenset(broker for broker in found if self.racks.get(broker, _NO_RACK) != _NO_RACK)
 
     def min_isr(self, topic: str) -> int:
         return self.min_isrs.get(topic, self.least_isr)
@@ -189,12 +207,14 @@ def broken_rules(move: MovedPartition, facts: PlanFacts) -> list[str]:
         "heal-first": not _may_be_lost(move, facts),
         "unusable": is_unusable(move.replicas, move.leader, move.isr or ()),
         "topics": bool(facts.topics) and move.topic not in facts.topics,
+        "least-bytes": move.size is not None and move.size < facts.least_bytes,
         "distinct-replicas": len(set(move.target)) < len(move.target),
         "replication-factor": len(move.target) != (facts.factor if facts.kind == SET_FACTOR else len(move.original)),
         "live-brokers": not _on_live_brokers(move, added, facts),
         "cordoned": not facts.cordoned.isdisjoint(added),
         "keeps-others": not _keeps_others(move, added, facts),
         "racks": less_even_over_racks(move.original, move.target, facts),
+        "emptiest-rack": _shares_a_rack(move, added, facts),
         "source": not any(broker in facts.live for broker in move.isr or ()),
         "bytes": _copies_other_bytes(move, added, facts),
         "priority": move.priority is not None and move.priority != _start_priority(move, facts),
@@ -206,6 +226,8 @@ def broken_rules(move: MovedPartition, facts: PlanFacts) -> list[str]:
         "leaves-brokers": any(facts.empties(broker) for broker in move.target),
         "only-to-named-brokers": bool(facts.to) and not facts.to.issuperset(added),
         "only-to-new-brokers": bool(facts.new) and not _only_to_new(move, added, facts),
+        "demotes": bool(facts.demoted) and not _demotes(move, facts),
+        "reason": not move.reason or not _is_reason(move, facts),
         "asked-by": facts.kind == COMBINE and not move.reason.startswith(f"{goals_of(move, facts)}: "),
     }
     return [rule for rule, broken in checks.items() if broken]
@@ -218,6 +240,25 @@ def goals_of(move: MovedPartition, facts: PlanFacts) -> str:
     asking += [DRAIN] if any(broker in facts.drained for broker in left) else []
     copies = sum(broker not in move.original for broker in move.target)
     return ", ".join([*asking, EXPAND] if copies > len(left) or not left else asking)
+
+
+_NAMED = re.compile(r"\bbrokers? (\d+(?:, \d+)*)( is lost| are lost| lost| is to be drained| are to be drained)?")
+
+
+def _is_reason(move: MovedPartition, facts: PlanFacts) -> bool:
+    """A broker that is said to be lost or drained is that, and loses its replica. Others are live, or hold one."""
+    for brokers, what in _NAMED.findall(move.reason):
+        for broker in map(int, brokers.split(", ")):
+            leaves = broker in move.original and broker not in move.target
+            if "lost" in what:
+                fits = leaves and facts.is_healed(broker)
+            elif what:
+                fits = leaves and broker in facts.drained
+            else:
+                fits = broker in facts.live or broker in move.original
+            if not fits:
+                return False
+    return True
 
 
 def _may_be_lost(move: MovedPartition, facts: PlanFacts) -> bool:
@@ -295,6 +336,17 @@ def less_even_over_racks(original: Sequence[int], target: Sequence[int], facts: 
     return any(sum(held[:n]) > sum(most[:n]) for n in range(1, len(held) + 1))
 
 
+def rack_losses(original: Sequence[int], target: Sequence[int], facts: PlanFacts) -> Iterable[str]:
+    """As the docstring of `ImpactFigures` defines."""
+    of_live = {broker: rack for broker, rack in facts.racks.items() if broker in facts.live}
+    before, after = (Counter(of_live[one] for one in side if one in of_live) for side in (original, target))
+    if len(after) < min(len(before), len(target)):
+        return ["fewer_racks"]
+    most, held = (sorted(side.values(), reverse=True) for side in (before, after))
+    is_fuller = any(sum(held[:n]) > sum(most[:n]) for n in range(1, len(held) + 1))
+    return ["less_even"] if before.total() == after.total() and is_fuller else []
+
+
 def _by_rack(replicas: Iterable[int], facts: PlanFacts) -> Counter[Any]:
     return Counter(facts.racks[broker] for broker in replicas if broker in facts.racks)
 
@@ -316,6 +368,30 @@ def mends_racks(original: Sequence[int], target: Sequence[int], facts: PlanFacts
     possible, most = _widest(original, facts)
     too_many = sum(max(0, count - most) for count in before.values())
     return _NO_RACK not in after and is_even and len(added) == max(too_many, possible - len(before))
+
+
+def is_led_by(brokers: frozenset[int], replicas: Sequence[int], leader: int | None) -> bool:
+    """Now, or after the next preferred election."""
+    return not brokers.isdisjoint((*replicas[:1], -1 if leader is None else leader))
+
+
+def _demotes(move: MovedPartition, facts: PlanFacts) -> bool:
+    """One in sync leads, the demoted brokers come last, and all others keep their order."""
+    first = move.target[0] if move.target else -1
+    others = [broker for broker in move.original if broker not in facts.demoted and broker != first]
+    behind = [broker for broker in move.original if broker in facts.demoted]
+    leads = first in facts.live and first in (move.isr or ()) and first not in facts.demoted
+    return leads and list(move.target) == [first, *others, *behind]
+
+
+def _shares_a_rack(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
+    """A copy comes to a rack although another one that is open has fewer replicas of the partition."""
+    opened = facts.opened - set(move.target)
+    if not opened or not has_racks([*move.original, *move.target], facts):
+        return False
+    held = _by_rack(move.target, facts)
+    fewest = min(held[facts.racks[broker]] for broker in opened)
+    return any(held[facts.racks[broker]] - 1 > fewest for broker in added)
 
 
 def has_racks(replicas: Sequence[int], facts: PlanFacts) -> bool:

@@ -1,9 +1,16 @@
 """What a plan does to partitions during its moves and afterwards, for those who approve it."""
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, ImpactFigures, LoadFigures, PlanSummary
+from kafka_reassign_rpc.core.rack_evenness import fewer_or_less_even
+from kafka_reassign_rpc.pipeline.plans.plan_summary import (
+    BrokerFigures,
+    ImpactFigures,
+    LoadFigures,
+    PlanSummary,
+    rack_lines,
+)
 from kafka_reassign_rpc.pipeline.plans.time_texts import pace_text
 from kafka_reassign_rpc.planner.brokers.broker_targets import ALIKE
 from kafka_reassign_rpc.support.counted import agreeing, counted
@@ -11,10 +18,10 @@ from kafka_reassign_rpc.support.human_units import duration, size
 
 
 class ImpactCount:
-    """`min_isrs`: min.insync.replicas of topics that set it."""
+    """`racks`: of live brokers, None: none; `min_isrs`: min.insync.replicas of topics that set it."""
 
-    def __init__(self, live: Container[int], min_isrs: Mapping[str, int], default_min_isr: int) -> None:
-        self._live = live
+    def __init__(self, racks: Mapping[int, str | None], min_isrs: Mapping[str, int], default_min_isr: int) -> None:
+        self._live = self._racks = racks
         self._min_isrs = min_isrs
         self._default = default_min_isr
         self._counts = Counter[str]()
@@ -36,6 +43,8 @@ class ImpactCount:
             "below_min_isr_after": len(target) < least,
         }
         self._counts.update(name for name, counts in found.items() if counts)
+        if lost := fewer_or_less_even(original, target, self._racks):
+            self._counts[lost] += 1
 
     def figures(self) -> ImpactFigures:
         return ImpactFigures(**self._counts)
@@ -54,6 +63,7 @@ def impact_lines(summary: PlanSummary) -> Iterator[str]:
     yield from _fullest(summary)
     if summary.impact is not None:
         yield from _partition_lines(summary.impact, took)
+    yield from (f"{line[0].upper()}{line[1:]}." for line in rack_lines(summary))
 
 
 def _partition_lines(found: ImpactFigures, took: str) -> Iterator[str]:

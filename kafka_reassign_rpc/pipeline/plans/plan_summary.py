@@ -1,11 +1,13 @@
+from collections.abc import Iterator
 from typing import Protocol, TypeVar
 
 import msgspec
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.store_paths import NO_JSON, StorePath
+from kafka_reassign_rpc.planner.brokers.broker_targets import is_within
 from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
-from kafka_reassign_rpc.support.counted import counted, those
+from kafka_reassign_rpc.support.counted import agreeing, counted, those
 from kafka_reassign_rpc.support.secrecy import told_path
 
 VERSION = 1
@@ -99,6 +101,8 @@ class ImpactFigures(msgspec.Struct, frozen=True):
     single                 of these: a single live one
     below_min_isr          of these: fewer than min.insync.replicas
     below_min_isr_after    fewer replicas than min.insync.replicas afterwards
+    fewer_racks            on live brokers of fewer racks afterwards, though there are as many replicas
+    less_even              of as many racks, and the fullest have more of the replicas than the fullest had
     """
 
     leader_leaves: int = 0
@@ -108,6 +112,8 @@ class ImpactFigures(msgspec.Struct, frozen=True):
     single: int = 0
     below_min_isr: int = 0
     below_min_isr_after: int = 0
+    fewer_racks: int = 0
+    less_even: int = 0
 
 
 class TopicFigures(msgspec.Struct, frozen=True):
@@ -117,6 +123,8 @@ class TopicFigures(msgspec.Struct, frozen=True):
 
 class PlanRequest(msgspec.Struct, frozen=True):
     """racks             a rebalance also mends racks
+    least_bytes       smaller partitions stay as they are
+    allow_fewer_racks    that partitions end on fewer racks, or less even over them, is accepted
     leaders_stay      nobody else leads before a copy
     parts             by goal that the plan combines: its brokers
     to                the only brokers that get new replicas; empty: any
@@ -142,6 +150,8 @@ class PlanRequest(msgspec.Struct, frozen=True):
     to: list[int] = []
     within: int | None = None
     parts: dict[str, list[int]] = {}
+    allow_fewer_racks: bool = False
+    least_bytes: int = 0
 
 
 class GainFigures(msgspec.Struct, frozen=True):
@@ -209,6 +219,9 @@ class PlanSummary(msgspec.Struct, frozen=True):
     topics_…          replicas and leaders beyond an even spread of each topic; None: topics were not to be spread
     tried             changes that balancing rounds have proposed and the search has tried
     impact            None: a plan of an earlier version
+    filled            brokers that get replicas, and have no room for one more of the mean size afterwards
+    searched          a search has seen each partition, and has taken back what is copied for nothing
+    reachable         by measure and broker that a rebalance evens out: the nearest to its target that racks allow
     """
 
     kind: str
@@ -249,6 +262,9 @@ class PlanSummary(msgspec.Struct, frozen=True):
     topics_before: TopicFigures | None = None
     topics_after: TopicFigures | None = None
     missed: int = 0
+    filled: list[int] = []
+    searched: bool = False
+    reachable: dict[str, dict[int, float]] = {}
 
     def brokers_of(self, goal: str) -> list[int] | None:
         """Those that the plan heals (empty: all that are lost), drains or expands to; None: another kind of plan."""
@@ -310,7 +326,25 @@ def outside_tolerance(summary: PlanSummary) -> list[str]:
         sides = ((getattr(one.after, name), getattr(one.target, name)) for one in summary.brokers if one.broker in new)
         return max((abs(held / target - 1) for held, target in sides if target), default=0.0)
 
-    return [name for name in known_imbalance(summary) if weights.get(name) and far(name) > most]
+    return [name for name in known_imbalance(summary) if weights.get(name) and not is_within(far(name), most)]
+
+
+def lost_racks(summary: PlanSummary) -> int:
+    """Partitions that end on fewer racks, or less even over them, where nobody has accepted that."""
+    found = summary.impact
+    return 0 if found is None or summary.requested.allow_fewer_racks else found.fewer_racks + found.less_even
+
+
+def rack_lines(summary: PlanSummary) -> Iterator[str]:
+    found = summary.impact or ImpactFigures()
+    if found.fewer_racks:
+        end = agreeing(found.fewer_racks, "end")
+        yield f"{counted(found.fewer_racks, 'partition')} {end} on fewer racks than before: the loss of one costs more"
+    if found.less_even:
+        end = agreeing(found.less_even, "end")
+        yield f"{counted(found.less_even, 'partition')} {end} with more replicas in one rack than before"
+    if summary.filled:
+        yield f"{those(summary.filled, verb='have', most=10)} no room for one more replica of the mean size afterwards"
 
 
 def incomplete_text(summary: PlanSummary) -> str:

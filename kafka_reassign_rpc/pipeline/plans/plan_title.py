@@ -33,6 +33,8 @@ def _of_brokers(summary: PlanSummary) -> Iterator[str]:
         yield f"Replicas of {_named('lost broker', lost)} move to live ones"
     if drained:
         yield f"{_named('broker', drained)} {agreeing(len(drained), 'are')} drained".capitalize()
+    if demoted := summary.brokers_of("demote"):
+        yield f"{_named('broker', demoted)} {agreeing(len(demoted), 'lead')} nothing".capitalize()
     if new:
         takes = "takes its" if len(new) == 1 else "take their"
         yield f"{_named('new broker', new)} {takes} share".capitalize()
@@ -54,6 +56,7 @@ def changed_flags(summary: PlanSummary) -> Iterator[str]:
         (f"--within {requested.within}s", requested.within is not None),
         ("--racks", requested.racks),
         ("--leaders-stay", requested.leaders_stay),
+        ("--allow-fewer-racks", requested.allow_fewer_racks),
     ):
         if given:
             yield text
@@ -72,6 +75,7 @@ def changed_flags(summary: PlanSummary) -> Iterator[str]:
             yield f"--weight {name}={weight:g}"
     for flag, size, default in (
         ("max-bytes", requested.max_bytes, options.max_bytes),
+        ("least-bytes", requested.least_bytes, 0),
         ("max-bytes-per-broker", requested.bytes_per_broker, limits.bytes_per_broker),
         ("max-bytes-per-batch", requested.bytes_per_batch, limits.bytes_per_batch),
         ("bandwidth", summary.bandwidth, options.network.bandwidth),

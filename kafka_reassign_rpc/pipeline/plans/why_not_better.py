@@ -1,12 +1,15 @@
 """By measure: what keeps the broker that is furthest from its target there. Each reason follows from the plan's
-figures, so it holds whatever the planner tried; there may be others.
+figures, so it is true whatever the planner tried, and `plan verify` holds it against them; there may be others.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, PlanSummary, ShortfallFigures, known_imbalance
 from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES
+from kafka_reassign_rpc.planner.brokers.broker_targets import is_within
 from kafka_reassign_rpc.support.counted import counted, those
 from kafka_reassign_rpc.support.human_units import size
 
@@ -60,7 +63,7 @@ def _worst(summary: PlanSummary, measure: str) -> _Worst | None:
 
 def _reasons(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
     request = summary.requested
-    if _balances(summary) and abs(worst.share - 1) <= request.tolerance:
+    if _balances(summary) and is_within(abs(worst.share - 1), request.tolerance):
         yield f"within the tolerance of {request.tolerance:.0%}"
         return
     found = [
@@ -73,14 +76,14 @@ def _reasons(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
         *_receivers(summary, worst),
         *_cordoned(summary, worst),
         *_topics(summary),
+        *_small_partitions(summary),
     ]
     yield from found
     if not _balances(summary) and not found:
         yield f"{summary.kind} moves only what has to move: `plan rebalance` evens out the rest"
     elif not found:
         yield (
-            f"of {counted(summary.tried, 'change')} tried none is left that makes the cluster more even by all weights "
-            "together: "
+            f"{counted(summary.tried, 'change')} tried led no nearer, which is no proof that none does: "
             f"--weight {worst.measure}=… lets this measure count more, another --seed tries other changes"
         )
 
@@ -115,19 +118,44 @@ def _large_partition(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
 
 
 def _rack(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
-    """All brokers of the rack are off in the same way, and replicas do not leave it if a rack would be lost. Leaders
-    can: they change places with another replica of their partition.
-    """
-    rack = worst.broker.rack
+    """Leaders change places with another replica of their partition, whatever its rack is."""
     if worst.measure in LEADER_MEASURES:
         return
     if len({one.rack for one in summary.brokers if _counts(one, worst.measure)}) < 2:
         return
+    rack = worst.broker.rack
+    name = "the rack of brokers without one" if rack is None else f"rack {rack}"
     inside = [one for one in summary.brokers if one.rack == rack and _counts(one, worst.measure)]
-    share = _sum(inside, worst.measure) / sum(getattr(one.target, worst.measure) for one in inside)
-    if (share > 1) == worst.is_above and abs(share - 1) > max(_WORTH, abs(worst.share - 1) / 2):
-        name = "the rack of brokers without one" if rack is None else f"rack {rack}"
+    wanted = sum(getattr(one.target, worst.measure) for one in inside)
+    share = _sum(inside, worst.measure) / wanted
+    if summary.kind == "rebalance":
+        yield from _aims_of_racks(summary, worst, name, share)
+    elif _explains(share, worst) and not (summary.impact is not None and summary.impact.fewer_racks):
         yield f"{name} as a whole has {share:.0%}, and partitions keep the number of their racks"
+
+
+def _aims_of_racks(summary: PlanSummary, worst: _Worst, name: str, share: float) -> Iterator[str]:
+    """Only where the plan could not aim at the target itself: an uneven rack alone may be what the plan has missed."""
+    aims = summary.reachable.get(worst.measure, {})
+    held, target = worst.broker.broker, getattr(worst.broker.target, worst.measure)
+    if held in aims and _explains(aims[held] / target, worst):
+        yield (
+            f"racks that keep the replicas of partitions apart let the plan aim at {aims[held] / target:.0%} here; "
+            f"{name} as a whole has {share:.0%}"
+        )
+
+
+def _explains(share: float, worst: _Worst) -> bool:
+    return (share > 1) == worst.is_above and abs(share - 1) > max(_WORTH, abs(worst.share - 1) / 2)
+
+
+def filled_brokers(summary: PlanSummary) -> list[int]:
+    """They have room for one more replica before the plan, and none afterwards."""
+    return [
+        one.broker
+        for one in summary.brokers
+        if one.live and _is_full(one, summary) and not _is_full(msgspec.structs.replace(one, after=one.before), summary)
+    ]
 
 
 def _full_brokers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
@@ -137,7 +165,8 @@ def _full_brokers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
     if not full or len(full) < len(asked):
         return
     named = those([one.broker for one in full], verb="have", most=_NAMED)
-    yield f"{named} no room for one more replica beside the headroom of {summary.requested.headroom:.0%}"
+    headroom = f"the headroom of {summary.requested.headroom:.0%}"
+    yield f"{named} no room for one more replica of the mean size beside {headroom}"
 
 
 def _is_full(broker: BrokerFigures, summary: PlanSummary) -> bool:
@@ -156,10 +185,9 @@ def _receivers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
     """`expand` gives replicas only to new brokers, and no more than these need."""
     new = summary.brokers_of("expand")
     if new and worst.broker.broker not in new:
-        hold = "holds what it" if len(new) == 1 else "hold what they"
         yield (
-            f"{summary.kind} stops when {those(new, most=_NAMED)} {hold} should, and leaves the other brokers as they "
-            "are: `plan rebalance` evens them out"
+            f"{summary.kind} brings replicas to {those(new, most=_NAMED)} alone, for balance, and leaves the other "
+            "brokers as they are: `plan rebalance` evens them out"
         )
 
 
@@ -179,6 +207,11 @@ def _topics(summary: PlanSummary) -> Iterator[str]:
     topics = summary.requested.topics
     if topics:
         yield f"only partitions of {f'the topic {topics[0]}' if len(topics) == 1 else f'{len(topics)} topics'} may move"
+
+
+def _small_partitions(summary: PlanSummary) -> Iterator[str]:
+    if summary.requested.least_bytes:
+        yield f"partitions below {size(summary.requested.least_bytes)} stay as they are (--least-bytes)"
 
 
 def _counts(broker: BrokerFigures, measure: str) -> bool:

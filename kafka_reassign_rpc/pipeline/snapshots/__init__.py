@@ -3,6 +3,7 @@
 snapshot_schema.py    files and columns
 snapshot_files.py     writes, checks and reads them
 snapshot_series.py    snapshots that were taken over time
+broker_rows.py        brokers, without what contradicts itself
 log_dir_rows.py       log dirs, without what contradicts itself
 possible_figures.py   refuses what no cluster can show
 named_brokers.py      brokers that an operator names

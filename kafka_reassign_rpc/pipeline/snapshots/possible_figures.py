@@ -1,5 +1,6 @@
-"""Refuses figures that no cluster can show: sums of them would be wrong or too large. Reads some columns, a batch at a
-time, and imports no planner and no PySpark.
+"""Refuses rows that no cluster can show, before planner or verifier read them: a size below 0, also -1 where another
+program means an unknown one (that is null), a broker without an id, sums that are wrong or too large. Reads some
+columns, a batch at a time, and imports no planner and no PySpark.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,13 +21,15 @@ from kafka_reassign_rpc.support.counted import first_of
 MOST_BYTES = 1 << 60
 """1 EiB. No cluster holds more, in all its replicas."""
 _NAMED = 20
-_FIGURES = {"partitions": ("replicas", "bytes", *RATES), "replicas": ("bytes",)}
+_BROKERS = {"partitions": ("replicas", "isr", "adding", "removing"), "replicas": ()}
+"""Lists of broker ids."""
+_FIGURES = {"partitions": ("bytes", *RATES, *_BROKERS["partitions"]), "replicas": ("bytes",)}
 _NAMES = {"partitions": ("topic", "partition"), "replicas": ("topic", "partition", "broker")}
 
 
 def require_possible_figures(path: StorePath, tables: Iterable[str] = tuple(_FIGURES)) -> None:
-    """No size and no rate is below 0, a rate is below `MOST_RATE`, and all replicas have `MOST_BYTES` at most. Raises
-    BadInput, which names rows.
+    """No size, rate and broker is below 0, a rate is below `MOST_RATE`, lists have a broker in each place, and all
+    replicas have `MOST_BYTES` at most. Raises BadInput, which names rows.
     """
     for table in tables:
         if not _are_possible(path, table):
@@ -41,6 +44,8 @@ def _are_possible(path: StorePath, table: str) -> bool:
         held += float((size * _copies(batch)).sum())
         rates = [np.asarray(pc.fill_null(batch[name], 0.0)) for name in RATES if name in batch.schema.names]
         if (size < 0).any() or not all(((rate >= 0) & (rate < MOST_RATE)).all() for rate in rates):
+            return False
+        if not all(_are_brokers(batch[name]) for name in _BROKERS[table]):
             return False
     return held <= MOST_BYTES
 
@@ -57,6 +62,9 @@ def _what_is_odd(path: StorePath, table: str) -> str:
             fault = ""
             if size < 0:
                 fault = f"has {size} bytes"
+            elif odd := next((name for name in _BROKERS[table] if not _are_ids(row[name])), ""):
+                has_null = row[odd] is None or None in row[odd]
+                fault = f"has a null in {odd}: {row[odd]}" if has_null else f"has a broker below 0 in {row[odd]}"
             elif not all(rate is None or 0 <= rate < MOST_RATE for rate in rates):
                 fault = "has a rate that is negative, no number or too large"
             count += bool(fault)
@@ -79,9 +87,18 @@ def _batches(path: StorePath, table: str, names: tuple[str, ...]) -> Iterator[pa
     return parquet_files.record_batches(snapshot_files.table_path(path, table), schema, added=added)
 
 
+def _are_brokers(lists: pa.Array) -> bool:
+    ids = pc.list_flatten(lists)
+    return not lists.null_count and not ids.null_count and (pc.min(ids).as_py() or 0) >= 0
+
+
+def _are_ids(brokers: list[int | None] | None) -> bool:
+    return brokers is not None and all(broker is not None and broker >= 0 for broker in brokers)
+
+
 def _copies(batch: pa.RecordBatch) -> Any:
     if "replicas" in batch.schema.names:
-        return np.asarray(pc.list_value_length(batch["replicas"]))
+        return np.asarray(pc.fill_null(pc.list_value_length(batch["replicas"]), 0))
     return np.ones(len(batch), np.int64)
 
 

@@ -33,8 +33,7 @@ def room_of(broker: PlannerBroker, held: int, typical_size: int, headroom: float
             return BrokerRoom(UNBOUNDED, UNBOUNDED)
         free = broker.capacity - held - int(broker.capacity * headroom) - coming
         return BrokerRoom(free, free)
-    size = broker.capacity if broker.capacity != UNKNOWN else broker.free + held
-    volumes = broker.volumes or (Volume(size, broker.free),)
+    volumes = broker.volumes or (Volume(broker.capacity, broker.free),)
     rooms = [max(0, volume.free - int(volume.size * headroom)) for volume in volumes]
     return BrokerRoom(sum(rooms) - coming, max(rooms) - coming, len(rooms))
 

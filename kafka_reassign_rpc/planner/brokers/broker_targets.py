@@ -12,6 +12,11 @@ ALIKE = 1e-9
 """Distances that differ by less are the same, but for rounding."""
 
 
+def is_within(distance: float, tolerance: float) -> bool:
+    """Also at its edge: 44 of 40 are 10 %, whatever floating point makes of it."""
+    return distance <= tolerance + ALIKE
+
+
 class BrokerTargets(msgspec.Struct, frozen=True):
     """What every broker should hold: its share of the cluster's load; 0.0 if there is none. A plan reports distances
     from these, and aims at `reachable_targets`.

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES, MEASURES, Load
-from kafka_reassign_rpc.planner.brokers.broker_targets import ALIKE, BrokerTargets
+from kafka_reassign_rpc.planner.brokers.broker_targets import ALIKE, BrokerTargets, is_within
 
 _ROUNDS = 200
+_MATTERS = 1e-6
+"""A plan names what it aims at in place of a target where it differs by a larger part."""
 
 K = TypeVar("K", int, str)
 
@@ -47,6 +49,32 @@ def reachable_targets(
             for broker, value in _within(of_rack, dict.fromkeys(brokers, (0, one_of_each))).items():
                 found[broker][place] = value
     return BrokerTargets({broker: tuple(values) for broker, values in found.items()}, targets.weights)
+
+
+def centres_of_tolerance(targets: BrokerTargets, aims: BrokerTargets, tolerance: float) -> BrokerTargets:
+    """What brokers have to be within the tolerance of: of their targets, wherever the plan's aim is. What racks keep
+    further away is held against the aim.
+    """
+    return BrokerTargets(
+        {
+            broker: tuple(
+                wanted if is_within(abs(aim - wanted), tolerance * wanted) else aim
+                for wanted, aim in zip(of, aims.targets[broker], strict=True)
+            )
+            for broker, of in targets.targets.items()
+        },
+        targets.weights,
+    )
+
+
+def other_aims(targets: BrokerTargets, aims: BrokerTargets) -> dict[str, dict[int, float]]:
+    """By measure and broker: what a plan aims at where racks keep it from the targets themselves."""
+    found: dict[str, dict[int, float]] = {}
+    for place, name in enumerate(MEASURES):
+        both = {broker: (of[place], aims.targets[broker][place]) for broker, of in targets.targets.items()}
+        if any(abs(aim - wanted) > wanted * _MATTERS for wanted, aim in both.values()):
+            found[name] = {broker: aim for broker, (_, aim) in both.items()}
+    return found
 
 
 def _within(wanted: Mapping[K, float], bounds: Mapping[K, tuple[int, int]]) -> Mapping[K, float]:

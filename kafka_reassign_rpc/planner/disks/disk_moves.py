@@ -3,6 +3,7 @@
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 
+from kafka_reassign_rpc.planner.brokers.broker_targets import is_within
 from kafka_reassign_rpc.planner.disks.disk_room import Volume, open_volumes, set_targets, weights
 from kafka_reassign_rpc.planner.disks.disk_values import (
     CANNOT_EMPTY,
@@ -129,7 +130,7 @@ def _even(disks: BrokerDisks, goal: DiskGoal, volumes: list[Volume]) -> DiskPlan
 
 def _even_moves(standings: _Standings, movable: list[_Movable], goal: DiskGoal) -> Iterator[DiskMove]:
     budget = float("inf") if goal.max_bytes < 0 else goal.max_bytes
-    while standings.furthest > goal.tolerance:
+    while not is_within(standings.furthest, goal.tolerance):
         found = _best_move(standings, movable, budget)
         if found is None:
             return

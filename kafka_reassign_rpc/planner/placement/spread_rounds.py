@@ -23,6 +23,7 @@ class SpreadRounds:
         self._replicas = _most_shares(shares, "replicas", weights.topic_replicas, tolerance)
         self._leaders = _most_shares(shares, "leaders", weights.topic_leaders, tolerance)
         self._round, self.goes_on, self.is_measured, self.has_begun = 0, True, False, False
+        self._copies_leaders = False
 
     def measure(self) -> None:
         self.goes_on, self.is_measured = True, True
@@ -30,7 +31,8 @@ class SpreadRounds:
     def parameters(self, balances: bool) -> SpreadParameters:
         """`balances`: other goals are done. Before them the first round of all measures."""
         now = self.goes_on and (balances or not self.has_begun)
-        return SpreadParameters(self._replicas, self._leaders, now, balances and not self.is_measured)
+        proposes = balances and not self.is_measured
+        return SpreadParameters(self._replicas, self._leaders, now, proposes, self._copies_leaders)
 
     def decide(self, buckets: Buckets, room: Callable[[int], int], left_to_copy: int) -> Thresholds:
         """`left_to_copy`: bytes, -1: no limit."""
@@ -53,7 +55,10 @@ class SpreadRounds:
         if not balances:
             return
         self._round += 1
-        self.goes_on = accepted > 0 and self._round < _ROUNDS and not self.is_measured
+        is_last = not accepted or self._round % _ROUNDS == 0
+        copies_next = is_last and bool(self._leaders) and not self._copies_leaders
+        self.goes_on = (copies_next or not is_last) and not self.is_measured
+        self._copies_leaders = self._copies_leaders or copies_next
 
 
 def _most_shares(shares: BrokerShares, name: str, weight: float, tolerance: float) -> dict[int, float]:

@@ -6,13 +6,15 @@ from typing import NamedTuple
 from kafka_reassign_rpc.planner.brokers.rack_rule import NO_RACK
 from kafka_reassign_rpc.planner.deterministic_random import random_bits
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
-from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
+from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.scheduling.start_order import start_priority
 from kafka_reassign_rpc.support.counted import counted, those
 
 NO_SOURCE = "no live replica is in sync: there is nothing to copy from"
 ON_ITS_WAY = "its reassignment, in flight or waiting, does that already"
+NO_OTHER_LEADER = "no other live replica is in sync: none can lead in its place"
+PREFERRED_ALREADY = "another replica is preferred already: a preferred election lets it lead"
 NO_ROOM = "no broker has room for it"
 NONE_OF_SOME = "no broker of --to has room for it and leaves it as even over racks as it was"
 
@@ -38,6 +40,8 @@ def forced_change(partition: PlannerPartition, params: RoundParameters, key: int
         return _mend_racks(partition, params, key)
     if params.goal.kind is GoalKind.SET_FACTOR:
         return _change_factor(partition, params, key)
+    if params.goal.demoted:
+        return _demote(partition, params, key)
     return _replace_leaving(partition, params, key)
 
 
@@ -46,9 +50,15 @@ def may_move(partition: PlannerPartition, goal: Goal, live: frozenset[int]) -> b
     if goal.kind is GoalKind.SET_FACTOR:
         return len(partition.replicas) != goal.factor
     if goal.balances or goal.mends_racks:
-        return True
+        return not is_too_small(partition, goal)
+    if goal.demoted:
+        return _is_led_by(goal.demoted, partition)
     heals = goal.brokers_of(GoalKind.HEAL) is not None
     return not set(goal.drained).isdisjoint(partition.replicas) or (heals and not live.issuperset(partition.replicas))
+
+
+def is_too_small(partition: PlannerPartition, goal: Goal) -> bool:
+    return UNKNOWN < partition.bytes < goal.least_bytes
 
 
 def is_forced(partition: PlannerPartition, params: RoundParameters) -> bool:
@@ -56,7 +66,14 @@ def is_forced(partition: PlannerPartition, params: RoundParameters) -> bool:
         return params.choice.rack_rule.copies_lacking(partition.replicas) > 0
     if params.goal.kind is GoalKind.SET_FACTOR:
         return len(partition.replicas) != params.factor
+    if params.goal.demoted:
+        return _is_led_by(params.goal.demoted, partition)
     return not params.leaving.isdisjoint(partition.replicas)
+
+
+def _is_led_by(brokers: frozenset[int], partition: PlannerPartition) -> bool:
+    """Now, or after the next preferred election."""
+    return not brokers.isdisjoint((partition.leader, *partition.replicas[:1]))
 
 
 def is_on_its_way(partition: PlannerPartition, params: RoundParameters) -> bool:
@@ -70,6 +87,8 @@ def _reaches_goal(replicas: tuple[int, ...], params: RoundParameters) -> bool:
         return bool(replicas) and NO_RACK not in rule.counts(replicas) and rule.copies_lacking(replicas) == 0
     if params.goal.kind is GoalKind.SET_FACTOR:
         return len(replicas) == params.factor
+    if params.goal.demoted:
+        return False  # nobody tells in which order its replicas will be
     return bool(replicas) and params.leaving.isdisjoint(replicas)
 
 
@@ -95,6 +114,24 @@ def _replace_leaving(partition: PlannerPartition, params: RoundParameters, key: 
     priority = start_priority(partition.isr, partition.min_isr, params.sources)
     also = f", {those(drained, verb='are')} to be drained" if drained else ""
     return ForcedChange(target, priority, f"{those(lost, verb='are')} lost{also}", "live-brokers")
+
+
+def _demote(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:
+    """Demoted brokers go behind all others. One in sync comes first, at random: so all get about as many."""
+    old, demoted = partition.replicas, params.goal.demoted
+    absent = [broker for broker in old if broker not in params.live]
+    if absent:
+        return _heal_first(absent)
+    others = [broker for broker in old if broker not in demoted]
+    able = [broker for broker in others if broker in partition.isr]
+    if not able:
+        return NO_OTHER_LEADER
+    first = old[0] if old[0] in able else able[random_bits(key, 700) % len(able)]
+    behind = [broker for broker in old if broker in demoted]
+    target = (first, *(broker for broker in others if broker != first), *behind)
+    if target == old:
+        return PREFERRED_ALREADY
+    return ForcedChange(target, 2, f"{those(behind, verb='are')} to lead nothing", "demote")
 
 
 def _mend_racks(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:

@@ -33,12 +33,14 @@ class SpreadParameters(msgspec.Struct, frozen=True):
     """replicas, leaders    by broker: which part of a topic's it has at most, rounded up; empty if they do not matter
     now                  this round spreads topics, or measures; other rounds may not undo that
     proposes             it changes something
+    copies_leaders       a leader goes where no replica is, since none of those that exist can lead
     """
 
     replicas: dict[int, float]
     leaders: dict[int, float]
     now: bool
     proposes: bool
+    copies_leaders: bool
 
 
 class RoundParameters(msgspec.Struct, frozen=True):

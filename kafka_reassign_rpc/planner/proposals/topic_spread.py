@@ -91,7 +91,7 @@ def _less_crowded(
         return None
     for place, source in enumerate(one.replicas):
         if source in counts.most_replicas and counts.replicas[source] > counts.most_replicas[source]:
-            chosen = _destination(topic, one, place, counts, params)
+            chosen = _destination(topic, one, place, Load(replicas=1), counts, params)
             if chosen is not None:
                 target = (*one.replicas[:place], chosen, *one.replicas[place + 1 :])
                 return target, _reason(source, counts.replicas, counts.most_replicas, "replicas"), REPLICAS
@@ -102,17 +102,23 @@ def _less_crowded(
             for broker in one.replicas[1:]
             if (broker in one.isr or broker not in one.original) and not counts.crowds(broker, Load(leaders=1))
         ]
+        reason = _reason(first, counts.leaders, counts.most_leaders, "leaders")
         if others:
             chosen = min(others, key=lambda broker: counts.leaders.get(broker, 0))
             swapped = {first: chosen, chosen: first}
-            target = tuple(swapped.get(broker, broker) for broker in one.replicas)
-            return target, _reason(first, counts.leaders, counts.most_leaders, "leaders"), LEADERS
+            return tuple(swapped.get(broker, broker) for broker in one.replicas), reason, LEADERS
+        if params.spread is not None and params.spread.copies_leaders:
+            copied = _destination(topic, one, 0, Load(replicas=1, leaders=1), counts, params)
+            if copied is not None:
+                return (copied, *one.replicas[1:]), reason, LEADERS
     return None
 
 
 def _destination(
-    topic: str, one: PlannerPartition, place: int, counts: TopicCounts, params: RoundParameters
+    topic: str, one: PlannerPartition, place: int, load: Load, counts: TopicCounts, params: RoundParameters
 ) -> int | None:
+    """`load`: what of the topic comes there. The broker with the smallest part of what it may have of that."""
+    held, most = (counts.leaders, counts.most_leaders) if load.leaders else (counts.replicas, counts.most_replicas)
     choice, rule, size = params.choice, params.choice.rack_rule, params.size(one)
     key = random_bits(partition_key(topic, one.index), params.seed + 31 * params.round_number)
     source_rack = rule.racks[one.replicas[place]]
@@ -122,12 +128,12 @@ def _destination(
     def is_fit(broker: int) -> bool:
         rack = rule.racks[broker]
         keeps = rack in to_gain if to_gain else rack == source_rack or others.get(rack, 0) <= others.get(source_rack, 0)
-        return keeps and choice.has_room(broker, size) and not counts.crowds(broker, Load(replicas=1))
+        return keeps and choice.has_room(broker, size) and not counts.crowds(broker, load)
 
     fit = [broker for broker in choice.free_bytes if broker not in one.replicas and is_fit(broker)]
     return min(
         fit,
-        key=lambda broker: (counts.replicas.get(broker, 0) / counts.most_replicas[broker], random_bits(key, broker)),
+        key=lambda broker: (held.get(broker, 0) / most[broker], random_bits(key, broker)),
         default=None,
     )
 

@@ -59,26 +59,26 @@ class _Search:
     ) -> None:
         self._moves, self._network, self._limits = moves, network, limits
         self._copies = self._copies_of(moves)
-        self._bound = time_bound(self._copies, network).seconds
-        self._caps = soonest_caps(self._copies, network, caps) if chooses_cap else caps
+        self._good = GOOD * time_bound(self._copies, network).seconds
+        if chooses_cap:
+            self._caps, self._first = soonest_caps(self._copies, network, caps, self._good)
+        else:
+            self._caps, self._first = caps, simulate(self._copies, network, caps).seconds
 
     def soonest(self) -> list[PlannedMove]:
         count = len(self._moves)
         places = [place / count for place in range(count)]
-        best, least = self._moves, self._seconds(self._copies)
+        best, least = self._moves, self._first
         for turn in range(min(_MOST_TRIES, _MOVES_SIMULATED // max(1, count))):
-            if least <= GOOD * self._bound:
+            if least <= self._good:
                 break
             shifted = [place + self._shift(move, turn) for place, move in zip(places, self._moves, strict=True)]
             order = sorted(range(count), key=lambda one: (self._moves[one].priority, shifted[one], one))
             tried = [self._moves[one] for one in order]
-            seconds = self._seconds(self._copies_of(tried))
+            seconds = simulate(self._copies_of(tried), self._network, self._caps).seconds
             if seconds < least:
                 best, least, places = tried, seconds, shifted
         return best
-
-    def _seconds(self, copies: CopyArrays) -> float:
-        return simulate(copies, self._network, self._caps).seconds
 
     def _copies_of(self, moves: list[PlannedMove]) -> CopyArrays:
         batches = into_batches(moves, self._limits, self._network)

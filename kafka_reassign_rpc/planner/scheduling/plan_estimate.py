@@ -58,11 +58,16 @@ def estimate(table: CopyTable, network: NetworkLimits, caps: PlanCaps, *, choose
     )
 
 
-def soonest_caps(copies: CopyArrays, network: NetworkLimits, caps: PlanCaps) -> PlanCaps:
-    """The best of those that `estimate` may choose."""
+def soonest_caps(copies: CopyArrays, network: NetworkLimits, caps: PlanCaps, good: float) -> tuple[PlanCaps, float]:
+    """The best of those that `estimate` may choose, or the first with which the plan takes `good` seconds at most. And
+    how long it takes.
+    """
     tries = _Tries(copies, network, caps)
     caps_per_broker = tries.multiples(caps.per_broker, _CHOSEN_AMONG)
-    return caps._replace(per_broker=min(caps_per_broker, key=lambda cap: tries.with_cap(cap).seconds))
+    found = next((cap for cap in caps_per_broker if tries.with_cap(cap).seconds <= good), None)
+    if found is None:
+        found = min(caps_per_broker, key=lambda cap: tries.with_cap(cap).seconds)
+    return caps._replace(per_broker=found), tries.with_cap(found).seconds
 
 
 class _Tries:
@@ -96,12 +101,14 @@ class _Tries:
         return next(one for one in caps if WORTH * self._with(one).seconds <= least)
 
     def gains(self, cap: int) -> Iterator[Gain]:
-        if cap > 0:
-            yield self._gain_of(self.best_cap(2 * cap, _RAISED))
-        if cap > 1 and self._is_small:
-            yield self._gain_of(cap // 2)
+        """At its bound a plan gains by another bound alone."""
         caps = self._caps._replace(per_broker=cap)
-        yield from self._gain_in_all(caps)
+        if WORTH * self._with(caps).seconds > self.bound.seconds:
+            if cap > 0:
+                yield self._gain_of(self.best_cap(2 * cap, _RAISED))
+            if cap > 1 and self._is_small:
+                yield self._gain_of(cap // 2)
+            yield from self._gain_in_all(caps)
         if self._network.throttle >= 0:
             twice = msgspec.structs.replace(self._network, throttle=2 * self._network.throttle)
             yield Gain("throttle", twice.throttle, simulate(self._copies, twice, caps).seconds)
@@ -112,7 +119,7 @@ class _Tries:
     def _gain_in_all(self, caps: PlanCaps) -> Iterator[Gain]:
         """There is one if the limit keeps brokers waiting that have room."""
         seconds, brokers = self._with(caps).seconds, len(self._copies.brokers)
-        if caps.in_all <= 0 or 0 < caps.per_broker * brokers <= caps.in_all or WORTH * seconds <= self.bound.seconds:
+        if caps.in_all <= 0 or 0 < caps.per_broker * brokers <= caps.in_all:
             return
         times = _RAISED if self._is_small else _RAISED[:1]
         best = self._best([caps._replace(in_all=int(2 * caps.in_all * one)) for one in times])

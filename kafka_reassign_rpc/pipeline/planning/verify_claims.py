@@ -1,0 +1,108 @@
+"""Whether what a summary concludes from its own figures is so: they are checked before."""
+
+from collections.abc import Iterator
+
+from kafka_reassign_rpc.pipeline.planning.verify_rows import BrokerDelta, CheckedRows
+from kafka_reassign_rpc.pipeline.planning.verify_rules import RACKS, SET_FACTOR, PlanFacts
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, LoadFigures, PlanSummary
+from kafka_reassign_rpc.pipeline.plans.why_not_better import filled_brokers, shortfalls
+
+_ALIKE = 1e-6
+_WELL_INSIDE = 0.9
+_TIMES = (0.2, 0.3, 0.4, 0.5, 0.6, 1, 2, 4, 8)
+"""What docs/pipeline.md says of 10 moves at a time: 20, 40, 80, or 6, 5, 4, 3, 2."""
+_CHOSEN_UP_TO = 20_000
+"""Moves of a plan that may take another number of them at a time."""
+
+Fault = tuple[str, str, str]
+
+
+def faults_of_claims(typical: int, checked: CheckedRows, facts: PlanFacts, summary: PlanSummary) -> Iterator[Fault]:
+    """`typical`: bytes of a partition of unknown size."""
+    yield from _useless_copies(typical, checked, summary)
+    yield from _of_least_bytes(facts, summary)
+    yield from _of_moves_at_a_time(summary)
+    yield from _of_reasons(summary)
+    if summary.filled != filled_brokers(summary):
+        yield "summary", "filled", f"{summary.filled}, not {filled_brokers(summary)}"
+    for name, aims in summary.reachable.items():
+        wanted = sum(getattr(one.target, name, 0.0) for one in summary.brokers if one.broker in aims)
+        if abs(sum(aims.values()) - wanted) > _ALIKE * max(1.0, wanted):
+            yield "summary", "reachable", f"of {name} does not share out what the targets of these brokers do"
+
+
+def _useless_copies(typical: int, checked: CheckedRows, summary: PlanSummary) -> Iterator[Fault]:
+    """Without the move no broker would be further from its target, but for some that are well inside the tolerance."""
+    brokers = {one.broker: one for one in summary.brokers}
+    inside, counts = _WELL_INSIDE * summary.requested.tolerance, summary.requested.weights
+    for (topic, partition), undone in sorted(checked.undone.items()):
+        distances = (
+            pair
+            for broker, delta in undone.items()
+            for name in LoadFigures.__struct_fields__
+            if counts.get(name) and (change := _change(delta, name, typical))
+            for pair in _distances(brokers[broker], name, change, summary)
+        )
+        if all(then <= max(now, inside) for now, then in distances):
+            yield "useless-copy", f"{topic}-{partition}", "brokers are as even without it"
+
+
+def _change(delta: BrokerDelta, name: str, typical: int) -> int:
+    return delta.bytes + delta.unknown * typical if name == "bytes" else int(getattr(delta, name))
+
+
+def _distances(broker: BrokerFigures, name: str, change: float, summary: PlanSummary) -> Iterator[tuple[float, float]]:
+    """Now, and after the change: from the target, and from what racks let the plan aim at."""
+    held, target = getattr(broker.after, name), getattr(broker.target, name)
+    for aim in (target, summary.reachable.get(name, {}).get(broker.broker, target)):
+        yield (abs(held / aim - 1), abs((held + change) / aim - 1)) if aim else (0.0, 0.0)
+
+
+def _of_reasons(summary: PlanSummary) -> Iterator[Fault]:
+    told = {(one.measure, one.broker): one for one in summary.why_not_better}
+    follow = {(one.measure, one.broker): one for one in shortfalls(summary)}
+    for name in sorted(told.keys() | follow.keys()):
+        says, follows = told.get(name), follow.get(name)
+        if says != follows:
+            of_both = ([] if one is None else [f"{one.share:.2%}", *one.reasons] for one in (says, follows))
+            detail = ", not ".join("; ".join(one) or "nothing" for one in of_both)
+            yield "why", f"{name[0]} of broker {name[1]}", detail
+
+
+def _of_least_bytes(facts: PlanFacts, summary: PlanSummary) -> Iterator[Fault]:
+    """It says how good the plan is: the bytes that every plan with this result copies."""
+    least = min(summary.bytes, _least_bytes(facts, summary))
+    most = summary.bytes if facts.mends and facts.balances else least  # what mended racks is not in the figures
+    if not least - 1 - _ALIKE * least <= summary.lower_bound <= most + 1 + _ALIKE * most:
+        yield "summary", "lower_bound", f"{summary.lower_bound} bytes, not {least}"
+
+
+def _least_bytes(facts: PlanFacts, summary: PlanSummary) -> int:
+    """What leaves emptied brokers, or what the cluster gains by a larger factor, or all copies that mend racks, since
+    each gains one. Of a plan that balances, what brokers above the tolerance gave until they were inside, and what
+    those below it got.
+    """
+    brokers, tolerance = summary.brokers, summary.requested.tolerance
+    if facts.kind == RACKS:
+        return summary.bytes
+    if facts.kind == SET_FACTOR:
+        return max(0, round(sum(one.after.bytes - one.before.bytes for one in brokers)))
+    left = sum(one.before.bytes - one.after.bytes for one in brokers if facts.empties(one.broker))
+    if not facts.balances:
+        return round(left)
+    aims = summary.reachable.get("bytes", {})
+    given = taken = 0.0
+    for one in brokers:
+        aim = aims.get(one.broker, one.target.bytes)
+        if aim:
+            given += max(0.0, one.before.bytes - max(aim * (1 + tolerance), one.after.bytes))
+            taken += max(0.0, min(aim * (1 - tolerance), one.after.bytes) - one.before.bytes)
+    return int(max(left, taken) if facts.new else max(given, taken))
+
+
+def _of_moves_at_a_time(summary: PlanSummary) -> Iterator[Fault]:
+    """`submit` carries so many moves of a broker at a time."""
+    given, cap = summary.moves_at_a_time, summary.requested.moves_per_broker
+    may = {cap, *(max(1, int(cap * times)) for times in _TIMES if cap > 0 and summary.moves <= _CHOSEN_UP_TO)}
+    if given is not None and given not in may:
+        yield "moves-at-a-time", "plan", f"{given} of a broker, where {cap} were asked for"

@@ -1,0 +1,15 @@
+from collections.abc import Iterable, Iterator
+
+from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
+from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
+
+_RATES = ("produce", "fetch", "bytes_in", "potential_out", "messages_in", "cpu")
+
+
+def ineffective_weights(weights: GoalWeights, held: Iterable[Load]) -> Iterator[str]:
+    """Notes on weights that somebody has asked for and that change nothing."""
+    usual, loads = GoalWeights(), list(held)
+    for name in _RATES:
+        given, place = getattr(weights, name), MEASURES.index(name)
+        if given > getattr(usual, name) and not any(load[place] for load in loads):
+            yield f"--weight {name}={given:g} changes nothing: the snapshot has no such rate (`export --rates`)"
