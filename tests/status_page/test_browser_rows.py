@@ -10,6 +10,7 @@ from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS
 from kafka_reassign_rpc.core.state.partition import MoveTerms
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
+from tests.core.build import write
 from tests.status_page.browser import IN_BROWSER, Tab
 from tests.status_page.served import served
 from tests.status_page.views import STEP_S, at_rest, cluster_of, move, run, sample, server_of, term_of
@@ -29,7 +30,7 @@ async def page() -> AsyncIterator[str]:
         "waits": {one: at_rest(1, 2) for one in range(5)},
     }
     cluster = cluster_of(topics, live=(1, 2, 3, 4, 5))
-    cluster.settings = {CORDONED_BROKERS: "5"}
+    write(cluster, settings={CORDONED_BROKERS: "5"})
     entries = {("waits", one): WaitingMove(MoveTerms((3, 2), "queue", "PLAN-8")) for one in range(5)}
     run(cluster.queue.put(QueuePart("/q", "/q", entries)))
     tracker = ProgressTracker(STEP_S)

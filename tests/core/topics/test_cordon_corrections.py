@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.partition import Partition
 from kafka_reassign_rpc.core.topics.missing_replicas import replace_missing
 from kafka_reassign_rpc.core.writers.replay import PartitionTransition, ReplayedChanges
-from tests.core.build import TOPIC, broker, made, not_moving, view
+from tests.core.build import TOPIC, broker, made, not_moving, view, write
 from tests.tables import for_each
 
 SERVER = 1000
@@ -22,7 +22,7 @@ CORDONED_AT = 500
 
 def appeared(partition: Partition, *, cordoned: str = "3", stateless_since: int = CORDONED_AT + 1) -> RoundView:
     here = view(partition, live=(1, 2, 3, 4))
-    here.cluster.settings, here.cluster.settings_changed = {"cordoned.brokers": cordoned}, CORDONED_AT
+    write(here.cluster, settings={"cordoned.brokers": cordoned}, settings_changed=CORDONED_AT)
     here.cluster.topics[TOPIC].stateless_since = stateless_since
     return here
 
