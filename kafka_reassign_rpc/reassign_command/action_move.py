@@ -2,18 +2,22 @@
 
 import argparse
 from collections.abc import Sequence
+from contextlib import closing
 
 from kafka_reassign_rpc.client import TopicPartition
-from kafka_reassign_rpc.core.config_values import INT32
-from kafka_reassign_rpc.reassign_command import action_execute
+from kafka_reassign_rpc.core.config_values import INT32, INT64
+from kafka_reassign_rpc.core.events.catalogue import MOVE_COMPLETED
+from kafka_reassign_rpc.reassign_command import action_events, action_execute
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
+from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents
 from kafka_reassign_rpc.reassign_command.nothing_matched import existing_topic
 from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment, ReassignmentFile
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.human_units import without_unit
+from kafka_reassign_rpc.support.secrecy import told
 
 COMMAND = "move"
 _OF_EXECUTE = (
@@ -35,15 +39,22 @@ def _parser() -> Parser:
         "      --bootstrap-server localhost:9092",
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.usage = "kafka-reassign move TOPIC -p 0:4,5,6 [-p …] [options] --bootstrap-server HOST:PORT"
+    parser.usage = "kafka-reassign move TOPIC {-p 0:4,5,6 [-p …] | --undo ID} [options] --bootstrap-server HOST:PORT"
     parser.add_argument("topic", metavar="TOPIC", help="the topic whose partitions move")
     parser.add_argument(
         "-p",
         "--partition",
         action="append",
-        required=True,
+        default=[],
         metavar="PARTITION:BROKER,…",
         help="a partition and the brokers that are to have its replicas, the preferred leader first; can be repeated",
+    )
+    parser.add_argument(
+        "--undo",
+        type=_move_id,
+        metavar="ID",
+        help="back to the replicas before the move with this id, which has ended (--events tells ids); refused where "
+        "the partition has other replicas by now",
     )
     when = parser.add_mutually_exclusive_group()
     when.add_argument(
@@ -73,6 +84,11 @@ class MoveCommand:
     def __init__(self, arguments: Sequence[str]) -> None:
         found = _parser().parse(arguments)
         self._topic = found.topic
+        if bool(found.partition) == (found.undo is not None):
+            raise _parser().misused("give -p, or --undo ID")
+        if found.undo is not None and found.expect_current is not None:
+            raise _parser().misused("--expect-current goes with -p: --undo expects what the move has made")
+        self._undo: int | None = found.undo
         self._targets = _targets(found.topic, found.partition)
         self._queue = found.queue
         self.options = connection_options(found)
@@ -80,13 +96,43 @@ class MoveCommand:
             value = getattr(found, name.replace("-", "_"))
             if value is not None and value is not False:
                 self.options.values[name] = [] if value is True else [value]
+        if self._undo is not None:
+            self.options.values["expect-current"] = []  # what the move has made
         if found.throttle is not None and (problem := without_unit(found.throttle)):
             raise _parser().misused(f"--throttle: {problem}")
 
     def run(self, context: ActionContext) -> None:
         existing_topic(context.client, self._topic)
-        reassignment = ReassignmentFile([*self._targets.items()], {}, {})
+        targets: Assignment = self._targets
+        expected: Assignment = {}
+        if self._undo is not None:
+            targets, expected = _way_back(context, self._topic, self._undo)
+        reassignment = ReassignmentFile([*targets.items()], {}, expected)
         action_execute.execute(context, reassignment, queue=self._queue)
+
+
+def _move_id(text: str) -> int:
+    found = whole_number(text, 0, INT64)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"expected the id of a move, got {told(text)}")
+    return found
+
+
+def _way_back(context: ActionContext, topic: str, id_: int) -> tuple[Assignment, Assignment]:
+    """By partition: the replicas before the move, and those after it, which are expected. Raises TerseFailure."""
+    before: Assignment = {}
+    after: Assignment = {}
+    with closing(MergedEvents(context.client, context.client_of, action_events.say)) as events:
+        for one in events.new():
+            if one["event"] == MOVE_COMPLETED and (one.get("topic"), one.get("id")) == (topic, id_):
+                name = TopicPartition(topic, one["partition"])
+                before[name], after[name] = tuple(one["original"]), tuple(one["target"])
+    if not before:
+        raise TerseFailure(
+            f"No event says that a move of {topic} with the id {id_} has ended. One that is in flight goes back by"
+            " --cancel"
+        )
+    return before, after
 
 
 def _targets(topic: str, given: Sequence[str]) -> Assignment:

@@ -177,10 +177,12 @@ class Sampling:
     def __init__(self) -> None:
         cluster, tracker = cluster_of({"t": {0: move((1,), (3,))}}), ProgressTracker(10 * STEP_S)
         self._term, self.asked = term_of(cluster, tracker), 0
-        self._sample = lambda turn: sample(
-            tracker, cluster, turn * STEP_S, {1: {"t": {0: 10_000}}, 3: {"t": {0: 1000 * turn}}}
-        )
+        self._cluster, self._tracker = cluster, tracker
         self._sample(1)
+
+    def _sample(self, turn: int) -> None:
+        told = {1: {"t": {0: 10_000}}, 3: {"t": {0: 1000 * turn}}}
+        sample(self._tracker, self._cluster, turn * STEP_S, told)
 
     def status(self) -> Status:
         return status_of(server_of(self._term), at=1, version="1", full=True)

@@ -1,5 +1,6 @@
 """The page says each thing once, shows one time, and on a phone first what is looked for."""
 
+from functools import partial
 from typing import Any
 
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
@@ -46,7 +47,7 @@ async def test_sv_11_what_is_no_longer_of_this_time_is_grey_and_has_its_age(tab:
     await eventually(lambda: tab.shows("#live", "does not answer"))
     for part in ("h-sums", "h-moves", "h-brokers"):
         section = f"section[aria-labelledby={part}]"
-        await eventually(lambda section=section: tab.shows(f"{section} .age", "1 min", "old"))
+        await eventually(partial(tab.shows, f"{section} .age", "1 min", "old"))
         assert await tab.value(f"document.querySelector('{section}').classList.contains('old')")
     for text in ("#moves td span", "#groups td span", "#tiles dd", "#brokers td span"):
         assert await colour(tab, text) == await colour(tab, "#moves-sums"), text

@@ -127,7 +127,8 @@ class HealingStatus:
     @property
     def other_repairs(self) -> list[BrokerRepair]:
         """Of brokers that are back."""
-        lost = {one.broker for one in (*self.failed, *self.log_dirs, *self.gone)}
+        every: list[Lost] = [*self.failed, *self.log_dirs, *self.gone]
+        lost = {one.broker for one in every}
         return [one for one in self.repairs if one.broker not in lost]
 
 
@@ -142,8 +143,9 @@ LEFT_TO_MOVES = (
 
 def what_and_fate(one: Lost | BrokerRepair) -> str:
     """What is lost, and what happens next: the line of each lost broker on every screen."""
-    is_counted = isinstance(one, FailedBroker | LogDirFailure)
-    replicas = replicas_text(one.replicas) if is_counted and one.replicas != 0 else ""
+    replicas = ""
+    if isinstance(one, FailedBroker | LogDirFailure) and one.replicas != 0:
+        replicas = replicas_text(one.replicas)
     return ", ".join(filter(None, (replicas, cost_text(one.cost), one.fate)))
 
 
