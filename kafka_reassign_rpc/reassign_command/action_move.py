@@ -2,17 +2,22 @@
 
 import argparse
 from collections.abc import Sequence
+from contextlib import closing
 
 from kafka_reassign_rpc.client import TopicPartition
-from kafka_reassign_rpc.core.config_values import INT32
-from kafka_reassign_rpc.reassign_command import action_execute
+from kafka_reassign_rpc.core.config_values import INT32, INT64
+from kafka_reassign_rpc.core.events.catalogue import MOVE_COMPLETED
+from kafka_reassign_rpc.reassign_command import action_events, action_execute
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
+from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents
 from kafka_reassign_rpc.reassign_command.nothing_matched import existing_topic
 from kafka_reassign_rpc.reassign_command.options import BY_NAME
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment, ReassignmentFile
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.human_units import without_unit
+from kafka_reassign_rpc.support.secrecy import told
 
 _OF_EXECUTE = (
     *("dry-run", "watch", "throttle", "lease", "lift-stricter", "reason", "additional"),
@@ -23,15 +28,22 @@ _FORM = "expected PARTITION:BROKER,BROKER,…, such as 0:4,5,6"
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "kafka-reassign move TOPIC -p 0:4,5,6 [-p …] [options] --bootstrap-server HOST:PORT"
+    parser.usage = "kafka-reassign move TOPIC {-p 0:4,5,6 [-p …] | --undo ID} [options] --bootstrap-server HOST:PORT"
     parser.add_argument("topic", metavar="TOPIC", help="the topic whose partitions move")
     parser.add_argument(
         "-p",
         "--partition",
         action="append",
-        required=True,
+        default=[],
         metavar="PARTITION:BROKER,…",
         help="a partition and the brokers that are to have its replicas, the preferred leader first; can be repeated",
+    )
+    parser.add_argument(
+        "--undo",
+        type=_move_id,
+        metavar="ID",
+        help="back to the replicas before the move with this id, which has ended (`events` tells ids); refused where "
+        "the partition has other replicas by now",
     )
     when = parser.add_mutually_exclusive_group()
     when.add_argument(
@@ -51,6 +63,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _problem(found: argparse.Namespace) -> str | None:
+    if bool(found.partition) == (found.undo is not None):
+        return "give -p, or --undo ID"
+    if found.undo is not None and found.expect_current is not None:
+        return "--expect-current goes with -p: --undo expects what the move has made"
     try:
         _targets(found.topic, found.partition)
     except ValueError as error:
@@ -61,8 +77,36 @@ def _problem(found: argparse.Namespace) -> str | None:
 
 def _run(context: ActionContext, found: argparse.Namespace) -> None:
     existing_topic(context.client, found.topic)
-    reassignment = ReassignmentFile([*_targets(found.topic, found.partition).items()], {}, {})
+    targets, expected = _targets(found.topic, found.partition), Assignment()
+    if found.undo is not None:
+        targets, expected = _way_back(context, found.topic, found.undo)
+        context.options.values["expect-current"] = []
+    reassignment = ReassignmentFile([*targets.items()], {}, expected)
     action_execute.execute(context, reassignment, queue=found.queue)
+
+
+def _move_id(text: str) -> int:
+    found = whole_number(text, 0, INT64)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"expected the id of a move, got {told(text)}")
+    return found
+
+
+def _way_back(context: ActionContext, topic: str, id_: int) -> tuple[Assignment, Assignment]:
+    """By partition: the replicas before the move, and those after it, which are expected. Raises TerseFailure."""
+    before: Assignment = {}
+    after: Assignment = {}
+    with closing(MergedEvents(context.client, context.client_of, action_events.say)) as events:
+        for one in events.new():
+            if one["event"] == MOVE_COMPLETED and (one.get("topic"), one.get("id")) == (topic, id_):
+                name = TopicPartition(topic, one["partition"])
+                before[name], after[name] = tuple(one["original"]), tuple(one["target"])
+    if not before:
+        raise TerseFailure(
+            f"No event says that a move of {topic} with the id {id_} has ended. One that is in flight goes back by"
+            " --cancel"
+        )
+    return before, after
 
 
 def _targets(topic: str, given: Sequence[str]) -> Assignment:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from kafka_reassign_rpc.client.status_calls import NO_STATUS
 from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition
 from kafka_reassign_rpc.core.status.controller_state import ControllerState
 from kafka_reassign_rpc.core.status.documents import Status
-from kafka_reassign_rpc.reassign_command import action_context, execute_warnings
+from kafka_reassign_rpc.reassign_command import action_context, action_move, execute_warnings
 from kafka_reassign_rpc.reassign_command.command_line import parse_command
 from kafka_reassign_rpc.reassign_command.main import main
 
@@ -145,6 +146,39 @@ def test_236_12_move_starts_partitions_with_the_options_of_execute(cluster: Clus
     }
 
 
+@pytest.fixture
+def ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The events: two moves of one request with the id 77 have ended, and a later one of another."""
+    told = [
+        ("move.started", "heal", 0, 77, [4, 1], [1, 2]),
+        ("move.completed", "heal", 0, 77, [4, 1], [1, 2]),
+        ("move.completed", "heal", 1, 77, [2, 3], [2, 1]),
+        ("move.completed", "heap", 0, 77, [9, 8], [7, 6]),
+        ("move.completed", "heal", 0, 78, [3, 3], [1, 2]),
+    ]
+    names = ("event", "topic", "partition", "id", "original", "target")
+    events = [dict(zip(names, one, strict=True)) for one in told]
+    log = SimpleNamespace(new=lambda: iter(events), close=lambda: None)
+    monkeypatch.setattr(action_move, "MergedEvents", lambda *_: log)
+
+
+@pytest.mark.usefixtures("ended")
+def test_236_12_move_undo_leads_back_to_the_replicas_before_a_move_that_has_ended(cluster: Cluster, run: Run) -> None:
+    cluster.moves = {}
+    code, out, err = run("move", "heal", "--undo", "77", "--reason", "too slow")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1] == "Successfully started partition reassignments for heal-0,heal-1"
+    [(targets, more)] = cluster.sent
+    assert targets == {A: (4, 1), B: (2, 3)}
+    assert more["expected_replicas"] == {A: (1, 2), B: (2, 1)}, "others may have moved them since"
+    code, out, err = run("move", "heal", "--undo", "79")
+    assert (code, len(cluster.sent)) == (1, 1)
+    assert "No event says that a move of heal with the id 79 has ended" in out + err
+    for wrong in ((), ("--undo", "77", "-p", "0:1,2"), ("--undo", "-1"), ("--undo", "77", "--expect-current", "f")):
+        assert run("move", "heal", *wrong)[0] == 1, wrong
+    assert len(cluster.sent) == 1
+
+
 def test_236_12_move_waits_in_the_queue_where_it_is_told_to_also_beside_other_moves(cluster: Cluster, run: Run) -> None:
     code, out, _ = run("move", "heal", "-p", "0:3,1")
     assert (code, cluster.sent) == (1, [])
@@ -194,9 +228,9 @@ def test_236_12_move_without_a_partition_says_how_it_is_called(run: Run) -> None
     code, out, err = run("move", "heal")
     assert (code, out) == (1, "")
     assert err.splitlines() == [
-        "usage: kafka-reassign move TOPIC -p 0:4,5,6 [-p …] [options] --bootstrap-server HOST:PORT",
+        "usage: kafka-reassign move TOPIC {-p 0:4,5,6 [-p …] | --undo ID} [options] --bootstrap-server HOST:PORT",
         "       kafka-reassign move --help explains all",
-        "kafka-reassign move: the following arguments are required: -p/--partition",
+        "kafka-reassign move: give -p, or --undo ID",
     ]
 
 

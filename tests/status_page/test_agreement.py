@@ -16,10 +16,11 @@ from kafka_reassign_rpc.client.move_progress import read_progress
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_config import EventLogConfig, ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
-from kafka_reassign_rpc.core.settings.healing_settings import INTERVAL, MAX_BROKERS, MAX_PERCENTAGE, PAUSED
-from kafka_reassign_rpc.core.settings.reassignment_settings import ENABLED, MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.settings.healing_settings import APPROVAL, INTERVAL, MAX_BROKERS, MAX_PERCENTAGE, PAUSED
+from kafka_reassign_rpc.core.settings.reassignment_settings import CORDONED_BROKERS, ENABLED, MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.windows.grammar import WINDOWS
 from kafka_reassign_rpc.preflight import read_status
-from kafka_reassign_rpc.reassign_command import action_status, action_watch
+from kafka_reassign_rpc.reassign_command import action_describe, action_status, action_watch
 from kafka_reassign_rpc.reassign_command.output import Output
 from tests.controller.cluster import LISTENERS, RATE, SIZE, cluster
 from tests.controller.telemetry.test_metrics import Samples, scraped
@@ -100,7 +101,24 @@ def compare_command(status: Json, by_status: Json, by_watch: Json) -> None:
     moving = [one for one in by_status["moves"] if one["state"] == "moving"]
     same = "total_bytes", "done_bytes", "bytes_per_second", "remaining_seconds", "stalled"
     assert [[one[key] for key in same] for one in moving] == [[one[key] for key in same] for one in by_watch["moves"]]
+    compare_healing(status["healing"], by_status["healing"])
     assert by_watch["line"].startswith(f"{totals['in_flight']} move" if totals["in_flight"] else "Nothing moves")
+
+
+def compare_healing(healing: Json | None, by_status: Json | None) -> None:
+    """`heal` and `--status` beside the document: one line for each lost broker."""
+    if healing is None or by_status is None:
+        return
+    lists = {"failed": "failedBrokers", "failed_log_dirs": "failedLogDirs", "gone": "goneBrokers", "repairs": "repairs"}
+    same = "broker", "fate", "command", "bytes", "since", "replicas", "impossible", "repaired", "awaited"
+    for name, by_name in lists.items():
+        for one, other in zip(healing[name], by_status[by_name], strict=True):
+            both = [key for key in same if key in one and key in other]
+            assert {key: one[key] for key in both} == {key: other[key] for key in both}, name
+    told = [one["broker"] for name in ("failed", "failed_log_dirs", "gone") for one in healing[name]]
+    assert len(told) == len(set(told)), "one line for each"
+    assert by_status["heldBack"] == healing["held_back"]
+    assert (by_status["waitingMoves"], by_status["activeMoves"]) == (healing["waiting"], healing["in_flight"])
 
 
 def compare_with_zookeeper(status: Json, by_nodes: Json, by_zookeeper: Json) -> None:
@@ -139,6 +157,93 @@ def compare_metrics(status: Json, metrics: Samples) -> None:
     assert {name: metrics.get((name, ())) for name in told} == told
     for route in ("rpc", "queue", "batch", "heal"):
         assert metrics["moves_waiting", (route,)] == totals["waiting"].get(route, 0)
+
+
+async def test_sv_11_all_tell_the_same_of_moves_that_wait_of_drained_brokers_and_of_repairs(
+    zk_connect: str, tmp_path: Path
+) -> None:
+    """Broker 5 loses a log dir, and dies with it."""
+    async with cluster(
+        zk_connect, sampling=SAMPLING, metrics=True, status_page="full", event_log=tmp_path / "events"
+    ) as world:
+        page, bootstrap = world.metrics_address, world.bootstrap
+
+        async def state(is_so: Callable[[Json], object]) -> Json:
+            return await agreed(page, bootstrap, zk_connect, is_so)
+
+        def no_estimate(now: Json) -> str:
+            return str(now["work"]["no_estimate"])
+
+        async def asked(what: Callable[[ReassignmentClient], Any]) -> Any:
+            def ask() -> Any:
+                with ReassignmentClient(bootstrap_servers=bootstrap) as client:
+                    return what(client)
+
+            return await asyncio.to_thread(ask)
+
+        async def waits_for() -> list[str]:
+            found = json.loads((await get(page, "/api/v1/moves?state=waiting")).body)["moves"]
+            told = await asked(action_describe.why_they_wait)
+            assert told == {TopicPartition(one["topic"], one["partition"]): one["waits_for"] for one in found}
+            return sorted({one["waits_for"] for one in found})
+
+        await world.create_topic("a", {0: (1, 2)}, held=True)
+        await world.create_topic("b", {0: (5, 2), 1: (5, 1)}, held=True)
+        await world.configure("brokers", "<default>", {RATE: "0"})
+        await world.settings({WINDOWS: "on 2020-01-01 22:00-23:00 UTC"})
+        await world.alter({("a", 0): (3, 2)}, reason="one", queue=True)
+        found = await state(lambda now: now["window"] and not now["window"]["open"] and now["totals"]["waiting"])
+        assert no_estimate(found) == "1 waiting move waits for a window"
+        [why] = await waits_for()
+        assert why.startswith("a window: "), "window"
+
+        await asked(lambda client: client.hold(topics=["a"], reason="disks"))
+        found = await state(lambda now: now["totals"]["held"] == 1)
+        assert no_estimate(found) == "1 waiting move is held until somebody releases them"
+        [why] = await waits_for()
+        assert why.startswith("its release: held by User:ANONYMOUS"), "held"
+
+        await asked(lambda client: client.release(topics=["a"]))
+        await world.settings({MAX_PER_CLUSTER: "0"})
+        found = await state(lambda now: not now["window"] and now["caps"]["moves_per_cluster"] == 0)
+        assert await waits_for() == ["room in the cluster: at most 0 moves in flight"], "a cap"
+
+        await world.settings({CORDONED_BROKERS: "5"})
+        answer = await world.alter({("b", 0): (4, 2), ("b", 1): (4, 1)}, reason="drain 5", throttle=5_000)
+        assert set(answer.values()) == {(0, None)}
+        found = await state(lambda now: now["totals"]["in_flight"] == 3 and now["totals"]["stalled"] == 3)
+        brokers = {one.id: one for one in (await asked(lambda client: client.brokers())).brokers}
+        assert (brokers[5].cordoned, {one["reason"] for one in found["groups"]}) == (True, {"one", "drain 5"})
+
+        await world.configure("brokers", "4", {RATE: "7"})
+
+        async def is_in_place_of_the_lease() -> bool:
+            """Bytes arrive now, so that no two answers are the same."""
+            of_client = next(one for one in (await asked(lambda client: client.brokers())).brokers if one.id == 4)
+            of_page = json.loads((await get(page, "/api/v1/brokers")).body)["brokers"][3]
+            assert to_builtins(of_client.throttle_in) == of_page["throttle_in"] == {"rate": 7, "by": "config"}
+            return True
+
+        await eventually(is_in_place_of_the_lease)
+
+        await world.alter({("b", 0): None, ("b", 1): None, ("a", 0): None})
+        healed = {INTERVAL: "3600000", MAX_BROKERS: "5", MAX_PERCENTAGE: "100", APPROVAL: "required"}
+        await world.settings(healed)
+        await world.fleets[5].brokers[5].lose_log_dirs([0])
+        found = await state(lambda now: now["healing"]["failed_log_dirs"] and not now["totals"]["in_flight"])
+        [lost] = found["healing"]["failed_log_dirs"]
+        assert lost["fate"].startswith("ready for approval at "), "a failed log dir"
+
+        await world.kill_broker(5)
+        found = await state(lambda now: now["healing"]["failed"] and not now["healing"]["failed_log_dirs"])
+        assert [one["broker"] for one in found["healing"]["failed"]] == [5], "then its death, counted once"
+
+        await world.settings({**healed, INTERVAL: "1"})
+        found = await state(lambda now: now["healing"]["repairs"] and not now["healing"]["failed"])
+        [gone] = found["healing"]["gone"]
+        assert "for approval)" in gone["fate"]
+        assert gone["command"].endswith("--approve --brokers 5")
+        assert all(why.startswith("approval since ") for why in await waits_for()), "approval"
 
 
 async def test_sv_11_page_api_metrics_vendor_api_and_commands_tell_the_same_in_each_state(
