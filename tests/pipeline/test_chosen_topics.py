@@ -5,12 +5,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from kafka_reassign_rpc.cli.plan_command import summary_text
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.planning.chosen_topics import chosen_topics
-from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, LoadFigures, outside_tolerance
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, LoadFigures, TopicFigures, outside_tolerance
 from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfalls
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.pipeline.store_paths import store_path
 from tests.pipeline.plans import SUMMARY
 
 NAMES = ("__consumer_offsets", "orders-eu", "orders-test", "orders-us", "users")
@@ -94,3 +96,29 @@ def test_dp_9_a_broker_exactly_at_the_edge_of_the_tolerance_is_within_it_in_ever
     assert {one.reasons[0] for one in shortfalls(summary)} == {"within the tolerance of 10%"}
     narrower = msgspec.structs.replace(summary, requested=msgspec.structs.replace(asked, tolerance=0.0999))
     assert len(outside_tolerance(narrower)) == 3
+
+
+def test_dp_9_a_plan_without_moves_says_what_it_leaves_uneven() -> None:
+    loads = [LoadFigures(held, 1, 1) for held in (130, 70)]
+    even = LoadFigures(100, 1, 1)
+    brokers = [BrokerFigures(n, None, True, None, of, of, even) for n, of in enumerate(loads, 1)]
+    asked = msgspec.structs.replace(SUMMARY.requested, weights={"bytes": 1.0, "topic_leaders": 1.0})
+    far = {"bytes": 0.3}
+    summary = msgspec.structs.replace(
+        SUMMARY,
+        requested=asked,
+        brokers=brokers,
+        imbalance_before=far,
+        imbalance_after=far,
+        topics_before=TopicFigures(leaders=4),
+        topics_after=TopicFigures(leaders=4),
+    )
+    summary = msgspec.structs.replace(summary, why_not_better=shortfalls(summary))
+    first, topics, why = summary_text(summary, store_path("plan")).splitlines()
+    assert first == "plan: nothing to move among 100 partitions"
+    assert topics == "  topics    4 leaders of topics are more than even on their brokers, then 4"
+    assert why.startswith("  why       bytes: broker 1 has 130% of its target: ")
+    inside = msgspec.structs.replace(
+        summary, requested=msgspec.structs.replace(asked, tolerance=0.3), topics_after=None
+    )
+    assert summary_text(inside, store_path("plan")) == first

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.gate
 
 TRIED = [*GOALS, Goal(GoalKind.REBALANCE)]
 """The last spreads topics."""
-ONE_BY_ONE = ("set-rf", "racks", "combine")
+ONE_BY_ONE = ("set-rf", "racks", "combine", "demote")
 """The kinds whose moves are always judged row by row."""
 
 

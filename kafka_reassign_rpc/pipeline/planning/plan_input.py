@@ -47,7 +47,7 @@ def plans_here(goal: Goal, rows: int) -> bool:
 
 def verifies_here(kind: str, moves: int, rows: int) -> bool:
     """Each move of these kinds becomes an object, which takes one process long: Spark judges many at once."""
-    one_by_one = kind in (GoalKind.SET_FACTOR, GoalKind.RACKS, GoalKind.COMBINE)
+    one_by_one = kind in (GoalKind.SET_FACTOR, GoalKind.RACKS, GoalKind.COMBINE, GoalKind.DEMOTE)
     return rows <= HERE_ROWS and (moves <= HERE_OBJECTS or not one_by_one)
 
 

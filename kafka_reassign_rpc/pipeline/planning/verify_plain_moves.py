@@ -189,15 +189,20 @@ def _no_less_even(moves: MoveColumns, facts: PlanFacts) -> Mask:
     return spread | alike
 
 
-LOST, DRAINED, UNEVEN = range(3)
+LOST, DRAINED, UNEVEN, OF_NOBODY = range(4)
 _REASON = r"^broker (?P<broker>\d{1,9})(?P<what> is lost$| is to be drained$| has )"
 
 
 def reasons(texts: pa.Array | pa.ChunkedArray) -> tuple[Ints, Ints]:
-    """The broker of each reason, and LOST, DRAINED or UNEVEN; NOBODY of those in other words."""
+    """The broker of each reason, and LOST, DRAINED or UNEVEN. Of those in other words NOBODY, and OF_NOBODY where they
+    name no broker.
+    """
     found = pc.extract_regex(texts, _REASON)
     told = pa.array([" is lost", " is to be drained", " has "])
-    return whole(pc.struct_field(found, "broker")), whole(pc.index_in(pc.struct_field(found, "what"), told))
+    what = whole(pc.index_in(pc.struct_field(found, "what"), told))
+    is_text = pc.and_(pc.not_equal(texts, ""), pc.invert(pc.match_substring(texts, "broker")))
+    of_nobody = np.asarray(pc.fill_null(is_text, False)).astype(bool)
+    return whole(pc.struct_field(found, "broker")), np.where(of_nobody, OF_NOBODY, what)
 
 
 def _have_true_reasons(moves: MoveColumns, facts: PlanFacts) -> Mask:
@@ -207,8 +212,9 @@ def _have_true_reasons(moves: MoveColumns, facts: PlanFacts) -> Mask:
     leaves = stood & ~stands
     fine: Mask = (moves.named_as == LOST) & leaves & healed & facts.heals
     fine |= (moves.named_as == DRAINED) & leaves & among(moves.named, facts.drained)
-    found: Mask = fine | ((moves.named_as == UNEVEN) & (among(moves.named, facts.live) | stood))
-    return found
+    fine |= (moves.named_as == UNEVEN) & (among(moves.named, facts.live) | stood)
+    fine |= moves.named_as == OF_NOBODY
+    return fine
 
 
 def _in_emptiest_racks(moves: MoveColumns, added: Ints, facts: PlanFacts) -> Mask:
