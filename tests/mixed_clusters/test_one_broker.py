@@ -188,11 +188,16 @@ STOCK_TOOLS = {
 """What Kafka's scripts of these names run."""
 
 
+OF_OTHERS = " || test $? = 1"
+"""A sample names brokers that are not here: the command says so, and ends with 1."""
+
+
 def commands_of_the_page() -> list[str]:
     """The blocks of commands of docs/operations.md, and the commands of its sample sessions, in their order."""
     found = []
     for kind, text in BLOCK.findall(text_of(DOCS / "operations.md")):
-        found += [text] if kind else [line[2:] + "\n" for line in text.splitlines() if line.startswith("$ ")]
+        samples = (line[2:] for line in text.splitlines() if line.startswith("$ "))
+        found += [text] if kind else [f"{line}{OF_OTHERS if ' --broker' in line else ''}\n" for line in samples]
     return found
 
 
