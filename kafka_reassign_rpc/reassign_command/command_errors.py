@@ -18,11 +18,16 @@ _JAVA_NAMES = {
 
 
 class UnreadableCommandLine(Exception):
-    """Nobody knows such an option, or options do not go together. `usage`: that of a command that is a word."""
+    """There is no such option, or options do not go together.
 
-    def __init__(self, message: str, usage: str = "") -> None:
+    usage  of a command
+    hint   what is meant perhaps, with a blank before it: the stock tool has no such words
+    """
+
+    def __init__(self, message: str, usage: str = "", hint: str = "") -> None:
         super().__init__(message)
         self.usage = usage
+        self.hint = hint
 
 
 class TerseFailure(Exception):

@@ -15,9 +15,8 @@ from kafka_reassign_rpc.reassign_command import (
     action_status,
     action_throttle,
     action_watch,
-    help_text,
 )
-from kafka_reassign_rpc.reassign_command.options import OPTIONS
+from kafka_reassign_rpc.reassign_command.options import OPTIONS, PROGRAM
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand, Parser
 from kafka_reassign_rpc.support.connection_flags import add_bootstrap_server, add_command_config
 from kafka_reassign_rpc.support.shell_completion import add_completion
@@ -42,7 +41,7 @@ COMMANDS: dict[str, OurCommand] = {
 
 
 def parser() -> Parser:
-    root = Parser(prog=help_text.PROGRAM, add_help=False, allow_abbrev=False)
+    root = Parser(prog=PROGRAM, add_help=False, allow_abbrev=False)
     for option in OPTIONS:
         about = option.help.replace("%", "%%")
         if option.name == "completion":

@@ -3,10 +3,9 @@
 import textwrap
 from collections.abc import Iterable
 
-from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option
+from kafka_reassign_rpc.reassign_command.options import BY_NAME, PROGRAM, Option
 from kafka_reassign_rpc.reassign_command.subcommands import OurCommand
 
-PROGRAM = "kafka-reassign"
 HEADLINE = "This tool helps to move topic partitions between replicas."
 USAGE = """\
 usage: kafka-reassign --bootstrap-server HOST:PORT --ACTION [OPTION …]

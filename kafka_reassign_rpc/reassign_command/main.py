@@ -29,7 +29,7 @@ from kafka_reassign_rpc.reassign_command.command_errors import (
     from_server,
 )
 from kafka_reassign_rpc.reassign_command.command_line import COMMANDS, parse_command, parser
-from kafka_reassign_rpc.reassign_command.options import ParsedOptions, parse
+from kafka_reassign_rpc.reassign_command.options import PROGRAM, ParsedOptions, parse
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.subcommands import parsed_options
 from kafka_reassign_rpc.support.connection_flags import bootstrap_server, command_config
@@ -70,7 +70,7 @@ def _run(arguments: Sequence[str]) -> int:
         if (asked := parse_command(arguments)) is not None:
             command, found = asked
             return _run_action(lambda context: command.run(context, found), parsed_options(found))
-        options = parse(arguments)
+        options = parse(arguments, COMMANDS)
         if not arguments or options.has("help"):
             sys.stderr.write(f"{help_text.HEADLINE}\n{help_text.help_text(COMMANDS.values())}\n")
             return 1
@@ -82,7 +82,8 @@ def _run(arguments: Sequence[str]) -> int:
         action = option_rules.chosen_action(options)
     except UnreadableCommandLine as error:
         # Scripts read what is wrong in the first line, where the stock tool says it, and people in the last one.
-        lines = [error.usage, error] if error.usage else [error, help_text.USAGE, f"kafka-reassign: {error}"]
+        last = f"{PROGRAM}: {error}{error.hint}"
+        lines = [error.usage, error] if error.usage else [error, help_text.USAGE, last]
         sys.stderr.writelines(f"{line}\n" for line in lines)
         return 1
     except CommandFailed as error:

@@ -11,6 +11,7 @@ from typing import Self
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, UnreadableCommandLine
 from kafka_reassign_rpc.support.environment import BOOTSTRAP_SERVER, COMMAND_CONFIG
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
+from kafka_reassign_rpc.support.quiet_arguments import near_option
 from kafka_reassign_rpc.support.secrecy import told, told_option
 from kafka_reassign_rpc.support.typed_commands import ANY, Connection
 
@@ -207,6 +208,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("version", "Display the version of this command."),
 )
 
+PROGRAM = "kafka-reassign"
 _WITH_UNIT = {
     "throttle": parse_size,
     "replica-alter-log-dirs-throttle": parse_size,
@@ -258,8 +260,8 @@ class ParsedOptions:
         return int(text)
 
 
-def parse(arguments: Sequence[str]) -> ParsedOptions:
-    """Raises UnreadableCommandLine."""
+def parse(arguments: Sequence[str], commands: Iterable[str] = ()) -> ParsedOptions:
+    """Raises UnreadableCommandLine. `commands`: the names that an unknown option may mean, too."""
     parsed = ParsedOptions()
     words = list(arguments)
     while words:
@@ -272,7 +274,10 @@ def parse(arguments: Sequence[str]) -> ParsedOptions:
         option = BY_NAME.get(name)
         if option is None:
             unknown = told_option(word if word.startswith("--") else word[:2])
-            raise UnreadableCommandLine(f"{unknown.lstrip('-')} is not a recognized option")
+            near = near_option([word], (f"--{one}" for one in BY_NAME))
+            if name in commands:
+                near = f" ({PROGRAM} {name} is a command)"
+            raise UnreadableCommandLine(f"{unknown.lstrip('-')} is not a recognized option", hint=near)
         values = parsed.values.setdefault(name, [])
         if option.value is None:
             continue

@@ -2,13 +2,23 @@
 
 import argparse
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, cast
 
 from kafka_reassign_rpc.support.secrecy import told, told_option, told_words
 
 _AMBIGUOUS = re.compile(r"ambiguous option: (.*) could match (.*)", re.DOTALL)
+_NEAR = 0.75
+"""From 0.6 on, as elsewhere, --since would mean --cancel."""
 _NO_VALUE = re.compile(r"(argument [^:]*): ignored explicit argument .*", re.DOTALL)
+
+
+def near_option(words: Iterable[str], known: Iterable[str]) -> str:
+    """The end of an error about words that are no option: what the first may mean, with a blank before it, or ""."""
+    named = next((told_option(word) for word in words if word.startswith("--")), "")
+    near = get_close_matches(named, known, 1, _NEAR)
+    return f" (is {near[0]} meant?)" if near else ""
 
 
 class QuietParser(argparse.ArgumentParser):
@@ -19,7 +29,10 @@ class QuietParser(argparse.ArgumentParser):
     ) -> argparse.Namespace:
         found, rest = self.parse_known_args(args, namespace)
         if rest:
-            self.parser_of(found).error(f"unrecognized arguments: {told_words(rest)}")
+            chosen = self.parser_of(found)
+            chosen.error(
+                f"unrecognized arguments: {told_words(rest)}{near_option(rest, chosen._option_string_actions)}"
+            )
         return found
 
     def parser_of(self, found: argparse.Namespace) -> argparse.ArgumentParser:

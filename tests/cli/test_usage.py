@@ -119,6 +119,7 @@ PLAN = ("plan", "rebalance", "--snapshot", "s", "--out", "o")
         (("check", *ANY, "--advertised-listeners", "PLAINTEXT://a:1,PLAINTEXT://b:2"), "--advertised-listeners"),
         (("status",), "the following arguments are required: --zookeeper-connect"),
         (("status", *ANY, "--bootstrap-server", "h:1"), "unrecognized arguments: --bootstrap-server"),
+        (("check", *ANY, "--timout-mz", "5"), "unrecognized arguments: --timout-mz 5 (is --timeout-ms meant?)"),
         (("status", "--zookeeper-connect", "h:port"), "--zookeeper-connect: "),
         (("status", *ANY, "--timeout-ms", "1.5"), "--timeout-ms: expected a whole number"),
         (("serve", "--socket-request-max-bytes", "1"), "--socket-request-max-bytes"),

@@ -85,6 +85,19 @@ def test_236_12_what_cannot_be_read_is_named(arguments: list[str], problem: str)
 
 
 @for_each(
+    ("option", "hint"),
+    [("--reasn", " (is --reason meant?)"), ("--status", " (kafka-reassign status is a command)"), ("--nope", "")],
+)
+def test_236_12_the_last_line_names_what_an_unknown_option_may_mean(option: str, hint: str) -> None:
+    """The first line is that of the stock tool."""
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        assert main([*SERVER, option]) == 1
+    first, *_, last = said.getvalue().splitlines()
+    assert first == f"{option[2:]} is not a recognized option"
+    assert last == f"kafka-reassign: {first}{hint}"
+
+
+@for_each(
     "arguments",
     [
         *(["--nope"], ["--throttle"], ["--list"], [*SERVER, "--list", "--since", "1h"], [*SERVER, "--execute"]),
