@@ -211,16 +211,16 @@ def encode_description(
     ]
     tags = [b"\x00", sized(compact_string(topic)), _PARTITION_TAG.pack(1, 4, index)]
     count = 2
-    if figures.total >= 0:
+    if figures.total is not None:
         tags.append(_INT64_TAG.pack(2, 8, figures.total))
         count += 1
-    if figures.remaining_ms >= 0:
+    if figures.remaining_ms is not None:
         tags.append(_INT64_TAG.pack(3, 8, figures.remaining_ms))
         count += 1
     if figures.stalled is not None:
         tags += (b"\x04", sized(compact_string(figures.stalled)))
         count += 1
-    if figures.rate >= 0:
+    if figures.rate is not None:
         tags.append(_INT64_TAG.pack(5, 8, figures.rate))
         count += 1
     if move.terms.route != RPC:

@@ -164,9 +164,9 @@ def _sort_value(sort: Sort, partition: Partition, progress: MoveProgress) -> flo
             left = progress.bytes_left
             return _LAST if left is None else -left
         case "remaining":
-            return _LAST if progress.remaining_ms < 0 else -progress.remaining_ms
+            return _LAST if progress.remaining_ms is None else -progress.remaining_ms
         case "rate":
-            return _LAST if progress.rate < 0 else progress.rate
+            return _LAST if progress.rate is None else progress.rate
         case "since":
             started = -1 if partition.move is None else partition.move.started
             return _LAST if started < 0 else started
@@ -215,8 +215,8 @@ def _moving_document(term: TermView, name: TopicPartition, partition: Partition)
         bytes_total=progress.bytes_total,
         bytes_copied=progress.bytes_copied,
         copied=dict(islice(progress.copied.items(), MOST_REPLICAS)),
-        rate=known(progress.rate),
-        remaining_ms=None if joining else known(progress.remaining_ms),
+        rate=progress.rate,
+        remaining_ms=None if joining else progress.remaining_ms,
         share=share(progress.bytes_copied, progress.bytes_total) if partition.adding else None,
         stalled=progress.stalled,
         waits_for=_in_flight_waits_for(term.cluster, partition, joining[:MOST_REPLICAS]),
