@@ -182,8 +182,8 @@ def test_240_6_a_description_has_the_bytes_that_the_codec_writes(
     assert move is not None
     description = kind(
         version=0,
-        reassignment_id=move.id,
-        start_time=move.started,
+        reassignment_id=or_unknown(move.id),
+        start_time=or_unknown(move.started),
         leader_id=partition.leader,
         leader_throttle=NONE,
         new_assigned=[

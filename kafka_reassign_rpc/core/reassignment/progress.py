@@ -138,7 +138,7 @@ class ProgressTracker:
     def _of_id(self, name: TopicPartition, id_: int | None) -> TrackedMove | None:
         for known in (self._followed, self._former):
             one = known.get(name.topic, {}).get(name.partition)
-            if one is not None and one.move is not None and one.move.id == id_:
+            if one is not None and one.move is not None and id_ is not None and one.move.id == id_:
                 return one
         return None
 
