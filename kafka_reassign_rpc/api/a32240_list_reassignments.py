@@ -69,7 +69,7 @@ def _listed(
             ids := [
                 (index, move.id)
                 for index in indexes
-                if (move := topic.partitions[index].move) is not None and move.id >= 0
+                if (move := topic.partitions[index].move) is not None and move.id is not None
             ]
         )
     ]

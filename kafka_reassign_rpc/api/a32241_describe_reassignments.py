@@ -97,7 +97,7 @@ def _asked(topics: Sequence[_AskedTopic]) -> Steps[Asked]:
     return asked
 
 
-def _is_asked(identities: int | set[int], identity: int) -> bool:
+def _is_asked(identities: int | set[int], identity: int | None) -> bool:
     return identity in identities if isinstance(identities, set) else identity == identities
 
 
@@ -106,7 +106,7 @@ def _describe(controller: ControllerPort, missing: "Sequence[Missing]", asked: A
     for one, index, partition in every:
         yield
         move = partition.move
-        if move is None or not (move.id >= 0 if asked is None else _is_asked(asked[one.topic][index], move.id)):
+        if move is None or not (move.id is not None if asked is None else _is_asked(asked[one.topic][index], move.id)):
             continue
         figures = controller.progress(one.topic, index) or NO_PROGRESS
         waiting = one.waiting.get(index)
@@ -202,6 +202,7 @@ def encode_description(
     """A ReassignmentDescription of version 0. `waiting` is another move of the partition in the queue."""
     move = partition.move
     assert move is not None
+    assert move.id is not None
     copied = figures.copied
     replicas = [
         _COPYING_REPLICA.pack(broker, throttles.follower(index, broker), 1, 2, 8, copied[broker])
@@ -211,16 +212,16 @@ def encode_description(
     ]
     tags = [b"\x00", sized(compact_string(topic)), _PARTITION_TAG.pack(1, 4, index)]
     count = 2
-    if figures.total >= 0:
+    if figures.total is not None:
         tags.append(_INT64_TAG.pack(2, 8, figures.total))
         count += 1
-    if figures.remaining_ms >= 0:
+    if figures.remaining_ms is not None:
         tags.append(_INT64_TAG.pack(3, 8, figures.remaining_ms))
         count += 1
     if figures.stalled is not None:
         tags += (b"\x04", sized(compact_string(figures.stalled)))
         count += 1
-    if figures.rate >= 0:
+    if figures.rate is not None:
         tags.append(_INT64_TAG.pack(5, 8, figures.rate))
         count += 1
     if move.terms.route != RPC:
@@ -243,7 +244,9 @@ def encode_description(
         tags += (b"\x0b", sized(compact_ids(joining)))
         count += 1
     leader = partition.leader
-    head = _DESCRIPTION.pack(move.id, move.started, leader, throttles.leader(index, leader))
+    head = _DESCRIPTION.pack(
+        move.id, -1 if move.started is None else move.started, leader, throttles.leader(index, leader)
+    )
     return b"".join([head, uvarint(len(replicas) + 1), *replicas, uvarint(count), *tags])
 
 

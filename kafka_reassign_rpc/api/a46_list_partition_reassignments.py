@@ -161,7 +161,7 @@ def encode_partition(index: int, partition: Partition, waiting: WaitingMove | No
     elif move is None:
         tags = b"\x00"
     else:
-        tags = _tags(b"" if move.id < 0 else _TAG_REASSIGNMENT_ID + _LONG.pack(move.id), move.terms)
+        tags = _tags(b"" if move.id is None else _TAG_REASSIGNMENT_ID + _LONG.pack(move.id), move.terms)
     count, joining, leaving = len(replicas), len(adding), len(removing)
     if count < 0x7F and joining < 0x7F and leaving < 0x7F:
         return (

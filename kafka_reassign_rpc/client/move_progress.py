@@ -19,7 +19,7 @@ from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.move_sums import MoveBytes, Sums
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.status.documents import Status, known, share
+from kafka_reassign_rpc.core.status.documents import Status, share
 from kafka_reassign_rpc.core.status.moves import to_join
 from kafka_reassign_rpc.support.slices import run_through
 
@@ -267,10 +267,10 @@ def _from_description(move: PartitionReassignment, told: ReassignmentDescription
     # A server of an earlier version tells also what holds more than its leader, of which the rest is unknown.
     copied = {one: size for one, size in sizes if size is not None and size <= most}
     figures = MoveProgress(
-        -1 if told.total_bytes is None else told.total_bytes,
+        told.total_bytes,
         copied,
-        -1 if told.bytes_per_second is None else told.bytes_per_second,
-        -1 if told.remaining_ms is None or len(copied) < len(move.adding_replicas) else told.remaining_ms,
+        told.bytes_per_second,
+        None if len(copied) < len(move.adding_replicas) else told.remaining_ms,
         adding=move.adding_replicas,
     )
     return _of_figures(figures, told.stall_reason, to_join(told.joining) if told.joining else None)
@@ -280,8 +280,8 @@ def _of_figures(figures: MoveProgress, stalled: str | None, waits_for: str | Non
     return Progress(
         figures.bytes_copied,
         figures.bytes_total,
-        known(figures.rate),
-        None if waits_for or figures.remaining_ms < 0 else figures.remaining_ms / 1000,
+        figures.rate,
+        None if waits_for or figures.remaining_ms is None else figures.remaining_ms / 1000,
         figures.copied,
         stalled,
         waits_for,

@@ -113,7 +113,8 @@ def _may_be_new(broker: Broker, value: Partition) -> bool:
     """One in the ISR has data. One on a broker that registered after the move began may have copied some before. (Kafka
     treats all replicas of a starting broker as old ones: onBrokerStartup.)
     """
-    return broker.id not in value.isr and value.move is not None and value.move.id > broker.epoch
+    began = None if value.move is None else value.move.id
+    return broker.id not in value.isr and began is not None and began > broker.epoch
 
 
 def stop_replica(

@@ -109,7 +109,7 @@ class MoveBook:
             original = tuple(at_rest)
         self._last_id = max(at, self._last_id + 1)
         id_ = self._last_id if move.id < 0 else move.id
-        started = at if self._looks else -1
+        started = at if self._looks else None
         return MoveRecord(MoveTerms(move.target, move.route, move.reason), original, id_, started)
 
     def _unlisted(self, name: TopicPartition, told: Told) -> Iterator[Event]:
@@ -175,5 +175,5 @@ def _event(event: str, name: TopicPartition, record: MoveRecord) -> Event:
         target=record.terms.target,
         original=record.original,
         replicas=at_end if event in (catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED) else None,
-        started=None if record.started < 0 else record.started,
+        started=record.started,
     )

@@ -49,7 +49,7 @@ def decode_move_record(data: bytes, path: str, stat: Stat | None = None) -> Move
     for replicas in (record.target, record.original_replicas):
         if len(set(replicas)) != len(replicas):
             raise BadZnode(path, f"not a replica set: {shown(replicas)}")
-    id_, started = (-1, -1) if stat is None else (stat.czxid, stat.ctime)
+    id_, started = (None, None) if stat is None else (stat.czxid, stat.ctime)
     terms = MoveTerms(
         record.target,
         record.route,

@@ -136,7 +136,7 @@ async def _unthrottle(site: Site, done: set[int]) -> None:
     if moves:
         targets = {name: move.terms.target for name, move in moves.items()}
         codes = await alter(await site.controller_address(), targets, throttle=0)
-        done |= {moves[name].id for name, code in codes.items() if not code}
+        done |= {id_ for name, code in codes.items() if not code and (id_ := moves[name].id) is not None}
 
 
 def throttled(moves: Mapping[Name, MoveRecord], done: Container[int]) -> dict[Name, MoveRecord]:

@@ -82,6 +82,7 @@ def test_455_3_an_adding_replica_is_not_new_on_a_broker_that_has_registered_sinc
     starting once that directory is back."""
     move = moving((1, 2), (3, 4))
     assert move.move is not None
+    assert move.move.id is not None
     found = cluster(move, live=(1, 2, 3, 4))
     for epoch, is_new in ((move.move.id - 1, True), (move.move.id + 1, False)):
         found.brokers[3] = replace(found.brokers[3], epoch=epoch)

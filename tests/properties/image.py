@@ -87,7 +87,11 @@ class Image:
 
     def _record(self, name: TopicPartition, move: MoveRecord, durable: Durable) -> None:
         known = self.records.get(name)
-        identity = (self.zxid, self.zxid * 10) if known is None else (known.id, known.started)
+        identity = self.zxid, self.zxid * 10
+        if known is not None:
+            assert known.id is not None
+            assert known.started is not None
+            identity = known.id, known.started
         self.records[name] = replace(move, id=identity[0], started=identity[1])
         self.written[name] = self.zxid
         durable.records[name] = identity

@@ -333,7 +333,7 @@ class Controller(ControllerMachine):
             if value.move is not None:
                 assert value.move.terms.target == value.target
                 assert set(value.move.original) == set(value.origin)
-                assert value.move.id > 0
+                assert value.move.id
             assert (name[1] in self.cluster.moving.get(name[0], ())) == value.is_moving
 
     @invariant()

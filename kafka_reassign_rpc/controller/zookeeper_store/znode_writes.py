@@ -130,12 +130,13 @@ def _records(cluster: Cluster, view: RoundView, parents: _Parents) -> Iterator[S
             # The znode cannot be deleted, so that this move has the id and the start of the first one in it.
             yield Step(SetData(path, data, -1), name, is_record=True)
             continue
-        if before is not None and before.is_moving and before.move is not None and move.id == -1 != before.move.id:
+        has_record = before is not None and before.move is not None and before.move.id is not None
+        if has_record and before is not None and before.is_moving and move.id is None:
             # The move before was cancelled first: this is another move, with an id of its own.
             yield Step(Delete(path, -1))
             yield Step(Create(path, data), name, is_record=True, with_previous=True)
             continue
-        if before is not None and before.move is not None and before.move.id != -1:
+        if has_record:
             yield Step(SetData(path, data, -1), name, is_record=True)
             continue
         yield from parents.make(znode_paths.reassignment_topic(topic))

@@ -179,7 +179,7 @@ def _events_of_decision(decision: AssignmentDecision, durable: Mapping[TopicPart
     topic, partition, before, after, by, size = decision
     move = after.move or before.move
     route, reason = (None, None) if move is None else (move.terms.route, move.terms.reason or None)
-    if move is not None and move.id < 0:
+    if move is not None and move.id is None:
         move = durable.get(TopicPartition(topic, partition))
     id_, started = (None, None) if move is None else (move.id, move.started)
     back, target = before.original, after.target

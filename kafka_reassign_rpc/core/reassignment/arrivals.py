@@ -76,9 +76,9 @@ class Arrivals:
         return Sample(now, self._produced, tuple([one if has >= 0 else -1 for one, has in told]))
 
     @property
-    def of_all(self) -> int:
-        """What each replica has or must get; -1: unknown."""
-        return -1 if self.total < 0 else self.total + max(self._cut, default=0)
+    def of_all(self) -> int | None:
+        """What each replica has or must get; None: unknown."""
+        return None if self.total < 0 else self.total + max(self._cut, default=0)
 
     @property
     def held(self) -> int | None:

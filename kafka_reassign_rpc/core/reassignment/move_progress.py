@@ -6,7 +6,7 @@ from kafka_reassign_rpc.core.reassignment.move_sums import MoveBytes
 
 
 class MoveProgress(msgspec.Struct, frozen=True, gc=False):
-    """How far one move is, in bytes, bytes per second and milliseconds; -1: unknown.
+    """How far one move is, in bytes, bytes per second and milliseconds; None: unknown.
 
     total         what each adding replica has or must get: the leader's log, and what retention has cut from it since
                   the replica has copied that
@@ -17,10 +17,10 @@ class MoveProgress(msgspec.Struct, frozen=True, gc=False):
     stalled       why the move is stalled; None: it advances, waits for its share of a throttle, or is too young to say
     """
 
-    total: int = -1
+    total: int | None = None
     copied: Mapping[int, int] = {}
-    rate: int = -1
-    remaining_ms: int = -1
+    rate: int | None = None
+    remaining_ms: int | None = None
     stalled: str | None = None
     adding: tuple[int, ...] = ()
 
@@ -29,7 +29,7 @@ class MoveProgress(msgspec.Struct, frozen=True, gc=False):
         """Of all its replicas, None: unknown."""
         if not self.adding:
             return 0
-        return None if self.total < 0 else self.total * len(self.adding)
+        return None if self.total is None else self.total * len(self.adding)
 
     @property
     def bytes_copied(self) -> int | None:
@@ -41,7 +41,7 @@ class MoveProgress(msgspec.Struct, frozen=True, gc=False):
     def lacks(self) -> list[int | None]:
         """What each adding replica lacks, in their order; None: unknown."""
         return [
-            None if self.total < 0 or one not in self.copied else max(0, self.total - self.copied[one])
+            None if self.total is None or one not in self.copied else max(0, self.total - self.copied[one])
             for one in self.adding
         ]
 

@@ -48,7 +48,7 @@ class ProgressTracker:
     at_once              also stalls a move whose reason needs no time to show, such as a dead target
     samples              their number; figures change only with it
     sums                 at the last sample; ended moves count at once
-    remaining_ms         until the slowest timed move in flight ends; -1 if none is timed
+    remaining_ms         until the slowest timed move in flight ends; None if none is timed
     untimed              moves in flight without a known remaining time
     receivers            moves in flight and waiting, by each broker that lacks its replica in the ISR
     only_removing        moves in flight that copy nothing
@@ -62,7 +62,7 @@ class ProgressTracker:
         self._former: _Followed = {}
         """As of the sample before: an end may be told after a sample that has not seen the move any more."""
         self.sums = GroupedSums()
-        self.remaining_ms = -1
+        self.remaining_ms: int | None = None
         self.untimed = 0
         self.receivers: Counter[int] = Counter()
         self.only_removing = 0
@@ -138,7 +138,7 @@ class ProgressTracker:
     def _of_id(self, name: TopicPartition, id_: int | None) -> TrackedMove | None:
         for known in (self._followed, self._former):
             one = known.get(name.topic, {}).get(name.partition)
-            if one is not None and one.move is not None and one.move.id == id_:
+            if one is not None and one.move is not None and id_ is not None and one.move.id == id_:
                 return one
         return None
 
@@ -243,7 +243,7 @@ class ProgressTracker:
                 self._count_lacking(followed)
                 seen.setdefault(topic, {})[index] = followed
                 total = followed.arrivals.total
-                if followed.figures.total >= 0 and cluster.soft.sizes.get(name) != total:
+                if followed.figures.total is not None and cluster.soft.sizes.get(name) != total:
                     sizes[name] = total
                 followed.former_sum, followed.sum = followed.sum, followed.figures.sum
                 followed.sampled = self.samples + 1
@@ -337,7 +337,7 @@ class ProgressTracker:
         if arrivals.gains(followed.samples.first, sample, late) or in_sync > followed.in_sync:
             followed.advanced_at = now
         followed.in_sync = in_sync
-        of_all = -1 if is_partial else arrivals.of_all
+        of_all = None if is_partial else arrivals.of_all
         held = followed.held(partition, of_all)
         stalled = None
         stands_s = now - followed.advanced_at
@@ -362,14 +362,17 @@ class ProgressTracker:
                 self._links.lacks(followed.leader, broker, left or 0)
 
     def _put_remaining_times(self, seen: _Followed, cluster: Cluster) -> Iterator[None]:
-        longest, untimed = -1, 0
+        longest: int | None = None
+        untimed = 0
         for of_topic in seen.values():
             for followed in of_topic.values():
                 remaining_ms = followed.remaining_ms(self._links, cluster)
                 if remaining_ms != followed.figures.remaining_ms:
                     followed.figures = msgspec.structs.replace(followed.figures, remaining_ms=remaining_ms)
-                longest = max(longest, remaining_ms)
-                untimed += remaining_ms < 0
+                if remaining_ms is None:
+                    untimed += 1
+                elif longest is None or remaining_ms > longest:
+                    longest = remaining_ms
                 yield
         self.remaining_ms, self.untimed = longest, untimed
 

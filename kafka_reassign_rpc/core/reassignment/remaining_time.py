@@ -79,12 +79,12 @@ class Samples:
         return Sample(self._times[-1], self._bytes[-width], tuple(self._bytes[len(self._bytes) - width + 1 :]))
 
     @property
-    def rate(self) -> int:
-        """Bytes per second that arrive at all copies together; -1: unknown."""
+    def rate(self) -> int | None:
+        """Bytes per second that arrive at all copies together; None: unknown."""
         first, last = self.first, self.last
         seconds = last.at - first.at
         if seconds <= 0 or -1 in first.arrived or -1 in last.arrived:
-            return -1
+            return None
         return int((sum(last.arrived) - sum(first.arrived)) / seconds)
 
     def alone(self, left: Iterable[int]) -> Iterator[float | None]:

@@ -46,44 +46,44 @@ class TrackedMove:
         asked = [told.get(broker, NOT_TOLD) for broker in (*from_, *partition.adding) if broker in cluster.brokers]
         return all(one.is_news_of(self.name, since) and one.asked_at > self.since for one in asked)
 
-    def held(self, partition: Partition, of_all: int) -> dict[int, int]:
+    def held(self, partition: Partition, of_all: int | None) -> dict[int, int]:
         """What each adding replica has of `of_all`, as far as that is known. What is in sync has everything. Of an
         unknown whole it is what lies there; a broker that does not answer has what it had.
         """
         found = {}
         for place, broker in enumerate(partition.adding):
             size, before = self.arrivals.copied[place], self.figures.copied.get(broker)
-            if of_all >= 0 and broker in partition.isr:
+            if of_all is not None and broker in partition.isr:
                 has: int | None = of_all
             elif size < 0:
                 has = before
             else:
-                has = size if of_all < 0 else self.arrivals.has_of_all(place, before)
+                has = size if of_all is None else self.arrivals.has_of_all(place, before)
             if has is not None:
                 found[broker] = has
         return found
 
-    def remaining_ms(self, links: SharedLinks, cluster: Cluster) -> int:
-        """Until the last copy is complete; -1: unknown.
+    def remaining_ms(self, links: SharedLinks, cluster: Cluster) -> int | None:
+        """Until the last copy is complete; None: unknown.
 
         A stalled move gets nothing of a shared link. A dead broker may return at any time; a client, whose cluster has
         moves alone, does not know which are dead.
         """
         left = self.figures.lacks
         if not self.samples or None in left:
-            return -1
+            return None
         if not any(left):
             return 0
         if cluster.brokers and any(broker not in cluster.brokers for broker in self.adding):
-            return -1
+            return None
         if -1 in self.samples.first.arrived or -1 in self.samples.last.arrived:
-            return -1
+            return None
         longest = 0.0
         alone_s = self.samples.alone([one or 0 for one in left])
         for broker, alone in zip(self.adding, alone_s, strict=True):
             shared = links.seconds(self.leader, broker) if self.figures.stalled is None else None
             known = [seconds for seconds in (alone, shared) if seconds is not None]
             if not known:
-                return -1
+                return None
             longest = max(longest, min(known))
         return int(longest * 1000)

@@ -55,8 +55,8 @@ class MoveRecord(msgspec.Struct, frozen=True, gc=False):
 
     terms       of the current target, without what only says when it may start
     original    the replicas before the first target, in order: a cancel restores exactly these
-    id          the record's czxid; -1 until the record is durable
-    started     the record's ctime, ms since the epoch; -1 until the record is durable
+    id          the record's czxid; None until the record is durable
+    started     the record's ctime, ms since the epoch; None until the record is durable, or where it is not known
     retained    adding replicas of a former target that stay (`core.reassignment_algebra`): they leave with the original
                 ones, a cancel removes them
     legacy      a request znode with `"legacy":true` gave the current target: the move counts as an entry of
@@ -65,8 +65,8 @@ class MoveRecord(msgspec.Struct, frozen=True, gc=False):
 
     terms: MoveTerms
     original: tuple[int, ...]
-    id: int = -1
-    started: int = -1
+    id: int | None = None
+    started: int | None = None
     retained: tuple[int, ...] = ()
     legacy: bool = False
 

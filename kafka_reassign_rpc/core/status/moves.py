@@ -164,12 +164,12 @@ def _sort_value(sort: Sort, partition: Partition, progress: MoveProgress) -> flo
             left = progress.bytes_left
             return _LAST if left is None else -left
         case "remaining":
-            return _LAST if progress.remaining_ms < 0 else -progress.remaining_ms
+            return _LAST if progress.remaining_ms is None else -progress.remaining_ms
         case "rate":
-            return _LAST if progress.rate < 0 else progress.rate
+            return _LAST if progress.rate is None else progress.rate
         case "since":
-            started = -1 if partition.move is None else partition.move.started
-            return _LAST if started < 0 else started
+            started = None if partition.move is None else partition.move.started
+            return _LAST if started is None else started
         case "stalled":
             return progress.stalled is None
     return 0
@@ -206,7 +206,7 @@ def _moving_document(term: TermView, name: TopicPartition, partition: Partition)
         topic=name.topic,
         partition=name.partition,
         state="moving",
-        id=None if record is None else known(record.id),
+        id=None if record is None else record.id,
         original=partition.original[:MOST_REPLICAS],
         target=partition.target[:MOST_REPLICAS],
         adding=partition.adding[:MOST_REPLICAS],
@@ -215,8 +215,8 @@ def _moving_document(term: TermView, name: TopicPartition, partition: Partition)
         bytes_total=progress.bytes_total,
         bytes_copied=progress.bytes_copied,
         copied=dict(islice(progress.copied.items(), MOST_REPLICAS)),
-        rate=known(progress.rate),
-        remaining_ms=None if joining else known(progress.remaining_ms),
+        rate=progress.rate,
+        remaining_ms=None if joining else progress.remaining_ms,
         share=share(progress.bytes_copied, progress.bytes_total) if partition.adding else None,
         stalled=progress.stalled,
         waits_for=_in_flight_waits_for(term.cluster, partition, joining[:MOST_REPLICAS]),
@@ -224,7 +224,7 @@ def _moving_document(term: TermView, name: TopicPartition, partition: Partition)
         route=(RPC if record is None else record.terms.route) if term.tells_routes else None,
         reason=None if record is None else record.terms.reason or None,
         who=asked_by(RPC, None) if record is None else asked_by(record.terms.route, record.terms.by),
-        since=None if record is None else known(record.started),
+        since=None if record is None else record.started,
         leader_known=partition.is_described,
     )
 

@@ -81,7 +81,7 @@ def partitions_of(term: TermView, found: Found, *, offset: int, limit: int, at: 
 def _document(term: TermView, name: TopicPartition, partition: Partition) -> PartitionStatus:
     waits = waiting_move(term.cluster, name, partition) is not None
     figures = term.progress.figures(*name)
-    size = term.cluster.soft.sizes.get(name, -1) if figures is None else figures.total
+    size = term.cluster.soft.sizes.get(name) if figures is None else figures.total
     return PartitionStatus(
         topic=name.topic,
         partition=name.partition,
@@ -91,7 +91,7 @@ def _document(term: TermView, name: TopicPartition, partition: Partition) -> Par
         adding=partition.adding[:MOST_REPLICAS],
         removing=partition.removing[:MOST_REPLICAS],
         leader=known(partition.leader),
-        size=known(size),
+        size=size,
         under_replicated=is_under_replicated(partition) if partition.is_described else None,
         offline=partition.leader == NO_LEADER if partition.is_described else None,
     )

@@ -96,7 +96,7 @@ def totals_of(term: TermView) -> Totals:
         bytes_left=sums.total - sums.copied if is_known else None,
         moves_without_size=in_flight - measured,
         rate=term.progress.rates.of_all(moves=in_flight > 0),
-        remaining_ms=known(term.progress.remaining_ms) if in_flight else 0,
+        remaining_ms=term.progress.remaining_ms if in_flight else 0,
         under_replicated=None if unhealthy is None else unhealthy.under_replicated,
         offline=None if unhealthy is None else unhealthy.offline,
         held=cluster.queue.held if term.knows_waiting else None,

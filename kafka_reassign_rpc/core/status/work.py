@@ -54,9 +54,9 @@ def _done_ms(term: TermView, totals: Totals) -> int | None:
     """
     slowest = term.progress.remaining_ms
     if not totals.waiting and not term.progress.sums.all.waiting:
-        return None if slowest < 0 or term.progress.untimed else slowest
+        return None if term.progress.untimed else slowest
     seconds = term.progress.all_done_s
-    return None if seconds is None else max(slowest, int(seconds * 1000))
+    return None if seconds is None else max(slowest or 0, int(seconds * 1000))
 
 
 def _no_estimate(term: TermView, totals: Totals, unsized: int, left: int | None) -> str | None:

@@ -8,7 +8,7 @@ NAMES = [("a", 0), ("a", 1), ("b", 0)]
 
 def ids(controller: BareController) -> list[int]:
     moves = [controller.partition(*name).move for name in NAMES]
-    return [-1 if move is None else move.id for move in moves]
+    return [-1 if move is None or move.id is None else move.id for move in moves]
 
 
 async def test_240_2_moves_that_start_together_share_an_id_and_the_next_move_of_a_partition_has_another(

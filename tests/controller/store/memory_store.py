@@ -217,7 +217,7 @@ def _written(log: Log, view: RoundView) -> replay.Durable:
             durable.states[name], durable.created[name] = 0, number
         else:
             durable.states[name] = before.partition_epoch + 1
-        if value.move is not None and value.move.id < 0:
+        if value.move is not None and value.move.id is None:
             durable.records[name] = number, number
         durable.topics[name.topic] = (0, number) if known is None else (known.version + 1, known.created)
     _queue_after(log, view.queue)

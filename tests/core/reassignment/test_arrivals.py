@@ -62,7 +62,7 @@ def test_240_6_of_a_compacted_topic_the_rate_is_known_and_the_rest_is_not(where:
     followed.look(0, says(b1=100, b4=size))
     found = followed.look(10, says(b1=100, b4=size + 20))
     assert (found.rate, found.bytes_total) == (2, 100)
-    assert (found.bytes_copied, found.bytes_left, found.remaining_ms, found.copied) == (None, None, -1, {})
+    assert (found.bytes_copied, found.bytes_left, found.remaining_ms, found.copied) == (None, None, None, {})
     assert found.waits_to_join((1,)) == []
     assert followed.tracker.sums.all.unknown == 1
     followed.put(moving((1,), (4,), isr=(1, 4)))
@@ -83,7 +83,7 @@ def test_240_6_a_replica_that_holds_more_than_its_leader_and_copies_has_not_ever
     followed.cluster.broker_configs["1"] = {"leader.replication.throttled.rate": "1"}
     for second in range(0, 100, EVERY):
         found = followed.look(second, says(b1=100 + 2 * second, b4=5_000 + second))
-        assert (found.bytes_copied, found.bytes_left, found.remaining_ms) == (None, None, -1)
+        assert (found.bytes_copied, found.bytes_left, found.remaining_ms) == (None, None, None)
         assert share(found.bytes_copied, found.bytes_total) is None
         assert found.waits_to_join((1,)) == []
     assert found.rate == 1
@@ -120,11 +120,11 @@ def test_kr_2_sizes_that_were_asked_before_a_move_began_are_no_sample_of_it() ->
         return found
 
     assert look(1, 100, asked=0).copied == {4: 100}
-    assert look(11, 100, asked=0).rate == -1, "no news"
+    assert look(11, 100, asked=0).rate is None, "no news"
     followed.put(replace(MOVE, move=MoveRecord(MoveTerms((4,)), (1,), id=2)))
     assert look(12, 100, asked=0) == MoveProgress(adding=(4,)), "long before"
     assert look(12, 100, asked=10.9) == MoveProgress(adding=(4,)), "before it was listed, and answered since"
-    assert look(13, 4_800, asked=12.5).rate == -1
+    assert look(13, 4_800, asked=12.5).rate is None
     assert look(14, 4_810, asked=13.5).rate == 10
 
 

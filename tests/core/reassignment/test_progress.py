@@ -141,7 +141,7 @@ class Shared:
         self.tracker = ProgressTracker(STALL_S)
         self._other = other
 
-    def look(self, now: float, first: int, second: int) -> tuple[int, int, int]:
+    def look(self, now: float, first: int, second: int) -> tuple[int | None, int | None, int | None]:
         """The remaining times, of both moves and in all. `first`, `second`: what has been copied."""
         held = {self._other: {1: 116_600_000 + second}}
         held.setdefault(3, {})[0] = 123_400_000 + first
@@ -175,6 +175,8 @@ def test_240_6_a_move_that_a_shared_throttle_leaves_out_is_done_when_all_moves_o
     for now in (0, 5, 10):
         shared.look(now, 1_000_000 * now, starved_copies * now // 15)
     first, second, total = shared.look(15, 15_000_000, starved_copies)
+    assert first is not None
+    assert second is not None
     assert abs(first - 11_600) < 10, "11.6 MB at 1 MB/s"
     assert abs(second - 45_000) < 30, "both lack 45 MB at 1 MB/s"
     assert total == second
@@ -209,6 +211,7 @@ def test_240_6_what_a_move_copied_that_has_ended_belongs_to_the_rate_of_its_link
         pass
     found = shared.tracker.figures(TOPIC, 1)
     assert found is not None
+    assert found.remaining_ms is not None
     assert abs(found.remaining_ms - 13_400) < 10, "13.4 MB at 1 MB/s"
 
 
@@ -219,9 +222,9 @@ def at_15_s() -> Answers:
 
 def test_240_6_the_remaining_time_is_unknown_while_the_gap_grows_and_before_two_samples() -> None:
     followed = Followed()
-    assert followed.look(0, says(b1=1000, b3=0, b4=0)).remaining_ms == -1
+    assert followed.look(0, says(b1=1000, b3=0, b4=0)).remaining_ms is None
     found = followed.look(5, says(b1=2000, b3=500, b4=500))
-    assert (found.rate, found.remaining_ms) == (200, -1)
+    assert (found.rate, found.remaining_ms) == (200, None)
 
 
 def test_240_6_rates_cover_the_last_seconds() -> None:
@@ -245,9 +248,8 @@ def test_240_6_figures_are_sound_whatever_brokers_say(total: int, steps: Sequenc
             assert found.copied.get(broker, 0) <= total == found.total
             assert found.copied.get(broker) == size or size > total, "of what holds more than its leader nobody knows"
         assert (found.bytes_left is None) == (len(found.copied) < 2)
-        assert found.rate >= -1
-        assert found.remaining_ms >= -1
-        assert found.remaining_ms < 0 or found.bytes_left is not None
+        assert found.rate is None or found.rate >= 0
+        assert found.remaining_ms is None or (found.remaining_ms >= 0 and found.bytes_left is not None)
         assert found.remaining_ms == 0 or found.bytes_left != 0
 
 
@@ -258,6 +260,7 @@ def test_240_6_a_steady_copy_has_the_right_remaining_time(size: int, seconds: in
         copied = min(size, size * at // seconds)
         found = followed.look(at, says(b1=size, b3=copied))
     left = max(0, seconds - (samples - 1))
+    assert found.remaining_ms is not None
     assert abs(found.remaining_ms - 1000 * left) <= 1000 + left * 1000 * 0.02
 
 
@@ -265,7 +268,7 @@ def test_240_6_a_broker_without_an_answer_keeps_its_last_sizes() -> None:
     followed = Followed()
     followed.look(0, says(b1=100, b3=40, b4=10))
     found = followed.look(5, {**says(b3=50), 4: None})
-    assert (found.total, found.copied, found.remaining_ms) == (100, {3: 50, 4: 10}, -1)
+    assert (found.total, found.copied, found.remaining_ms) == (100, {3: 50, 4: 10}, None)
     assert Followed().look(0, {}) == MoveProgress(adding=(3, 4))
 
 
