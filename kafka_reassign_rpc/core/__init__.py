@@ -23,7 +23,6 @@ status                    what the status API, the status page and the commands 
 windows                   windows for moves by the time of day
 restrictions.py           whether reassignments are disabled, and the rule on replication factors
 kafka_errors.py           errors with their Kafka codes
-unknown_partitions.py     why commands do not find a partition
 config_values.py          parsing of dynamic config values
 java_values.py            values of configs as Java reads and prints them
 vendor_bodies.py          JSON bodies of the vendor APIs

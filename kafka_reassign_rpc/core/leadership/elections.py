@@ -36,7 +36,6 @@ from kafka_reassign_rpc.core.round.round_view import (
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, Partition
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.unknown_partitions import not_found
 
 RECOVERED = 0
 RECOVERING = 1
@@ -134,7 +133,7 @@ def elect(view: RoundView, topic: str, index: int, election: ElectionType) -> tu
         known = view.cluster.topics.get(topic)
         if known is not None and index in known.partitions and index not in known.unreadable:
             return InvalidTopic("The topic is being deleted"), []
-        return not_found(view.cluster, topic, index), []
+        return view.cluster.not_found(topic, index), []
     if election is ElectionType.PREFERRED:
         return _preferred(view, topic, index, partition)
     return _unclean(view, topic, index, partition)

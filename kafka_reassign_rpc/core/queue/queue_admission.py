@@ -58,7 +58,6 @@ from kafka_reassign_rpc.core.state.waiting_lines import (
     WaitingLines,
     receiving,
 )
-from kafka_reassign_rpc.core.unknown_partitions import not_found
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import route_conflict, start
 from kafka_reassign_rpc.support.counted import agreeing, counted
@@ -89,7 +88,7 @@ def decide_waiting_move(
     """While reassignments are enabled."""
     partition = view.get(*name)
     if partition is None:
-        return QueueOutcome(leaves=True, report=str(not_found(view.cluster, *name)))
+        return QueueOutcome(leaves=True, report=str(view.cluster.not_found(*name)))
     terms = move.terms
     if partition.target == terms.target:
         return QueueOutcome(leaves=True)

@@ -27,7 +27,6 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import NO_LEADER, MoveRecord, MoveTerms, Partition
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.unknown_partitions import not_found
 
 Decision = tuple[KafkaError | None, list[PartitionChange]]
 """The error or None, and at most one change."""
@@ -85,7 +84,7 @@ def cancel(
 
 def _found(view: RoundView, name: TopicPartition) -> Found | KafkaError:
     if view.cluster.why_unreadable(*name) is not None:
-        return not_found(view.cluster, *name)
+        return view.cluster.not_found(*name)
     partition = view.get(*name)
     return Found(view.cluster, name, partition, partition or _hidden_partition(view.cluster, name))
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownServerError, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.settings.settings_in_force import derived
 from kafka_reassign_rpc.core.state.broker import Broker
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
@@ -126,6 +127,15 @@ class Cluster(msgspec.Struct):
         """Path and reason, if the state of this partition cannot be read."""
         known = self.topics.get(topic)
         return None if known is None or known.deleting else known.unreadable.get(partition)
+
+    def not_found(self, topic: str, partition: int) -> KafkaError:
+        """Why commands do not find it. Names path and reason where the state cannot be read, as the answer about an
+        unreadable topic does.
+        """
+        why = self.why_unreadable(topic, partition)
+        if why is None:
+            return UnknownTopicOrPartition("The partition does not exist.")
+        return UnknownServerError(f"{why}. Repair this znode: nothing is done about the partition until it can be read")
 
     def is_live(self, broker: int) -> bool:
         """Kafka's liveBrokerIds."""

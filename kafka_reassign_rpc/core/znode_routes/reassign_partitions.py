@@ -30,7 +30,6 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.partition import BATCH
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.unknown_partitions import not_found
 from kafka_reassign_rpc.core.znode_routes.route_rules import listed, route_conflict, start
 
 
@@ -54,7 +53,7 @@ def decide_entry(
     """`waits`: whether the entry waits for requests, and until reassignments are enabled."""
     partition = view.get(*name)
     if partition is None:
-        return BatchEntryOutcome(None, report=str(not_found(view.cluster, *name)))
+        return BatchEntryOutcome(None, report=str(view.cluster.not_found(*name)))
     ignored = route_conflict(partition, BATCH)
     if ignored is not None:
         return BatchEntryOutcome(None, report=ignored)

@@ -17,7 +17,6 @@ from typing import NamedTuple
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.partition import BATCH, MoveTerms
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.unknown_partitions import not_found
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import route_conflict, start
 
@@ -33,7 +32,7 @@ def decide_target(view: RoundView, name: TopicPartition, terms: MoveTerms) -> Re
     """While reassignments are enabled."""
     partition = view.get(*name)
     if partition is None:
-        return RequestOutcome(report=str(not_found(view.cluster, *name)))
+        return RequestOutcome(report=str(view.cluster.not_found(*name)))
     ignored = route_conflict(partition, terms.route)
     if ignored is not None:
         return RequestOutcome(report=ignored)
