@@ -3,7 +3,7 @@
 main                                      finds the command, and turns errors into exit codes
 …_command                                 one module for each command: `serve` is in serve_command
 server_settings                           the settings of serve: the catalogue with defaults and help texts
-connection_settings, self_healing_settings, http_settings, webhook_settings, watch_settings, security_settings (of it
+connection_settings, http_settings, webhook_settings, watch_settings, security_settings (of it
 sasl_settings, outward_settings)
                                           its parts
 listener_settings                         listeners, their protocols and their security, made from settings
