@@ -53,6 +53,7 @@ async def test_46_3_a_repair_is_answered_with_its_moves_and_what_has_to_stay() -
     assert told(answer) == {
         "bytes": 900,
         "copy_ms": None,
+        "unsized": 0,
         "moves": [
             {"topic": "a", "partition": 1, "replicas": [1, 3], "target": [1, 2]},
             {"topic": "b", "partition": 0, "replicas": [3], "target": [2]},

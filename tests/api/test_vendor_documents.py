@@ -69,7 +69,7 @@ async def test_46_6_lost_brokers_are_shown_with_their_times_and_with_what_holds_
     assert msgspec.json.decode(answer.body, type=HealingStatus) == node.controller.health
     shown = told(answer)
     assert (shown["failed"][1]["heal_at"], shown["log_dirs"][1]["replicas"]) == (None, None), "unknown is null"
-    assert shown["repairs"][0]["cost"] == {"bytes": 900, "copy_ms": None}
+    assert shown["repairs"][0]["cost"] == {"bytes": 900, "copy_ms": None, "unsized": 0}
 
 
 async def test_46_only_the_controller_answers_about_failed_brokers_itself_and_the_switch() -> None:

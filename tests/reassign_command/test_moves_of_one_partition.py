@@ -75,7 +75,9 @@ async def test_236_12_a_move_that_waits_while_its_partition_moves_is_shown_besid
     assert [(one["state"], one["adding_replicas"]) for one in documents] == [("moving", [3]), ("waiting", [4])]
 
     described = (await command("describe")).lines
-    assert described[3:] == ["1 waiting move by queue: second", "  held-0, adds 4"]
+    waits = "held-0, adds 4, waits for reassignments to be enabled: /admin/reassign_cancel exists"
+    assert described[3] == "1 waiting move by queue: second"
+    assert " ".join(line.strip() for line in described[4:]) == waits
     document = await command.json("describe")
     assert [one["adding_replicas"] for one in (*document["reassignments"], *document["waiting"])] == [[3], [4]]
 

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.client.config_calls import BROKER, OF_ALL_BROKERS, Confi
 from kafka_reassign_rpc.client.kraft_calls import Quorum
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, LogDir
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
+from kafka_reassign_rpc.client.result_values import ClusterNode
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.settings.reassignment_settings import (
@@ -196,6 +197,9 @@ class Sampling:
 
     def brokers(self) -> Brokers:
         return Brokers(1, 1, [])
+
+    def describe_cluster(self) -> list[ClusterNode]:
+        return []
 
     def healing_status(self) -> None:
         raise UnsupportedHere("not here")

@@ -113,7 +113,7 @@ def test_236_7_a_move_elsewhere_is_cancelled_first_and_the_new_one_has_its_own_r
     assert value.isr == (2, 1), "the replicas of the former move were given up"
     assert value.pending_deletion == (4,)
     assert value.move is not None
-    assert (value.move.id, value.move.original, value.move.terms.target) == (-1, (2, 1), (3, 5))
+    assert (value.move.id, value.move.original, value.move.terms.target) == (None, (2, 1), (3, 5))
 
 
 @pytest.mark.parametrize(
