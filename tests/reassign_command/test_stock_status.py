@@ -18,7 +18,6 @@ from kafka_reassign_rpc.client.config_calls import BROKER, OF_ALL_BROKERS, Confi
 from kafka_reassign_rpc.client.kraft_calls import Quorum
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, LogDir
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
-from kafka_reassign_rpc.client.result_values import ClusterNode
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.settings.reassignment_settings import (
