@@ -2,7 +2,7 @@
 
     python -m benchmarks pipeline [--quick]
 
-Each plan runs in its own process, which makes its memory measurable.
+Each plan runs in its own process, which makes its memory measurable: on Spark, as by default, and without.
 """
 
 import asyncio
@@ -19,12 +19,15 @@ from typing import Any, NamedTuple
 
 from benchmarks import snapshots
 from benchmarks.tables import show
+from kafka_reassign_rpc.cli.spark_arguments import LOCAL
+from kafka_reassign_rpc.pipeline.spark_master import NO_SPARK
 from kafka_reassign_rpc.support.human_units import duration
 
 SIZES = ((30_000, 30), (300_000, 60), (1_000_000, 200))
 """(partitions, brokers)."""
 GOALS = {"heal": (), "drain": (0, 1), "rebalance": ()}
 """The brokers of each goal."""
+MASTERS = (LOCAL, NO_SPARK)
 _LOOK_EVERY_S = 0.5
 LIMIT_S = 1800.0
 """Limit for one plan: three times the limit of a million partitions on an idle machine."""
@@ -36,6 +39,7 @@ class Measured(NamedTuple):
     """
 
     goal: str
+    master: str
     partitions: int
     wall: float
     cpu: float
@@ -46,14 +50,16 @@ class Measured(NamedTuple):
 async def run(_zookeeper: str, directory: Path, *, quick: bool) -> str:
     """The table of all sizes; with `quick` only the smallest."""
     rows = []
-    smaller: dict[str, Measured] = {}
+    smaller: dict[tuple[str, str], Measured] = {}
     for partitions, brokers in SIZES[:1] if quick else SIZES:
         for goal in GOALS:
             path = directory / f"{goal}-{partitions}"
             await asyncio.to_thread(snapshots.write, path, partitions, brokers, lost=int(goal == "heal"))
-            measured = await asyncio.to_thread(measure, path, goal)
-            rows.append(_row(measured, smaller.get(goal)))
-            smaller[goal] = measured
+            for master in MASTERS:
+                measured = await asyncio.to_thread(measure, path, goal, master)
+                rows.append(_row(measured, smaller.get((goal, master))))
+                smaller[goal, master] = measured
+                await asyncio.to_thread(shutil.rmtree, _plan_path(path))
             await asyncio.to_thread(shutil.rmtree, path)
     return show("Plans on this machine", HEADER, rows, NOTES)
 
@@ -61,6 +67,7 @@ async def run(_zookeeper: str, directory: Path, *, quick: bool) -> str:
 HEADER = (
     "partitions",
     "goal",
+    "master",
     "wall",
     "CPU",
     "growth",
@@ -82,11 +89,11 @@ NOTES = (
 )
 
 
-def measure(path: Path, goal: str, limit_s: float = LIMIT_S) -> Measured:
+def measure(path: Path, goal: str, master: str, limit_s: float = LIMIT_S) -> Measured:
     """Run one plan in its own process. Raises RuntimeError if it fails or exceeds the limit."""
     began = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.pipeline", str(path), goal], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "benchmarks.pipeline", str(path), goal, master], stdout=subprocess.PIPE, text=True
     )
     peak, used, late = 0, dict[int, float](), False
     with process:
@@ -106,7 +113,7 @@ def measure(path: Path, goal: str, limit_s: float = LIMIT_S) -> Measured:
     if process.returncode:
         raise RuntimeError(f"the plan of {path} failed with {process.returncode}")
     found = json.loads(out.splitlines()[-1])
-    return Measured(goal, found["partitions"], wall, sum(used.values()), peak, found)
+    return Measured(goal, master, found["partitions"], wall, sum(used.values()), peak, found)
 
 
 def _row(measured: Measured, smaller: Measured | None) -> tuple[str, ...]:
@@ -115,6 +122,7 @@ def _row(measured: Measured, smaller: Measured | None) -> tuple[str, ...]:
     return (
         f"{measured.partitions:,}",
         measured.goal,
+        measured.master,
         f"{measured.wall:.0f} s",
         f"{measured.cpu:.0f} s",
         "-" if growth is None else f"{growth:.2f}x",
@@ -174,10 +182,15 @@ def _kill(root: int) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def _plan(path: Path, goal: str) -> None:
+def _plan_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}-plan")
+
+
+def _plan(path: Path, goal: str, master: str) -> None:
     """The entry point of a plan's own process."""
     from kafka_reassign_rpc.pipeline.planning import plan_job
     from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
+    from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
     from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 
     def say(text: str) -> None:
@@ -186,8 +199,15 @@ def _plan(path: Path, goal: str) -> None:
 
     began = time.perf_counter()
     wanted = Goal(GoalKind(goal), GOALS[goal])
-    job = PlanJob(path, path.with_name(f"{path.name}-plan"), wanted, chooses_cap=True)
-    summary = plan_job.run_here(job, say)
+    job = PlanJob(path, _plan_path(path), wanted, chooses_cap=True)
+    if master == NO_SPARK:
+        summary = plan_job.run_here(job, say)
+    else:
+        from kafka_reassign_rpc.pipeline.spark_session import session
+
+        rows = snapshot_files.count_partitions(path)
+        with session("benchmark", master=master, rows=rows, in_python=True) as spark:
+            summary = plan_job.run(spark, job, say)
     found = {
         "partitions": summary.partitions,
         "rounds": summary.rounds,
@@ -203,4 +223,4 @@ def _plan(path: Path, goal: str) -> None:
 
 
 if __name__ == "__main__":
-    _plan(Path(sys.argv[1]), sys.argv[2])
+    _plan(Path(sys.argv[1]), *sys.argv[2:])

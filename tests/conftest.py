@@ -48,7 +48,7 @@ ON_SPARK = (
     "tests/pipeline/test_audit",
     "tests/pipeline/test_bad_input",
     "tests/pipeline/test_export_events",
-    "tests/pipeline/test_rounds_on_spark",
+    "tests/pipeline/test_chunk_callers",
     "tests/pipeline/test_snapshot_files",
     "tests/pipeline/test_waiting_moves",
     "tests/pipeline/test_history_figures_by_hand",

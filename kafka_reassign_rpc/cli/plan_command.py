@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         goal.formatter_class = argparse.RawDescriptionHelpFormatter
         add_goal_arguments(goal, name, kind.flags)
         add_plan_arguments(goal, kind.flags)
-        add_spark_arguments(goal)
+        add_spark_arguments(goal, or_none=True)
     disks = goals.add_parser(
         "disks",
         help=plan_disks_command.HELP,
@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     verify.add_argument("--snapshot", required=True, metavar="DIR", help="the snapshot from which the plan was made")
     verify.add_argument("--plan", required=True, metavar="DIR", help="the plan to check")
-    add_spark_arguments(verify)
+    add_spark_arguments(verify, or_none=True)
     show = goals.add_parser(
         "show", help=plan_show_command.HELP, description=plan_show_command.DESCRIPTION, epilog=plan_show_command.EPILOG
     )
@@ -110,20 +110,21 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
         topics = chosen_topics(job.snapshot, job.goal.topics, excluded)
         job = job._replace(goal=msgspec.structs.replace(job.goal, topics=topics))
     plan_input.check(job)  # what is wrong is told before the planner and matplotlib are imported, which takes seconds
-    rows = snapshot_files.count_partitions(job.snapshot)
     from kafka_reassign_rpc.pipeline.planning import plan_job
     from kafka_reassign_rpc.pipeline.plans.plan_summary import lost_racks, outside_tolerance
     from kafka_reassign_rpc.pipeline.reports import plan_report
-    from kafka_reassign_rpc.pipeline.spark_master import is_local
+    from kafka_reassign_rpc.pipeline.spark_master import NO_SPARK
     from kafka_reassign_rpc.pipeline.store_paths import StoreError, remove_tree
 
     status = Status()
     try:
-        if is_local(arguments.master) and plan_input.plans_here(job.goal, rows):
+        if arguments.master == NO_SPARK:
             summary = plan_job.run_here(job, status.show)
         else:
             status.show("starting Spark")
-            with spark_session(f"plan {job.goal.kind}", arguments, rows) as spark:
+            rows = snapshot_files.count_partitions(job.snapshot)
+            few = rows <= plan_input.HERE_ROWS  # of more, Spark's queries verify the plan
+            with spark_session(f"plan {job.goal.kind}", arguments, rows, in_python=few) as spark:
                 summary = plan_job.run(spark, job, status.show)
         status.show("drawing the report")
         try:
@@ -216,13 +217,12 @@ def _verify(arguments: argparse.Namespace) -> int:
         return plan_disks_command.verify(path, plan)
     from kafka_reassign_rpc.pipeline.planning.plan_input import verifies_here
     from kafka_reassign_rpc.pipeline.planning.verify_job import checked_summary, verify, verify_here
-    from kafka_reassign_rpc.pipeline.spark_master import is_local
 
     summary, partitions = checked_summary(path, plan), snapshot_files.count_partitions(path)
     require_possible_figures(path)
     status = Status()
     what = f"verifying {counted(summary.moves, 'move')} in {counted(len(summary.batches), 'batch')}"
-    if is_local(arguments.master) and verifies_here(summary.kind, summary.moves, partitions):
+    if verifies_here(arguments.master, summary.kind, summary.moves, partitions):
         status.show(what)
         broken = verify_here(path, plan)
     else:

@@ -10,11 +10,13 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.pipeline.spark_master import NO_SPARK
 from kafka_reassign_rpc.support.secrecy import told
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+LOCAL = MASTER_OF_PLANS = "local[*]"
 _MASTER = re.compile(
     r"local(\[([1-9]\d*|\*)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|spark://[^\s/]+:\d+(,[^\s/]+:\d+)*|yarn|k8s://\S+"
 )
@@ -24,10 +26,16 @@ _LEAST_MEMORY = 512 * 2**20
 """Spark does not start with less than 450 MiB of a heap (UnifiedMemoryManager)."""
 
 
-def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
+def add_spark_arguments(parser: argparse.ArgumentParser, *, or_none: bool = False) -> None:
+    """`or_none`: the job also runs without Spark."""
+    parser.set_defaults(or_none=or_none)
     spark = parser.add_argument_group("Spark")
+    none = "; none: without Spark and Java, in this process" if or_none else ""
     spark.add_argument(
-        "--master", default="local[*]", metavar="URL", help="the Spark master (default: %(default)s, this machine)"
+        "--master",
+        default=MASTER_OF_PLANS if or_none else LOCAL,
+        metavar="URL",
+        help=f"the Spark master (default: %(default)s, this machine{none})",
     )
     spark.add_argument(
         "--driver-memory",
@@ -52,10 +60,9 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
 
 def check_spark_arguments(arguments: argparse.Namespace) -> None:
     """Raises UsageError for values with which Spark would not start."""
-    if not _MASTER.fullmatch(arguments.master):
-        raise UsageError(
-            f"--master: expected local[N], spark://HOST:PORT, yarn or k8s://URL, got {told(arguments.master)}"
-        )
+    if not _MASTER.fullmatch(arguments.master) and not (arguments.or_none and arguments.master == NO_SPARK):
+        others = ", yarn, k8s://URL or none" if arguments.or_none else ", yarn or k8s://URL"
+        raise UsageError(f"--master: expected local[N], spark://HOST:PORT{others}, got {told(arguments.master)}")
     found = _MEMORY.fullmatch(arguments.driver_memory)
     if found is None or int(found[1]) * _UNITS[found[2].lower()] < _LEAST_MEMORY:
         raise UsageError(f"--driver-memory: expected 512m or more, such as 2g, got {told(arguments.driver_memory)}")
@@ -78,6 +85,7 @@ def spark_session(
     rows: int | None = None,
     *,
     imports: str | None = None,
+    in_python: bool = False,
 ) -> "AbstractContextManager[SparkSession]":
     """The arguments are checked already. For the others see `spark_session.session`."""
     from kafka_reassign_rpc.pipeline.spark_session import session
@@ -90,4 +98,5 @@ def spark_session(
         send_packages=arguments.executor_packages == "sent",
         rows=rows,
         imports=imports,
+        in_python=in_python,
     )

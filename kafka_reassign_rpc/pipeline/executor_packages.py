@@ -1,7 +1,8 @@
-"""What Spark's executors need beside PySpark: this package and msgspec, as an archive for `spark.archives`. msgspec is
-compiled, so executors need the driver's platform and minor version of Python.
+"""What Spark's executors need beside PySpark: this package, msgspec, numpy and PyArrow, as an archive for
+`spark.archives`. Three are compiled, so executors need the driver's platform and minor version of Python.
 """
 
+import re
 import zipfile
 from collections.abc import Iterator
 from importlib import import_module
@@ -9,8 +10,11 @@ from pathlib import Path
 
 NAME = "kafka-reassign-rpc-packages"
 """Executors unpack the archive into this directory."""
-_PACKAGES = ("kafka_reassign_rpc", "kafka_reassign_rpc.schemas", "msgspec")
+_PACKAGES = ("kafka_reassign_rpc", "kafka_reassign_rpc.schemas", "msgspec", "numpy", "pyarrow")
 """A checkout has the schemas elsewhere than the package that they belong to."""
+_LIBRARY = re.compile(r"\.(py|so|pyd|dll|json)$|\.so\.\d+$|^lib.*\.so\.[\d.]+$")
+_NOT_NEEDED = re.compile(r"(^|/)(tests|include)/|flight")
+"""Of PyArrow and numpy, a third of their bytes."""
 
 
 def build(directory: Path) -> Path:
@@ -25,6 +29,9 @@ def build(directory: Path) -> Path:
 def _files(package: str) -> Iterator[tuple[Path, Path]]:
     """By their place in the archive."""
     root, place = Path(str(import_module(package).__file__)).parent, Path(*package.split("."))
-    for path in sorted(root.rglob("*")):
-        if path.suffix in (".py", ".so", ".pyd", ".json") and path.is_file():
-            yield place / path.relative_to(root), path
+    libraries = root.with_name(f"{package}.libs")  # what wheels bring along
+    for folder, name in ((root, place), (libraries, Path(libraries.name))):
+        for path in sorted(folder.rglob("*")):
+            inside = path.relative_to(folder)
+            if _LIBRARY.search(path.name) and not _NOT_NEEDED.search(str(inside)) and path.is_file():
+                yield name / inside, path

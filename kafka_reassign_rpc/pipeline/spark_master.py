@@ -1,5 +1,7 @@
 """What the address of a Spark master says, without PySpark, whose import takes a second."""
 
+NO_SPARK = "none"
+"""In place of a master: this process alone does the work."""
 ATTEMPTS = 4
 """Spark's default for spark.task.maxFailures."""
 

@@ -51,14 +51,18 @@ _S3_SETTINGS = {
 }
 SMALL_ROWS = 5000
 """Partitions of a small job: starting another task and compiling Java cost more than they save."""
-_SMALL_SETTINGS = {
-    "spark.default.parallelism": "1",
-    "spark.sql.shuffle.partitions": "1",
+_FEW_ROWS_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-_SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Of a job whose rows Python works on: to compile queries takes Java longer than they run."""
+_SMALL_SETTINGS = {
+    "spark.default.parallelism": "1",
+    "spark.sql.shuffle.partitions": "1",
+    **_FEW_ROWS_SETTINGS,
+}
+_QUICK_JVM, _SMALL_JVM = "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"
 _LOCAL_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -79,6 +83,7 @@ def session(
     rows: int | None = None,
     classes_to: Path | None = None,
     imports: str | None = None,
+    in_python: bool = False,
 ) -> Iterator[SparkSession]:
     """The only session of this process.
 
@@ -87,24 +92,27 @@ def session(
     rows            partitions that the job reads; None: unknown. Few of them need less with a local master
     classes_to      the JVM writes the archive of classes to this file when it ends
     imports         a module that the job imports later: it loads while the JVM starts
-    send_packages   executors of a remote master get this package and msgspec from here; otherwise they must have them
+    in_python       Python does what there is to do with the rows, and Java hands them over
+    send_packages   executors of a remote master get this package and what it needs from here; otherwise they have it
 
     Raises JobFailed if Java is missing or the master cannot be reached.
     """
     given = dict(settings or {})
     small = rows is not None and is_small(master, rows)
     classes = class_archive.options_to_use() if classes_to is None else class_archive.options_to_make(classes_to)
-    options = " ".join(filter(None, [_JVM_OPTIONS, _SMALL_JVM if small else "", classes, java]))
+    quick = small or (in_python and is_local(master))
+    options = [_JVM_OPTIONS, _QUICK_JVM if quick else "", _SMALL_JVM if small else "", classes, java]
     with tempfile.TemporaryDirectory(prefix="spark-") as scratch, tempfile.TemporaryFile() as log:
         chosen = {
             "spark.master": with_attempts(master),
             "spark.app.name": name,
             "spark.driver.memory": memory,
             "spark.sql.warehouse.dir": f"file:{scratch}/warehouse",
-            "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} {options}",
+            "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} {' '.join(filter(None, options))}",
             **_SETTINGS,
             **_s3_settings(),
             **(_local_settings(scratch) if is_local(master) else {}),
+            **(_FEW_ROWS_SETTINGS if in_python else {}),
             **(_SMALL_SETTINGS if small else {}),
             **given,
         }

@@ -217,6 +217,15 @@ def test_sv_1_every_command_explains_itself(command: str, capsys: pytest.Capture
     assert said.err == ""
 
 
+def test_dp_6_plans_are_made_on_spark_on_this_machine_unless_told_otherwise(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("plan heal", "plan verify", "audit", "history"):
+        with pytest.raises(SystemExit):
+            main([*command.split(), "--help"])
+        said = " ".join(capsys.readouterr().out.split())
+        assert "the Spark master (default: local[*], this machine" in said
+        assert ("none: without Spark and Java, in this process" in said) is command.startswith("plan")
+
+
 @pytest.mark.parametrize("goal", ["heal", "drain", "expand", "rebalance", "set-rf", "racks", "combine", "verify"])
 def test_dp_2_the_help_of_a_goal_has_an_example_of_its_own_that_can_be_run(
     goal: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 import pytest
 from pyspark.sql import SparkSession
 
+from kafka_reassign_rpc.cli import spark_arguments
 from kafka_reassign_rpc.client import ReassignmentClient
+from kafka_reassign_rpc.pipeline.spark_master import NO_SPARK
 from kafka_reassign_rpc.pipeline.spark_session import session, spark_errors_as_job_failed
 from tests.jvm import QUICK
 from tests.optional_software import HAS_PROMETHEUS
@@ -42,6 +44,12 @@ def use_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
             yield spark
 
     monkeypatch.setattr("kafka_reassign_rpc.pipeline.spark_session.session", the_same_session)
+
+
+@pytest.fixture(autouse=True)
+def plans_without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless a test names a master: the plans are the same (test_plan_in_memory), and Spark takes seconds to start."""
+    monkeypatch.setattr(spark_arguments, "MASTER_OF_PLANS", NO_SPARK)
 
 
 @pytest.fixture(scope="package")

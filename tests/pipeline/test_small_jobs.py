@@ -161,7 +161,7 @@ HEAL = "plan heal --snapshot {0}/snapshot --out {0}/plan"
         (HEAL + " --conf nonsense", "--conf: expected spark.KEY=VALUE, got [hidden]"),
         (
             HEAL + " --master nonsense",
-            "--master: expected local[N], spark://HOST:PORT, yarn or k8s://URL, got [hidden]",
+            "--master: expected local[N], spark://HOST:PORT, yarn, k8s://URL or none, got [hidden]",
         ),
         (
             HEAL + " --driver-memory lots",

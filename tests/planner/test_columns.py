@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.planner.brokers.rack_rule import live_racks
-from kafka_reassign_rpc.planner.columns.balanced_columns import BalancedColumns
 from kafka_reassign_rpc.planner.columns.column_survey import column_survey
 from kafka_reassign_rpc.planner.columns.exact_sums import exact_sums
+from kafka_reassign_rpc.planner.columns.partition_chunk import Applied, PartitionChunk
 from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, PartitionColumns, random_columns
 from kafka_reassign_rpc.planner.deterministic_random import random_bits
 from kafka_reassign_rpc.planner.goals_and_options import Effort, Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
+from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker, PlannerCluster, PlannerTopic
 from kafka_reassign_rpc.planner.proposals.round_sums import Survey
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
@@ -33,7 +34,6 @@ def columns_of(topics: Sequence[PlannerTopic], brokers: Iterable[PlannerBroker])
     return PartitionColumns(
         np.array(ids),
         [topic.name for topic in topics],
-        [topic.partitions[0].min_isr for topic in topics],
         np.array([place for place, _ in parts]),
         np.array([one.index for _, one in parts]),
         np.array([places(one.replicas) for _, one in parts]),
@@ -41,7 +41,7 @@ def columns_of(topics: Sequence[PlannerTopic], brokers: Iterable[PlannerBroker])
         np.array([places(one.isr) for _, one in parts]),
         *(
             np.array([getattr(one, name) for _, one in parts])
-            for name in ("bytes", "produce", "fetch", "messages", "cpu")
+            for name in ("bytes", "produce", "fetch", "messages", "cpu", "min_isr")
         ),
     )
 
@@ -100,9 +100,17 @@ BALANCED = PlanOptions(
             PlanOptions(weights=GoalWeights(topic=9.0), rounds=12, effort=Effort.QUICK),
         ),
         (2, Goal(GoalKind.EXPAND, (0, 7)), PlanOptions(max_bytes=10**9, rounds=12, effort=Effort.QUICK)),
+        (
+            4,
+            Goal(GoalKind.COMBINE, parts={GoalKind.DRAIN: (3,), GoalKind.EXPAND: (0, 7)}),
+            PlanOptions(rounds=12, effort=Effort.QUICK),
+        ),
+        (4, Goal(GoalKind.SET_FACTOR, factor=4), PlanOptions()),
+        (2, Goal(GoalKind.RACKS), PlanOptions()),
+        (4, Goal(GoalKind.DRAIN, (3, 5)), PlanOptions()),
     ],
 )
-def test_dp_6_a_cluster_is_balanced_in_columns_as_one_partition_after_the_other(
+def test_dp_6_a_chunk_of_columns_is_planned_as_one_partition_after_the_other(
     goal: Goal, options: PlanOptions, racks: int
 ) -> None:
     """Two racks with three replicas and more: some partitions are uneven, and may gain a rack."""
@@ -115,18 +123,18 @@ def test_dp_6_a_cluster_is_balanced_in_columns_as_one_partition_after_the_other(
     columns = columns_of(topics, cluster.brokers)
     coordinator = RoundCoordinator(cluster.brokers, goal, options)
     coordinator.begin(column_survey(columns, live_racks(cluster.brokers) if goal.kind is GoalKind.REBALANCE else None))
-    balanced = BalancedColumns(columns, columns.topic, (np.zeros(0, int), np.zeros(0, int)))
+    chunk, applied = PartitionChunk(columns, columns.topic, {}), None
     while (params := coordinator.next_round()) is not None:
-        thresholds = coordinator.decide(balanced.propose(params))
-        coordinator.take(balanced.accept(thresholds))
-    balanced.apply()
+        chunk.propose(params, applied)
+        thresholds = coordinator.decide(chunk.proposals.sums())
+        coordinator.take(chunk.proposals.accepted_sums(thresholds))
+        applied = Applied(params, thresholds)
+    chunk.apply(applied)
     expected = make_plan(PlannerCluster(cluster.brokers, topics), goal, options)
-    changed = balanced.changed(coordinator.round_parameters())
     found = {
-        (topic.name, one.index): (one.original, one.replicas, one.reason, one.rule, one.first_leader)
-        for topic in changed
-        for one in topic.partitions
-        if one.original not in ((), one.replicas)
+        (one.topic, one.partition): (one.original, one.target, one.reason, one.rule, one.first_leader)
+        for one in chunk.found(coordinator.round_parameters())
+        if isinstance(one, PlannedMove)
     }
     assert found == {
         (one.topic, one.partition): (one.original, one.target, one.reason, one.rule, one.first_leader)

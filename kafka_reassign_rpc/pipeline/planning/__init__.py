@@ -1,12 +1,14 @@
-"""The planner as a job: in this process, or on Spark for a huge snapshot.
+"""The planner as a job: on Spark, or in this process alone.
 
 plan_job.py, plan_input.py    the job; checks before Spark starts
 chosen_topics.py      names and patterns of topics
 snapshot_brokers.py, snapshot_rates.py    brokers, and throttles that stood on them
-snapshot_to_plan.py, snapshot_on_spark.py, snapshot_in_memory.py    what the job needs; two readers
-snapshot_columns.py   partitions as columns
-snapshot_chunks.py    partitions in chunks; unusable rows
-chunks_on_spark.py, rounds_on_spark.py    the same on Spark
+snapshot_to_plan.py   the survey of a snapshot and the rounds of a plan
+chunk_callers.py      who calls what follows: this process, or tasks of Spark
+partition_table.py, snapshot_chunks.py, snapshot_survey.py    partitions as columns; unusable rows
+arriving.py           what moves in flight bring to brokers
+chunk_steps.py        a step of a plan on one chunk; moves in start order
+chunk_cells.py        chunks between steps, as Arrow
 within_time.py        leaves out what takes too long
 simulation_figures.py figures of the simulation
 

@@ -10,6 +10,7 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.named_brokers import require_brokers, require_weights
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.pipeline.spark_master import NO_SPARK, is_local
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
@@ -34,21 +35,13 @@ class PlanJob(NamedTuple):
 
 
 HERE_ROWS, HERE_OBJECTS = 4_000_000, 300_000
-"""Partitions that one process plans as columns, and as objects where the goal forces changes and may move any
-partition. A million take less time there than Spark takes to divide them.
-"""
+"""Partitions of a plan, and moves that become objects, which one process judges sooner than Spark divides them."""
 
 
-def plans_here(goal: Goal, rows: int) -> bool:
-    """Assumes executors on this machine."""
-    of_any = goal.kind in (GoalKind.SET_FACTOR, GoalKind.RACKS) or (goal.empties and goal.balances)
-    return rows <= (HERE_OBJECTS if of_any else HERE_ROWS)
-
-
-def verifies_here(kind: str, moves: int, rows: int) -> bool:
-    """Each move of these kinds becomes an object, which takes one process long: Spark judges many at once."""
+def verifies_here(master: str, kind: str, moves: int, rows: int) -> bool:
     one_by_one = kind in (GoalKind.SET_FACTOR, GoalKind.RACKS, GoalKind.COMBINE, GoalKind.DEMOTE)
-    return rows <= HERE_ROWS and (moves <= HERE_OBJECTS or not one_by_one)
+    is_small = rows <= HERE_ROWS and (moves <= HERE_OBJECTS or not one_by_one)
+    return master == NO_SPARK or (is_local(master) and is_small)
 
 
 def check(job: PlanJob) -> SnapshotMeta:

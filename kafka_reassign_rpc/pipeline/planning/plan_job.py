@@ -1,9 +1,9 @@
-"""The plan job: reads a snapshot, plans, writes the plan, verifies and publishes it.
-
-On Spark the driver never collects the partition table, and reads the moves one Spark partition at a time.
+"""The plan job: reads a snapshot, plans, writes the plan, verifies and publishes it. This process sees sums of the
+table of partitions, and the moves.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -12,18 +12,15 @@ from kafka_reassign_rpc.core.brokers.departure import BrokerFacts, Losses
 from kafka_reassign_rpc.core.reassignment_algebra import MIN_INSYNC_REPLICAS
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.planning import plan_input
+from kafka_reassign_rpc.pipeline.planning.arriving import with_arriving
+from kafka_reassign_rpc.pipeline.planning.chunk_callers import CallsHere, CallsOnSpark
+from kafka_reassign_rpc.pipeline.planning.chunk_steps import FoundMoves
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.simulation_figures import bottleneck_figures, timeline_figures, with_times
 from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers
-from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import NAMED_ROWS, ClusterFacts, RowFaults, SnapshotSurvey
-from kafka_reassign_rpc.pipeline.planning.snapshot_in_memory import SnapshotInMemory
 from kafka_reassign_rpc.pipeline.planning.snapshot_rates import stricter_rate_notes
-from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import (
-    FoundMoves,
-    PlanningRounds,
-    SnapshotToPlan,
-    with_arriving,
-)
+from kafka_reassign_rpc.pipeline.planning.snapshot_survey import NAMED_ROWS, ClusterFacts, RowFaults, SnapshotSurvey
+from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import ChunkCaller, PlanningRounds, SnapshotToPlan
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify, verify_here
 from kafka_reassign_rpc.pipeline.planning.verify_rules import RuleViolation
 from kafka_reassign_rpc.pipeline.planning.within_time import caps_of, withdraw_beyond
@@ -64,76 +61,81 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Status = Callable[[str], None]
-Verify = Callable[[StorePath], list[RuleViolation]]
+Verify = Callable[[StorePath, PlanSummary], list[RuleViolation]]
 
 
 def run(spark: "SparkSession", job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
     """Raises BadInput for unusable input, JobFailed if verification fails."""
-    from kafka_reassign_rpc.pipeline.executor_probe import require_executors
-    from kafka_reassign_rpc.pipeline.planning.snapshot_on_spark import SnapshotOnSpark
+    from kafka_reassign_rpc.pipeline.executor_probe import checkpoint_directory, require_executors
 
     meta = plan_input.check(job)
     require_executors(spark, job.snapshot, out=job.out)
-    snapshot = SnapshotOnSpark(spark, job.snapshot, job.out)
-    return _run(job, meta, snapshot, lambda plan: verify(spark, job.snapshot, plan), show_status)
+    with checkpoint_directory(spark, job.out) as forget:
+        caller = CallsOnSpark(spark, job.snapshot, snapshot_files.count_partitions(job.snapshot), forget)
+        return _run(job, meta, caller, partial(_verify_beside, spark, job.snapshot), show_status)
 
 
 def run_here(job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
-    """In this process alone (`plan_input.plans_here`). Raises as `run`."""
+    """In this process alone. Raises as `run`."""
     meta = plan_input.check(job)
-    snapshot = SnapshotInMemory(job.snapshot)
-    return _run(job, meta, snapshot, lambda plan: verify_here(job.snapshot, plan), show_status)
+    return _run(job, meta, CallsHere(job.snapshot), lambda plan, _: verify_here(job.snapshot, plan), show_status)
+
+
+def _verify_beside(
+    spark: "SparkSession", snapshot: StorePath, plan: StorePath, summary: PlanSummary
+) -> list[RuleViolation]:
+    is_here = plan_input.verifies_here(spark.sparkContext.master, summary.kind, summary.moves, summary.partitions)
+    return verify_here(snapshot, plan) if is_here else verify(spark, snapshot, plan)
 
 
 def _run(
-    job: PlanJob, meta: SnapshotMeta, snapshot: SnapshotToPlan, verify_plan: Verify, show_status: Status
+    job: PlanJob, meta: SnapshotMeta, caller: ChunkCaller, verify_plan: Verify, show_status: Status
 ) -> PlanSummary:
     require_possible_figures(job.snapshot)
-    brokers = with_arriving(read_brokers(job.snapshot), snapshot.arriving())
-    live = frozenset(broker.id for broker in brokers.values() if broker.live)
+    listed, snapshot = read_brokers(job.snapshot), SnapshotToPlan(caller)
+    live = frozenset(broker.id for broker in listed.values() if broker.live)
     min_isrs = snapshot_files.min_isrs(job.snapshot)
-    show_status(f"reading {counted(snapshot.partitions, 'partition')}")
-    facts = ClusterFacts(job.goal, frozenset(brokers), live, *min_isrs, _departing(job, brokers))
-    found = snapshot.survey(
-        facts._replace(
-            racks=surveyed_racks(job.goal, brokers.values()), spreads_topics=job.options.weights.spread_topics
-        )
-    )
+    show_status(f"reading {counted(snapshot_files.count_partitions(job.snapshot), 'partition')}")
+    racks = surveyed_racks(job.goal, listed.values())
+    facts = ClusterFacts(job.goal, frozenset(listed), live, *min_isrs, _departing(job, listed), racks)
+    found = snapshot.survey(facts)
+    brokers = with_arriving(listed, snapshot.arriving(found.coming))
     notes = [
         *disk_notes(job.snapshot),
         *log_dir_rows.size_notes(job.snapshot),
         *_name_cordoned(brokers.values()),
         *_check_rows(found, brokers, job),
-        *_name_unknown_sizes(snapshot, found.survey.unknown_sizes),
+        *_name_unknown_sizes(found),
         *_departure_notes(job, found.losses),
         *stricter_rate_notes(job.snapshot, job.options.network.throttle, sorted(live)),
         *_what_submit_does(job.goal, live),
     ]
     with PlanWriter(job.out, meta.at) as writer:
-        with snapshot.rounds() as rounds:
-            try:
-                coordinator = RoundCoordinator(brokers.values(), job.goal, job.options)
-                coordinator.notes += notes
-                coordinator.begin(found.survey)
+        rounds = snapshot.rounds()
+        try:
+            coordinator = RoundCoordinator(brokers.values(), job.goal, job.options)
+            coordinator.notes += notes
+            coordinator.begin(found.survey)
+            _decide(coordinator, rounds, show_status)
+            if job.within is not None:
+                show_status("finding what can be done in time")
+                withdraw_beyond(job, coordinator, rounds, job.within)
                 _decide(coordinator, rounds, show_status)
-                if job.within is not None:
-                    show_status("finding what can be done in time")
-                    withdraw_beyond(job, coordinator, rounds, job.within)
-                    _decide(coordinator, rounds, show_status)
-                show_status("writing moves and batches")
-                params = coordinator.round_parameters()
-                with rounds.found(params, job.options.network) as made:
-                    impact = ImpactCount({one: brokers[one].rack for one in sorted(live)}, *min_isrs)
-                    written = _write(writer, made, job, params.leaving, impact, show_status)
-            except PlanError as error:
-                raise BadInput(str(error)) from None
+            show_status("writing moves and batches")
+            params = coordinator.round_parameters()
+            made = rounds.found(params, job.options.network)
+        except PlanError as error:
+            raise BadInput(str(error)) from None
+        caller.close()
+        impact = ImpactCount({one: brokers[one].rack for one in sorted(live)}, *min_isrs)
+        written = _write(writer, made, job, params.leaving, impact, show_status)
         figures = coordinator.summary(written.moves, written.bytes, sum(one.partitions for one in written.left_out))
         show_status("simulating the plan")
         simulated = estimate(written.copies, job.options.network, caps_of(job), chooses_cap=job.chooses_cap)
         summary = _summary(job, meta, brokers, found, figures, written, simulated)
         writer.write_summary(summary)
         show_status("verifying")
-        violations = verify_plan(writer.hidden)
+        violations = verify_plan(writer.hidden, summary)
         if violations:
             raise JobFailed(
                 f"the plan breaks rules and was deleted. This is a defect of kafka-reassign-rpc: "
@@ -206,10 +208,9 @@ def _what_submit_does(goal: Goal, live: Collection[int]) -> Iterator[str]:
         yield f"{are_lost}: the cordon keeps {them} empty after a return, until somebody opens {them}"
 
 
-def _name_unknown_sizes(snapshot: SnapshotToPlan, count: int) -> list[str]:
-    if not count:
-        return []
-    return [f"no size is known of {first_of(snapshot.first_of_unknown_size(NAMED_ROWS), NAMED_ROWS, of=count)}"]
+def _name_unknown_sizes(found: SnapshotSurvey) -> list[str]:
+    count, named = found.survey.unknown_sizes, [f"{topic}-{index}" for topic, index in found.unsized]
+    return [f"no size is known of {first_of(named, NAMED_ROWS, of=count)}"] if count else []
 
 
 def _departing(job: PlanJob, brokers: Mapping[int, PlannerBroker]) -> dict[int, BrokerFacts] | None:

@@ -1,162 +1,107 @@
-"""Cuts the partitions of a snapshot that the goal may move into chunks of whole topics, and surveys all in the same
-pass. Tasks import this module.
-"""
+"""A chunk of the table of partitions: what it tells before the first round, and its rows that the goal may move."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
-from kafka_reassign_rpc.core.brokers.departure import BrokerFacts, Losses, PartitionFacts, loss_of
+import numpy as np
+
+from kafka_reassign_rpc.core.brokers.departure import Losses, PartitionFacts, loss_of
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.pipeline.snapshots.rate_columns import MOST_RATE
-from kafka_reassign_rpc.planner.goals_and_options import Goal
-from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition, PlannerTopic
-from kafka_reassign_rpc.planner.proposals.forced_proposals import may_move
+from kafka_reassign_rpc.pipeline.planning.partition_table import NO_RATE, PartitionTable
+from kafka_reassign_rpc.pipeline.planning.snapshot_survey import (
+    NAMED_ROWS,
+    ClusterFacts,
+    Coming,
+    RowFaults,
+    SnapshotSurvey,
+)
+from kafka_reassign_rpc.planner.columns.column_survey import column_survey
+from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
+from kafka_reassign_rpc.planner.columns.partition_chunk import OddRow, PartitionChunk
+from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, PartitionColumns
+from kafka_reassign_rpc.planner.goals_and_options import GoalKind
+from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition
 from kafka_reassign_rpc.planner.proposals.round_sums import Survey
 
-CHUNK_PARTITIONS = 5000
-"""The topic that reaches this number closes the chunk."""
-PIECE_PARTITIONS = 5000
-"""A larger topic is planned in such pieces. The spread of a topic over brokers (a soft goal) then holds for each."""
-NO_RATE = -1
-NAMED_ROWS = 20
+
+def surveyed_chunk(table: Any, facts: ClusterFacts) -> tuple[PartitionChunk, SnapshotSurvey]:
+    """`table`: an Arrow table of whole topics, or of whole pieces of them."""
+    read, brokers = PartitionTable.of(table), sorted(facts.brokers)
+    columns = read.columns(brokers, facts.min_isrs, facts.default_min_isr)
+    usual = read.usual(columns, brokers)
+    if facts.departing is not None:
+        usual &= ~_on(columns, frozenset(facts.goal.drained))  # each may be lost
+    single = _SingleRows(facts)
+    odd = dict(single.survey(read, columns, np.flatnonzero(~usual)))
+    plain = columns.rows(usual)
+    found = SnapshotSurvey(
+        column_survey(plain, facts.racks),
+        largest=_largest(plain),
+        unsized=tuple(read.names_at(np.flatnonzero(read.unknown_sizes())[:NAMED_ROWS])),
+        coming=tuple(_coming(read)),
+    ).merge(single.found())
+    kept = _may_move(columns, facts) & _chosen(columns, facts)
+    places = kept.cumsum() - 1
+    of_kept = {int(places[row]): one for row, one in odd.items() if kept[row]}
+    return PartitionChunk(columns.rows(kept), read.pieces()[kept], of_kept), found
 
 
-class ClusterFacts(NamedTuple):
-    """brokers          all that the snapshot lists
-    departing        the live ones, if the goal empties brokers
-    racks            see `Survey`
-    spreads_topics   topics come whole
-    """
+class _SingleRows:
+    """Rows that are surveyed one by one."""
 
-    goal: Goal
-    brokers: frozenset[int]
-    live: frozenset[int]
-    min_isrs: dict[str, int]
-    default_min_isr: int
-    departing: Mapping[int, BrokerFacts] | None = None
-    racks: Mapping[int, str] | None = None
-    spreads_topics: bool = False
+    def __init__(self, facts: ClusterFacts) -> None:
+        self._facts = facts
+        self._survey = Survey(facts.racks)
+        self._faults: list[str] = []
+        self._unusable: list[str] = []
+        self._unlisted: dict[int, tuple[str, ...]] = {}
+        self._largest = (0, "")
+        self._losses = None if facts.departing is None else Losses()
 
+    def found(self) -> SnapshotSurvey:
+        faults, unusable = (
+            RowFaults(len(all_), tuple(sorted(all_)[:NAMED_ROWS])) for all_ in (self._faults, self._unusable)
+        )
+        return SnapshotSurvey(self._survey, faults, unusable, self._unlisted, self._largest, self._losses)
 
-class RowFaults(NamedTuple):
-    total: int
-    first: tuple[str, ...]
+    def survey(self, read: PartitionTable, columns: PartitionColumns, rows: Numbers) -> Iterator[tuple[int, OddRow]]:
+        """The odd ones of them, by row."""
+        before = ("", -1)
+        shown = read.table.select(["replicas", "adding", "removing"]).take(rows).to_pylist()
+        moving = read.moving()[rows].tolist()
+        partitions = columns.partitions(rows, columns.replicas[rows])
+        for row, (topic, one), lists, moves in zip(rows.tolist(), partitions, shown, moving, strict=True):
+            one.moving, one.replicas = moves, tuple(lists["replicas"])  # columns show no broker -1
+            if moves:
+                later = dict.fromkeys((*lists["replicas"], *lists["adding"]))
+                one.destination = tuple(broker for broker in later if broker not in lists["removing"])
+            same = before == (topic, one.index)
+            before = topic, one.index
+            if self._add(topic, one, "occurs twice" if same else _row_fault(topic, one)) and (one.fault or moves):
+                yield row, OddRow(one.moving, one.destination, one.fault)
 
-    def merge(self, other: "RowFaults") -> "RowFaults":
-        return RowFaults(self.total + other.total, tuple(sorted((*self.first, *other.first))[:NAMED_ROWS]))
-
-
-class SnapshotSurvey(NamedTuple):
-    """faults      rows that no cluster can show
-    unusable    partitions that stay as they are, whatever the goal
-    unlisted    brokers that the snapshot does not list, with the first partitions there
-    largest     bytes of the largest replica, and its partition (of equal ones the last name); 0 bytes: no size is known
-    kept        partitions in chunks
-    losses      what would be lost if drained brokers went now; None: none is drained
-    """
-
-    survey: Survey
-    faults: RowFaults
-    unusable: RowFaults
-    unlisted: dict[int, tuple[str, ...]]
-    largest: tuple[int, str] = (0, "")
-    kept: int = 0
-    losses: Losses | None = None
-
-    @classmethod
-    def nothing(cls, racks: Mapping[int, str] | None = None) -> "SnapshotSurvey":
-        return cls(Survey(racks), RowFaults(0, ()), RowFaults(0, ()), {})
-
-    def merge(self, other: "SnapshotSurvey") -> "SnapshotSurvey":
-        unlisted = dict(self.unlisted)
-        for broker, names in other.unlisted.items():
-            unlisted[broker] = tuple(sorted((*unlisted.get(broker, ()), *names))[:NAMED_ROWS])
-        largest, kept = max(self.largest, other.largest), self.kept + other.kept
-        faults, unusable = self.faults.merge(other.faults), self.unusable.merge(other.unusable)
-        losses = None
-        if self.losses is not None or other.losses is not None:
-            losses = Losses()
-            for one in (self.losses, other.losses):
-                if one is not None:
-                    losses.merge(one, NAMED_ROWS)
-        return SnapshotSurvey(self.survey.merge(other.survey), faults, unusable, unlisted, largest, kept, losses)
-
-
-SurveyedChunk = tuple[list[PlannerTopic], SnapshotSurvey]
-
-
-def surveyed_chunks(rows: Iterable[Any], facts: ClusterFacts) -> Iterator[SurveyedChunk]:
-    """The last may be empty.
-
-    rows    sorted by topic and partition: topic, number, replicas, leader, ISR, whether its move is in flight or waits,
-            bytes of a replica (or UNKNOWN), bytes produced and fetched per second, messages produced and
-            microseconds of CPU per second, each a `whole_rate`, replicas that it will have
-    """
-    chunk: list[PlannerTopic] = []
-    held, found = 0, SnapshotSurvey.nothing(facts.racks)
-    for topic in _topics(rows, facts.min_isrs, facts.default_min_isr):
-        kept, found = _survey_topic(topic, facts, found)
-        if kept:
-            chunk.append(PlannerTopic(topic.name, kept))
-            held += len(kept)
-        if held >= CHUNK_PARTITIONS:
-            yield chunk, found
-            chunk, held, found = [], 0, SnapshotSurvey.nothing(facts.racks)
-    yield chunk, found
-
-
-def _topics(rows: Iterable[Any], min_isrs: dict[str, int], default: int) -> Iterator[PlannerTopic]:
-    """Cuts a huge topic into pieces, so that it is not one task."""
-    current: PlannerTopic | None = None
-    piece = 0
-    for topic, index, replicas, leader, isr, moving, size, produce, fetch, messages, cpu, destination in rows:
-        if current is None or current.name != topic or index // PIECE_PARTITIONS != piece:
-            if current is not None:
-                yield current
-            current, min_isr = PlannerTopic(topic, []), min_isrs.get(topic, default)
-            piece = index // PIECE_PARTITIONS
-        partition = PlannerPartition(index, tuple(replicas), leader, tuple(isr), moving, size, produce, fetch, min_isr)
-        partition.messages, partition.cpu = messages, cpu
-        if moving:
-            partition.destination = tuple(destination)
-        current.partitions.append(partition)
-    if current is not None:
-        yield current
-
-
-def _survey_topic(
-    topic: PlannerTopic, facts: ClusterFacts, found: SnapshotSurvey
-) -> tuple[list[PlannerPartition], SnapshotSurvey]:
-    survey, faults, unusable, unlisted, largest, earlier, losses = found
-    if facts.departing is not None and losses is None:
-        losses = Losses()
-    kept: list[PlannerPartition] = []
-    before = -1
-    for partition in topic.partitions:
-        fault = "occurs twice" if partition.index == before else _row_fault(topic.name, partition)
-        before = partition.index
+    def _add(self, topic: str, one: PlannerPartition, fault: str) -> bool:
+        name = f"{topic}-{one.index}"
         if fault:
-            faults = faults.merge(RowFaults(1, (f"{topic.name}-{partition.index} {fault}",)))
-            continue
-        partition.fault = _partition_fault(partition)
-        if partition.fault:
-            unusable = unusable.merge(RowFaults(1, (f"{topic.name}-{partition.index}: {partition.fault}",)))
-            survey.partitions += 1
+            self._faults.append(f"{name} {fault}")
+            return False
+        one.fault = _partition_fault(one)
+        if one.fault:
+            self._unusable.append(f"{name}: {one.fault}")
+            self._survey.partitions += 1
         else:
-            survey.add(partition)
-        if losses is not None and facts.departing is not None:
-            name = TopicPartition(topic.name, partition.index)
-            loss = loss_of(_partition_facts(name, partition), facts.goal.drained, facts.departing)
-            losses.add(name, loss, NAMED_ROWS)
-        if partition.bytes >= largest[0]:
-            largest = max(largest, (partition.bytes, f"{topic.name}-{partition.index}"))
-        if not facts.brokers.issuperset(partition.replicas):
-            _add_unlisted(unlisted, partition, topic.name, facts.brokers)
-        if may_move(partition, facts.goal, facts.live):
-            kept.append(partition)
-    if facts.goal.topics and topic.name not in facts.goal.topics:
-        kept = []
-    return kept, SnapshotSurvey(survey, faults, unusable, unlisted, largest, earlier + len(kept), losses)
+            self._survey.add(one)
+        if self._losses is not None and self._facts.departing is not None:
+            known = TopicPartition(topic, one.index)
+            loss = loss_of(_partition_facts(known, one), self._facts.goal.drained, self._facts.departing)
+            self._losses.add(known, loss, NAMED_ROWS)
+        if one.bytes >= self._largest[0]:
+            self._largest = max(self._largest, (one.bytes, name))
+        for broker in one.replicas:
+            if broker not in self._facts.brokers:
+                names = (*self._unlisted.get(broker, ()), name)
+                self._unlisted[broker] = tuple(sorted(names)[:NAMED_ROWS])
+        return True
 
 
 def _partition_facts(name: TopicPartition, partition: PlannerPartition) -> PartitionFacts:
@@ -164,23 +109,6 @@ def _partition_facts(name: TopicPartition, partition: PlannerPartition) -> Parti
     replicas = partition.replicas
     target = partition.destination if partition.moving else replicas
     return PartitionFacts(name, replicas, replicas, target, partition.isr, partition.min_isr)
-
-
-def _add_unlisted(
-    unlisted: dict[int, tuple[str, ...]], partition: PlannerPartition, topic: str, listed: frozenset[int]
-) -> None:
-    """In order of text, as `merge` does: so names do not depend on how topics are cut into chunks."""
-    for broker in partition.replicas:
-        if broker not in listed:
-            names = (*unlisted.get(broker, ()), f"{topic}-{partition.index}")
-            unlisted[broker] = tuple(sorted(names)[:NAMED_ROWS])
-
-
-def whole_rate(rate: float | None) -> int:
-    """Per second; 0: not measured; NO_RATE: this is no rate."""
-    if rate is None:
-        return 0
-    return int(rate) if 0 <= rate < MOST_RATE else NO_RATE
 
 
 def _row_fault(topic: str, partition: PlannerPartition) -> str:
@@ -209,3 +137,49 @@ def _partition_fault(partition: PlannerPartition) -> str:
     if strangers:
         return f"its leader or ISR is outside of its replicas {list(replicas)}: {', '.join(map(str, strangers))}"
     return ""
+
+
+def _may_move(columns: PartitionColumns, facts: ClusterFacts) -> Numbers:
+    """As `forced_proposals.may_move`, by row."""
+    goal = facts.goal
+    if goal.kind is GoalKind.SET_FACTOR:
+        other: Numbers = (columns.replicas != NOBODY).sum(axis=1) != goal.factor
+        return other
+    if goal.balances or goal.mends_racks:
+        return np.ones(len(columns.number), bool)
+    if goal.demoted:
+        return columns.led_by(goal.demoted, columns.replicas)
+    gone = frozenset(goal.drained)
+    if goal.brokers_of(GoalKind.HEAL) is not None:
+        gone |= frozenset(columns.brokers.tolist()) - facts.live
+    return _on(columns, gone)
+
+
+def _on(columns: PartitionColumns, brokers: frozenset[int]) -> Numbers:
+    among = np.isin(columns.brokers, list(brokers))
+    on_them: Numbers = (among[columns.replicas] & (columns.replicas != NOBODY)).any(axis=1)
+    return on_them
+
+
+def _chosen(columns: PartitionColumns, facts: ClusterFacts) -> Numbers:
+    """By row: of the topics of the plan, and large enough for it (`is_too_small`)."""
+    names = set(facts.goal.topics)
+    of_topics = np.array([not names or name in names for name in columns.names], bool)
+    large = (columns.bytes == UNKNOWN) | (columns.bytes >= facts.goal.least_bytes)
+    chosen: Numbers = of_topics[columns.topic] & large
+    return chosen
+
+
+def _largest(columns: PartitionColumns) -> tuple[int, str]:
+    """As `SnapshotSurvey.largest`."""
+    size = int(columns.bytes.max(initial=0))
+    rows = np.flatnonzero(columns.bytes == size) if size else ()
+    pairs = ((columns.names[columns.topic[row]], columns.number[row]) for row in rows)
+    return size, max((f"{topic}-{index}" for topic, index in pairs), default="")
+
+
+def _coming(read: PartitionTable) -> Iterator[Coming]:
+    """Each broker once."""
+    for row in read.rows_at(np.flatnonzero(read.lengths("adding") > 0)):
+        for broker in row["adding"]:
+            yield Coming(row["topic"], row["partition"], broker, row["bytes"], broker not in row["replicas"])

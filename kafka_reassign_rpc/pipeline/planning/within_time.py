@@ -22,8 +22,8 @@ def caps_of(job: PlanJob) -> PlanCaps:
 
 def withdraw_beyond(job: PlanJob, coordinator: RoundCoordinator, rounds: PlanningRounds, seconds: int) -> None:
     """Holds the moves of the plan in memory."""
-    with rounds.found(coordinator.round_parameters(), job.options.network) as found:
-        moves = coordinator.worth_first([*found.moves])
+    found = rounds.found(coordinator.round_parameters(), job.options.network)
+    moves = coordinator.worth_first([*found.moves])
     beyond = moves_beyond(moves, job.options.network, seconds, lambda kept: _simulated(job, kept))
     coordinator.withdraw(beyond, f"there is no time for it within {duration(seconds)} (--within)")
 

@@ -1,4 +1,4 @@
-"""The rates of a partition. Executors, which may lack pyarrow, import this module."""
+"""The rates of a partition."""
 
 RATES = ("produce_rate", "fetch_rate", "message_rate", "cpu_rate")
 """Columns of `partitions`."""

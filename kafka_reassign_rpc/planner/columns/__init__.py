@@ -1,4 +1,4 @@
-"""Many partitions at once, as columns: the same decisions as for one, in a tenth of the time. Needs numpy.
+"""Many partitions at once, as columns, through the rounds of a plan. Needs numpy.
 
 exact_sums.py          sums of whole numbers
 partition_columns.py   partitions as columns
@@ -7,5 +7,6 @@ column_loads.py        what changes bring to brokers
 topic_counts.py        replicas of each topic by broker
 balance_scores.py      best changes for a more even cluster
 column_proposals.py    proposals: sums and acceptance
-balanced_columns.py    partitions that a balancing plan changes
+round_proposals.py     what a chunk proposes in a round, in columns and one by one
+partition_chunk.py     partitions through the rounds of a plan
 """

@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -12,7 +12,7 @@ NOBODY = -1
 _MULTIPLIER, _SALT = np.uint64(0xD1342543DE82EF95), 0x9E3779B97F4A7C15
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _MASK = 2**64 - 1
-_OF_TOPICS = 3
+_NO_COLUMNS = 2
 """Fields of `PartitionColumns` that are no columns."""
 
 
@@ -27,17 +27,14 @@ def random_columns(keys: Numbers, salt: int, more: Numbers | None = None) -> Num
 
 
 class PartitionColumns(NamedTuple):
-    """Partitions with known, distinct replicas, of which the leader and the ISR are a part; none is moving.
-
-    brokers            ids, ascending: replicas and ISR are places in it
-    names, min_isrs    of the topics; `topic` has places in them
-    replicas, isr      NOBODY fills the rows
-    leader             an id, or -1
+    """brokers          ids, ascending: replicas and ISR are places in it
+    names            of the topics; `topic` has places in them
+    replicas, isr    NOBODY fills the rows
+    leader           an id, or -1
     """
 
     brokers: Numbers
     names: Sequence[str]
-    min_isrs: Sequence[int]
     topic: Numbers
     number: Numbers
     replicas: Numbers
@@ -48,14 +45,21 @@ class PartitionColumns(NamedTuple):
     fetch: Numbers
     messages: Numbers
     cpu: Numbers
+    min_isr: Numbers
+
+    def led_by(self, ids: Iterable[int], replicas: Numbers) -> Numbers:
+        """By row: whether one of these brokers leads it, or will after a preferred election among `replicas`."""
+        first, named = replicas[:, 0], list(ids)
+        led: Numbers = (np.isin(self.brokers[first], named) & (first != NOBODY)) | np.isin(self.leader, named)
+        return led
 
     def rows(self, chosen: Numbers) -> "PartitionColumns":
         """Row numbers, or a mask."""
         columns = (column[chosen] for column in self._columns())
-        return PartitionColumns(self.brokers, self.names, self.min_isrs, *columns)
+        return PartitionColumns(self.brokers, self.names, *columns)
 
     def _columns(self) -> tuple[Numbers, ...]:
-        columns: tuple[Any, ...] = self[_OF_TOPICS:]
+        columns: tuple[Any, ...] = self[_NO_COLUMNS:]
         return columns
 
     def keys(self) -> Numbers:
@@ -66,16 +70,16 @@ class PartitionColumns(NamedTuple):
 
     def partitions(self, rows: Numbers, replicas: Numbers) -> Iterator[tuple[str, PlannerPartition]]:
         """With the names of their topics. `replicas`: those of the rows now."""
-        ids, names, min_isrs = self.brokers, self.names, self.min_isrs
+        ids, names = self.brokers, self.names
         lists = [column[rows].tolist() for column in self._columns()]
         now = np.where(replicas == NOBODY, NOBODY, ids[replicas]).tolist()
         in_sync = np.where(self.isr[rows] == NOBODY, NOBODY, ids[self.isr[rows]]).tolist()
-        for at, (topic, number, _, leader, _, size, produce, fetch, messages, cpu) in enumerate(
+        for at, (topic, number, _, leader, _, size, produce, fetch, messages, cpu, least) in enumerate(
             zip(*lists, strict=True)
         ):
             held = tuple([broker for broker in now[at] if broker != NOBODY])
             isr = tuple([broker for broker in in_sync[at] if broker != NOBODY])
-            name, least = names[topic], min_isrs[topic]
+            name = names[topic]
             one = PlannerPartition(number, held, leader, isr, False, size, produce, fetch, least)
             one.messages, one.cpu = messages, cpu
             yield name, one

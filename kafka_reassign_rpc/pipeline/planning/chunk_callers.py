@@ -1,0 +1,196 @@
+"""Who calls the functions of a plan: this process with one chunk of all partitions (`--master none`), or tasks of Spark
+with a chunk each. Nothing else differs. See `ChunkCaller`.
+"""
+
+import pickle
+from collections.abc import Callable, Iterator
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+from kafka_reassign_rpc.pipeline.planning.chunk_cells import ChunkCells, to_cells, to_chunk, to_proposals
+from kafka_reassign_rpc.pipeline.planning.partition_table import PIECE_PARTITIONS
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import TABLES
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.planner.columns.partition_chunk import PartitionChunk
+from kafka_reassign_rpc.planner.columns.round_proposals import RoundProposals
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+T = TypeVar("T")
+A = TypeVar("A")
+
+ROWS_IN_CHUNK = 200_000
+_ANSWERS_AT_ONCE = 64
+"""Of more, tasks merge some before the driver does."""
+_CELLS = ", ".join(f"{name} binary" for name in ChunkCells._fields)
+
+
+class CallsHere:
+    """In this process."""
+
+    _chunk: PartitionChunk
+
+    def __init__(self, path: StorePath) -> None:
+        self._path = path
+
+    def divide(self, build: Callable[[pa.Table, A], tuple[PartitionChunk, T]], given: A, _: object) -> T:
+        self._chunk, answer = build(snapshot_files.read(self._path, "partitions"), given)
+        return answer
+
+    def copies(self, function: Callable[[pa.Table, A], T], given: A, merge: Callable[[T, T], T]) -> T:
+        batches = snapshot_files.record_batches(self._path, "replicas")
+        parts = (pa.Table.from_batches([batch]) for batch in batches)
+        nothing = TABLES["replicas"].empty_table()
+        return reduce(merge, (function(part, given) for part in parts), function(nothing, given))
+
+    def change(self, step: Callable[[PartitionChunk, A], T], given: A, _: object) -> T:
+        return step(self._chunk, given)
+
+    def weigh(self, step: Callable[[RoundProposals, A], T], given: A, _: object) -> T:
+        return step(self._chunk.proposals, given)
+
+    def read(self, step: Callable[[PartitionChunk, A], T], given: A) -> list[T]:
+        return [step(self._chunk, given)]
+
+    def close(self) -> None:
+        del self._chunk
+
+
+class CallsOnSpark:
+    """In tasks. Between rounds Spark keeps a row of Arrow cells for each chunk."""
+
+    _chunks: "DataFrame"
+    _nothing: PartitionChunk
+    """A chunk of no rows."""
+
+    def __init__(self, spark: "SparkSession", path: StorePath, rows: int, forget: Callable[[str], None] | None) -> None:
+        """`forget` deletes a directory. With it each round is kept in Spark's checkpoint directory until the next one
+        is: that survives the loss of an executor.
+        """
+        self._spark, self._path, self._forget = spark, path, forget
+        least = spark.sparkContext.defaultParallelism
+        self._tasks = 1 if rows <= ROWS_IN_CHUNK // 4 else max(least, -(-rows // ROWS_IN_CHUNK))
+        self._drop: Callable[[], None] = lambda: None
+
+    def divide(
+        self, build: Callable[[pa.Table, A], tuple[PartitionChunk, T]], given: A, merge: Callable[[T, T], T]
+    ) -> T:
+        from pyspark.sql import functions as f
+
+        table = snapshot_files.data_frame(self._spark, self._path, "partitions")
+        piece = f.floor(f.col("partition") / PIECE_PARTITIONS)
+        divided = table.repartition(self._tasks, "topic", piece) if self._tasks > 1 else table.coalesce(1)
+
+        def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            if read := list(batches):
+                chunk, answer = build(pa.Table.from_batches(read), given)
+                yield _kept(chunk, answer)
+
+        self._nothing, nothing = build(TABLES["partitions"].empty_table(), given)
+        return self._keep(divided, of_task, nothing, merge)
+
+    def copies(self, function: Callable[[pa.Table, A], T], given: A, merge: Callable[[T, T], T]) -> T:
+        def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            read = list(batches)
+            if read:
+                yield _answer(function(pa.Table.from_batches(read), given))
+
+        table = snapshot_files.data_frame(self._spark, self._path, "replicas")
+        nothing = function(TABLES["replicas"].empty_table(), given)
+        return reduce(merge, self._answers(_mapped(table, of_task), merge), nothing)
+
+    def change(self, step: Callable[[PartitionChunk, A], T], given: A, merge: Callable[[T, T], T]) -> T:
+        def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for cells in _cells(batches):
+                chunk = to_chunk(cells)
+                answer = step(chunk, given)
+                yield _kept(chunk, answer)
+
+        nothing = step(self._nothing, given)
+        return self._keep(self._chunks.select(*ChunkCells._fields), of_task, nothing, merge)
+
+    def weigh(self, step: Callable[[RoundProposals, A], T], given: A, merge: Callable[[T, T], T]) -> T:
+        def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for (cell,) in _cells(batches):
+                yield _answer(step(to_proposals(cell), given))
+
+        answers = _mapped(self._chunks.select("proposals"), of_task)
+        return reduce(merge, self._answers(answers, merge), step(self._nothing.proposals, given))
+
+    def read(self, step: Callable[[PartitionChunk, A], T], given: A) -> list[T]:
+        def of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for cells in _cells(batches):
+                yield _answer(step(to_chunk(cells), given))
+
+        made = _mapped(self._chunks.select(*ChunkCells._fields), of_task)
+        return _collected(made)
+
+    def close(self) -> None:
+        self._drop()
+
+    def _keep(self, table: "DataFrame", of_task: Callable[..., Any], nothing: T, merge: Callable[[T, T], T]) -> T:
+        made, forget = _mapped(table, of_task, f"{_CELLS}, answer binary"), self._forget
+        if forget is None:
+            kept = made.localCheckpoint(eager=False)  # Spark forgets what came before
+        else:
+            made.persist()  # without it Spark would run this step again for the checkpoint
+            kept = made.checkpoint(eager=False)
+        answer = reduce(merge, self._answers(kept.select("answer"), merge), nothing)
+        self._drop()
+        rdd: Any = kept._jdf.queryExecution().analyzed().rdd()
+
+        def drop() -> None:
+            rdd.unpersist(False)
+            if forget is not None:
+                forget(rdd.getCheckpointFile().get())
+
+        if forget is not None:
+            made.unpersist()
+        self._chunks, self._drop = kept, drop
+        return answer
+
+    def _answers(self, table: "DataFrame", merge: Callable[[T, T], T]) -> list[T]:
+        def of_some(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            if found := [_read(answer) for (answer,) in _cells(batches)]:
+                yield _answer(reduce(merge, found))
+
+        if self._tasks > _ANSWERS_AT_ONCE:
+            table = _mapped(table.repartition(self._tasks // 8), of_some)
+        return _collected(table)
+
+
+def _mapped(table: "DataFrame", function: Callable[..., Any], schema: str = "answer binary") -> "DataFrame":
+    """As `DataFrame.mapInArrow`, which asks for pandas and does not need it."""
+    from pyspark.sql import DataFrame
+    from pyspark.sql.udf import _create_udf
+    from pyspark.util import PythonEvalType
+
+    called = _create_udf(function, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    column = called(*(table[name] for name in table.columns))
+    return DataFrame(table._jdf.mapInArrow(column._jc, False, None), table.sparkSession)
+
+
+def _cells(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[bytes, ...]]:
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _collected(table: "DataFrame") -> list[Any]:
+    return [_read(row[0]) for row in table.collect()]
+
+
+def _read(answer: bytes) -> Any:
+    return pickle.loads(answer)  # noqa: S301 (a task of this job has written it)
+
+
+def _answer(answer: Any) -> pa.RecordBatch:
+    return pa.record_batch({"answer": pa.array([pickle.dumps(answer, 5)], pa.binary())})
+
+
+def _kept(chunk: PartitionChunk, answer: Any) -> pa.RecordBatch:
+    values = (*to_cells(chunk), pickle.dumps(answer, 5))
+    return pa.record_batch([pa.array([one], pa.binary()) for one in values], [*ChunkCells._fields, "answer"])

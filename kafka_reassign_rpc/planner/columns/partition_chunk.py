@@ -1,0 +1,356 @@
+"""Partitions of whole topics (huge ones in pieces) through the rounds of a plan. Rounds that balance work on columns.
+In the others only partitions that the round may change become objects, for the functions of `chunk_round`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from kafka_reassign_rpc.planner.chunk_round import SHOWN, collect_moves, propose
+from kafka_reassign_rpc.planner.columns.balance_scores import BalanceScores, BestChanges, ScoredRows, buckets
+from kafka_reassign_rpc.planner.columns.column_proposals import ColumnProposals
+from kafka_reassign_rpc.planner.columns.exact_sums import Numbers
+from kafka_reassign_rpc.planner.columns.partition_columns import NOBODY, PartitionColumns, random_columns
+from kafka_reassign_rpc.planner.columns.round_proposals import RoundProposals
+from kafka_reassign_rpc.planner.columns.topic_counts import TopicCounts
+from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE
+from kafka_reassign_rpc.planner.goals_and_options import GoalKind
+from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
+from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerTopic
+from kafka_reassign_rpc.planner.proposals.balance_proposals import best_change, reason_and_rule
+from kafka_reassign_rpc.planner.proposals.change_proposal import BUCKETS_PER_CLASS, CLASSES, GAIN_UNIT, ChangeProposal
+from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
+from kafka_reassign_rpc.planner.proposals.round_sums import Thresholds
+
+_AT_ONCE = 1 << 16
+"""Rows that are scored together stay in the processor's cache."""
+_PRIORITY = 2
+UNCHANGED = -1
+
+
+class OddRow(NamedTuple):
+    """What columns do not show of a partition. As in `PlannerPartition`."""
+
+    moving: bool
+    destination: tuple[int, ...]
+    fault: str
+
+
+class ChunkState(NamedTuple):
+    """What rounds change, by row.
+
+    now             replicas, as in `PartitionColumns`
+    why             a place in `reasons`, or UNCHANGED
+    priority, first_leader    as in `PlannerPartition`
+    reasons         with their rules
+    """
+
+    now: Numbers
+    why: Numbers
+    priority: Numbers
+    first_leader: Numbers
+    reasons: dict[tuple[str, str], int]
+
+    @classmethod
+    def before(cls, columns: PartitionColumns) -> "ChunkState":
+        count = len(columns.number)
+        unchanged = np.full(count, UNCHANGED, np.int32)
+        return cls(columns.replicas.copy(), unchanged, np.zeros(count, np.int8), unchanged.copy(), {})
+
+
+class Applied(NamedTuple):
+    """A round whose proposals are to be applied where `thresholds` accept them."""
+
+    params: RoundParameters
+    thresholds: Thresholds
+
+
+class PartitionChunk:
+    """columns    partitions that the goal may move, and those of the same topics, in order
+    pieces     by row, the number of its topic, or of a piece of it
+    odd        by row, if there is something odd
+    proposals  of the last round
+    """
+
+    def __init__(
+        self,
+        columns: PartitionColumns,
+        pieces: Numbers,
+        odd: Mapping[int, OddRow],
+        state: ChunkState | None = None,
+        proposals: RoundProposals | None = None,
+    ) -> None:
+        self.columns, self.pieces, self.odd = columns, pieces, odd
+        self._ids: list[int] = columns.brokers.tolist()
+        self.state = state or ChunkState.before(columns)
+        self.proposals = proposals or RoundProposals(self._ids)
+        self._keys = columns.keys()
+        self._topics: TopicCounts | None = None
+
+    def propose(self, params: RoundParameters, applied: Applied | None) -> None:
+        self.apply(applied)
+        if _scores(params):
+            self.proposals = RoundProposals(self._ids, scored=self._score(params))
+            return
+        rows = self._rows_of(params)
+        topics = self._topics_of(rows)
+        starts = [0]
+        for topic in topics:
+            starts.append(starts[-1] + len(topic.partitions))
+        numbers, single = rows.tolist(), list[ChangeProposal]()
+        for one in propose(topics, params):
+            if one is not None:
+                at, place = one.position_in_chunk
+                single.append(one._replace(position_in_chunk=(at, numbers[starts[at] + place])))
+        self.proposals = RoundProposals(self._ids, single=single)
+
+    def apply(self, applied: Applied | None) -> None:
+        """What the thresholds accept of the last proposals."""
+        if applied is not None:
+            accepted = self.proposals.accepted(applied.thresholds)
+            if accepted.scored is not None:
+                self._apply_scored(accepted.scored, applied.params)
+            elif accepted.single:
+                self._apply_single(accepted.single)
+        self.proposals = RoundProposals(self._ids)
+
+    def found(self, params: RoundParameters) -> Iterator[PlannedMove | LeftOut]:
+        """After the last round: what moves and what is left out, in order."""
+        wanted = (self.state.why != UNCHANGED) | self._concerned(params)
+        if params.goal.balances:
+            wanted |= ~self._may_balance(params, slice(None))
+        for one in collect_moves(self._topics_of(np.flatnonzero(wanted)), params):
+            if one is not None:
+                yield one
+
+    # -- rounds that balance -------------------------------------------------------------------------------------------
+
+    def _score(self, params: RoundParameters) -> ColumnProposals:
+        assert params.balance is not None
+        topics = self._topic_counts()
+        scores = BalanceScores(self._ids, params, topics)
+        salt = params.round_number * 7919 + params.seed
+        found = [_nothing()]
+        for first in range(0, len(self._keys), _AT_ONCE):
+            part = slice(first, first + _AT_ONCE)
+            chances = random_columns(self._keys[part], salt).astype(np.float64) / float(RANDOM_RANGE)
+            now = self.state.now[part]
+            sampled = (chances[:, None] < scores.rates[now]) & (now != NOBODY)
+            sampled &= self._may_balance(params, part)[:, None]
+            chosen = np.flatnonzero(sampled.any(axis=1))
+            if len(chosen):
+                rows = self._scored_rows(chosen + first, params)
+                best = scores.best(rows, sampled[chosen])
+                found.append(self._proposals(chosen + first, rows, best, params, topics))
+        return ColumnProposals._make(np.concatenate(columns) for columns in zip(*found, strict=True))
+
+    def _topic_counts(self) -> TopicCounts:
+        if self._topics is None:
+            there = self.state.now != NOBODY
+            of_replicas = np.broadcast_to(self.pieces[:, None], there.shape)[there]
+            self._topics = TopicCounts(of_replicas, self.state.now[there], len(self._ids))
+        return self._topics
+
+    def _may_balance(self, params: RoundParameters, part: slice) -> Numbers:
+        now, isr = self.state.now[part], self.columns.isr[part]
+        live = np.array([broker in params.live for broker in self._ids], bool)
+        sources = np.array([broker in params.sources for broker in self._ids], bool)
+        able: Numbers = (live[now] | (now == NOBODY)).all(axis=1) & (sources[isr] & (isr != NOBODY)).any(axis=1)
+        first, end, _ = part.indices(len(self.pieces))
+        able[[row - first for row in self.odd if first <= row < end]] = False
+        return able
+
+    def _scored_rows(self, rows: Numbers, params: RoundParameters) -> ScoredRows:
+        columns, sizes = self.columns, self.columns.bytes[rows]
+        return ScoredRows(
+            keys=self._keys[rows],
+            pieces=self.pieces[rows],
+            replicas=self.state.now[rows],
+            isr=columns.isr[rows],
+            sizes=np.where(sizes == UNKNOWN, params.typical_size, sizes),
+            produce=columns.produce[rows],
+            fetch=columns.fetch[rows],
+            messages=columns.messages[rows],
+            cpu=columns.cpu[rows],
+        )
+
+    def _proposals(
+        self, rows: Numbers, scored: ScoredRows, best: BestChanges, params: RoundParameters, topics: TopicCounts
+    ) -> ColumnProposals:
+        assert params.balance is not None
+        classes = buckets(best.gain_per_byte, params.balance.best_gain_per_byte, CLASSES)
+        drawn = random_columns(scored.keys, params.round_number * 104729 + params.seed + 1)
+        in_class = (drawn % np.uint64(BUCKETS_PER_CLASS)).astype(np.int64)
+        made = ColumnProposals(
+            rows=rows,
+            source=best.source,
+            destination=best.destination,
+            at=best.at,
+            copies=best.copies,
+            gain=np.rint(best.gain / GAIN_UNIT),
+            bucket=classes * BUCKETS_PER_CLASS + in_class,
+            size=scored.sizes,
+            produce=scored.produce,
+            fetch=scored.fetch,
+            messages=scored.messages,
+            cpu=scored.cpu,
+        )
+        if best.gains_rack.any():
+            self._decide_singly(made, np.flatnonzero(best.gains_rack), params, topics)
+        return made.chosen(made.source != NOBODY)
+
+    def _decide_singly(
+        self, made: ColumnProposals, chosen: Numbers, params: RoundParameters, topics: TopicCounts
+    ) -> None:
+        places = {broker: place for place, broker in enumerate(self._ids)}
+        rows = made.rows[chosen]
+        partitions = self.columns.partitions(rows, self.state.now[rows])
+        counts: dict[int, Mapping[int, int]] = {}
+        for at, row, (_, partition) in zip(chosen.tolist(), rows.tolist(), partitions, strict=True):
+            piece = int(self.pieces[row])
+            if piece not in counts and params.weights.topic:
+                held = topics.by_place(piece)
+                counts[piece] = {self._ids[place]: count for place, count in held.items()}
+            best = best_change(partition, params, int(self._keys[row]), counts.get(piece, {}))
+            made.source[at] = NOBODY
+            if best is None:
+                continue
+            old, new = partition.replicas, best.replicas
+            copies = set(old) != set(new)
+            place = next(place for place in range(len(old) - 1, -1, -1) if old[place] != new[place])
+            source, destination = (old[place], new[place]) if copies else (old[0], new[0])
+            made.source[at], made.destination[at] = places[source], places[destination]
+            made.at[at], made.copies[at], made.gain[at] = place, copies, best.gain
+            made.bucket[at] = best.bucket
+
+    def _apply_scored(self, accepted: ColumnProposals, params: RoundParameters) -> None:
+        self._name_reasons(accepted, params)
+        now, copies, others = self.state.now, accepted.chosen(accepted.copies), accepted.chosen(~accepted.copies)
+        if self._topics is not None:
+            self._topics.carry(self.pieces[copies.rows], copies.source, copies.destination)
+        now[copies.rows, copies.at] = copies.destination
+        now[others.rows, 0], now[others.rows, others.at] = others.destination, others.source
+
+    def _name_reasons(self, accepted: ColumnProposals, params: RoundParameters) -> None:
+        """Why a partition moves is why it was changed first."""
+        assert params.balance is not None
+        first = accepted.chosen(self.state.why[accepted.rows] == UNCHANGED)
+        pairs, codes = np.unique(first.source * len(self._ids) + first.destination, return_inverse=True)
+        reasons = []
+        for pair in pairs.tolist():
+            source, destination = divmod(pair, len(self._ids))
+            reasons.append(
+                self._reason(*reason_and_rule(self._ids[source], self._ids[destination], params.balance, params))
+            )
+        self.state.why[first.rows] = np.array(reasons, np.int32)[codes]
+        self.state.priority[first.rows] = _PRIORITY
+
+    def _reason(self, reason: str, rule: str) -> int:
+        return self.state.reasons.setdefault((reason, rule), len(self.state.reasons))
+
+    # -- other rounds --------------------------------------------------------------------------------------------------
+
+    def _rows_of(self, params: RoundParameters) -> Numbers:
+        """What may change, or some more."""
+        changed = self.state.why != UNCHANGED
+        if params.withdrawn:
+            return np.flatnonzero(changed)
+        if params.spread is not None and (params.spread.now or params.leading_seconds is None):
+            return np.arange(len(changed))  # topics whole
+        if params.leading_seconds is not None:
+            return np.flatnonzero(changed)
+        if params.searched:
+            return np.flatnonzero(random_columns(self._keys, SHOWN) % np.uint64(params.searched) == 0)
+        if params.spare is not None:
+            return np.flatnonzero(changed)
+        return np.flatnonzero(self._concerned(params) & ~changed)
+
+    def _concerned(self, params: RoundParameters) -> Numbers:
+        """By row: whether the goal may force a change."""
+        now = self.state.now
+        if params.goal.mends_racks:
+            return self._uneven(params)
+        if params.goal.kind is GoalKind.SET_FACTOR:
+            other: Numbers = (now != NOBODY).sum(axis=1) != params.factor
+            return other
+        if params.goal.demoted:
+            return self.columns.led_by(params.goal.demoted, now)
+        leaving = np.array([broker in params.leaving for broker in self._ids], bool)
+        concerned: Numbers = (leaving[now] & (now != NOBODY)).any(axis=1)
+        return concerned
+
+    def _uneven(self, params: RoundParameters) -> Numbers:
+        """Rows with two replicas in one rack: no others can become more even."""
+        names, racks = sorted(params.choice.rack_rule.sizes), params.choice.rack_rule.racks
+        codes = {name: code for code, name in enumerate(names)}
+        of_broker = np.array([codes.get(racks.get(broker, ""), len(names)) for broker in self._ids])
+        now = self.state.now
+        held = np.where(now == NOBODY, -1 - np.arange(now.shape[1]), of_broker[now])
+        held.sort(axis=1)
+        uneven: Numbers = (held[:, 1:] == held[:, :-1]).any(axis=1)
+        return uneven
+
+    def _topics_of(self, rows: Numbers) -> list[PlannerTopic]:
+        reasons, state, columns = list(self.state.reasons), self.state, self.columns
+        now = columns.partitions(rows, state.now[rows])
+        stood = self._named(columns.replicas[rows])
+        topics: list[PlannerTopic] = []
+        numbers, whys, priorities, leaders = (
+            column.tolist() for column in (rows, state.why[rows], state.priority[rows], state.first_leader[rows])
+        )
+        pieces, piece = self.pieces[rows].tolist(), -1
+        for at, (name, one) in enumerate(now):
+            if whys[at] != UNCHANGED:
+                one.original, one.priority, one.first_leader = stood[at], priorities[at], leaders[at]
+                one.reason, one.rule = reasons[whys[at]]
+            if (odd := self.odd.get(numbers[at])) is not None:
+                one.moving, one.destination, one.fault = odd
+            if pieces[at] != piece:
+                topics.append(PlannerTopic(name, []))
+                piece = pieces[at]
+            topics[-1].partitions.append(one)
+        return topics
+
+    def _named(self, places: Numbers) -> list[tuple[int, ...]]:
+        named = np.where(places == NOBODY, NOBODY, self.columns.brokers[places]).tolist()
+        counts = (places != NOBODY).sum(axis=1).tolist()
+        return [tuple(ids[:count]) for ids, count in zip(named, counts, strict=True)]
+
+    def _apply_single(self, accepted: Sequence[ChangeProposal]) -> None:
+        """As `apply_accepted`."""
+        self._topics = None
+        leading = [(one.position_in_chunk[1], one.first_leader) for one in accepted if one.first_leader >= 0]
+        for row, leader in leading:
+            self.state.first_leader[row] = leader
+        changing = [one for one in accepted if one.first_leader < 0]
+        self._widen(max((len(one.replicas) for one in changing), default=0))
+        for one in changing:
+            row = one.position_in_chunk[1]
+            if self.state.why[row] == UNCHANGED or one.searched is not None:
+                self.state.priority[row], self.state.why[row] = one.priority, self._reason(one.reason, one.rule)
+        rows = np.array([one.position_in_chunk[1] for one in changing], np.int64)
+        lengths = np.array([len(one.replicas) for one in changing], np.int64)
+        ids = np.array(list(chain.from_iterable(one.replicas for one in changing)), np.int64)
+        inside = np.arange(self.state.now.shape[1]) < lengths[:, None]
+        replicas = np.full(inside.shape, NOBODY, np.int32)
+        replicas[inside] = np.searchsorted(self.columns.brokers, ids)
+        self.state.now[rows] = replicas
+
+    def _widen(self, width: int) -> None:
+        more = width - self.state.now.shape[1]
+        if more > 0:
+            self.state = self.state._replace(now=np.pad(self.state.now, ((0, 0), (0, more)), constant_values=NOBODY))
+
+
+def _nothing() -> ColumnProposals:
+    numbers = np.zeros(0, np.int64)
+    return ColumnProposals(*[numbers] * len(ColumnProposals._fields))._replace(
+        copies=numbers.astype(bool), gain=numbers.astype(np.float64)
+    )
+
+
+def _scores(params: RoundParameters) -> bool:
+    others = params.spare is not None or params.leading_seconds is not None or params.spread is not None
+    return params.balance is not None and not (others or params.searched or params.withdrawn)
