@@ -16,7 +16,6 @@ ROOMS = [
     (1000, UNKNOWN, 300, BrokerRoom(600, 600)),  # 1000 less 300 less the headroom of 100
     (1000, 500, 300, BrokerRoom(400, 400)),
     (1000, 0, 300, BrokerRoom(0, 0)),
-    (UNKNOWN, 500, 500, BrokerRoom(400, 400)),
 ]
 
 

@@ -40,6 +40,8 @@ def reachable_targets(
             for rack, brokers in inside.items()
         }
         wanted = {rack: sum(found[broker][place] for broker in brokers) for rack, brokers in inside.items()}
+        if sum(most for _, most in bounds.values()) < sum(wanted.values()) * (1 - ALIKE):
+            continue  # partitions have more replicas than there are brokers: nobody can share these out
         of_racks = _within(wanted, bounds)
         for rack, brokers in inside.items():
             of_rack = {broker: found[broker][place] for broker in brokers}
