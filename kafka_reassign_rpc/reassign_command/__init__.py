@@ -14,6 +14,7 @@
     leader_sizes             how large partitions are
     present_log_dirs         where replicas lie, for the way back
     dry_run                  what --dry-run shows
+    move_leaders             `move --leaders`: others lead, nothing is copied
     started_moves            which moves of --execute wait, and why
     log_dir_moves            moves between the log dirs of a broker
     watch_screen             the progress bars of `watch` on a terminal
