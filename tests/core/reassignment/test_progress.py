@@ -426,6 +426,8 @@ def test_240_6_a_move_is_not_stalled_while_others_use_up_the_throttle_that_it_sh
     found = followed.tracker.figures(TOPIC, 1)
     assert found is not None
     assert found.stalled == reason
+    share = f"its share of {rate} B/s (leader 1), which other moves use up"
+    assert found.waits_for == (share if reason is None else None)
     assert [event.partition for event in followed.events if event.partition == 1] == ([] if reason is None else [1])
     if reason is None:
         for now in range(105, 201, 5):
@@ -433,6 +435,8 @@ def test_240_6_a_move_is_not_stalled_while_others_use_up_the_throttle_that_it_sh
         assert [event.reason for event in followed.events if event.partition == 1] == [
             "broker 4 fetches nothing from broker 1"
         ], "nobody uses the throttle up any more"
+        assert (found := followed.tracker.figures(TOPIC, 1)) is not None
+        assert found.waits_for is None
 
 
 def test_240_6_two_causes_are_told_in_the_order_of_their_effect() -> None:
