@@ -9,7 +9,7 @@ no leader            nobody leads
 no answer            the leader or an adding broker does not tell its sizes
 never in sync        all is copied, and the replica still does not join the ISR
 sick unchanged       all adding replicas are in sync, and one that stays is not. Moves wait for it up to Kafka 4.2, and
-                     later where they remove more replicas than they add (KAFKA-19975)
+                     from 4.3 on where they add fewer replicas than they remove (KAFKA-19975)
 
 or else all of these, the one that takes away most first:
 
