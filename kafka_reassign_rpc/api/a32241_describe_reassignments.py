@@ -243,6 +243,9 @@ def encode_description(
     if joining:
         tags += (b"\x0b", sized(compact_ids(joining)))
         count += 1
+    if figures.waits_for is not None:
+        tags += (b"\x0c", sized(compact_string(figures.waits_for)))
+        count += 1
     leader = partition.leader
     head = _DESCRIPTION.pack(
         move.id, -1 if move.started is None else move.started, leader, throttles.leader(index, leader)

@@ -40,7 +40,7 @@ class Progress:
     remaining_seconds  until all is copied, at this rate
     copied             adding replica's broker -> bytes that it has; without those of which sizes do not tell that
     stalled            why the server reports the move as stalled; None: it does not
-    waits_for          all is copied: which replicas still have to join the ISR
+    waits_for          all is copied: which replicas still have to join the ISR; or its share of a throttle
     no_estimate        of all moves together: why nobody can say when they are done
     """
 
@@ -270,10 +270,10 @@ def _from_description(move: PartitionReassignment, told: ReassignmentDescription
         told.total_bytes,
         copied,
         told.bytes_per_second,
-        None if len(copied) < len(move.adding_replicas) else told.remaining_ms,
+        None if told.joining or len(copied) < len(move.adding_replicas) else told.remaining_ms,
         adding=move.adding_replicas,
     )
-    return _of_figures(figures, told.stall_reason, to_join(told.joining) if told.joining else None)
+    return _of_figures(figures, told.stall_reason, to_join(told.joining) if told.joining else told.waits_for or None)
 
 
 def _of_figures(figures: MoveProgress, stalled: str | None, waits_for: str | None = None) -> Progress:
@@ -281,7 +281,7 @@ def _of_figures(figures: MoveProgress, stalled: str | None, waits_for: str | Non
         figures.bytes_copied,
         figures.bytes_total,
         figures.rate,
-        None if waits_for or figures.remaining_ms is None else figures.remaining_ms / 1000,
+        None if figures.remaining_ms is None else figures.remaining_ms / 1000,
         figures.copied,
         stalled,
         waits_for,

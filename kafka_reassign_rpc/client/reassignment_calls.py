@@ -131,6 +131,7 @@ def _description(found: _Description) -> ReassignmentDescription:
         waiting_route=found.waiting_route,
         waiting_reason=found.waiting_reason,
         joining=tuple(found.joining),
+        waits_for=found.waits_for,
     )
 
 

@@ -58,6 +58,7 @@ class ReassignmentDescription:
     route                   how the move came: rpc, batch, queue, request or heal
     reason                  what the move is for, as the client that started it says
     joining                 all is copied: adding replicas that still have to join the ISR
+    waits_for               its share of a throttle that other moves use up, with the throttle; "": not for that
     waiting_target          the target of another move of the partition that waits in the queue; None: none waits
     waiting_route           its route
     waiting_reason          its reason
@@ -79,6 +80,7 @@ class ReassignmentDescription:
     waiting_route: str = RPC
     waiting_reason: str = ""
     joining: tuple[int, ...] = ()
+    waits_for: str = ""
 
     @property
     def new_assigned_brokers(self) -> tuple[int, ...]:

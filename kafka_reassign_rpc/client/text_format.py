@@ -50,12 +50,14 @@ def amounts(progress: Progress) -> str:
     else:
         # Rounded down: only a finished copy shows 100 %.
         text = f"{done} of {size(progress.total)} ({int(100 * progress.share):d} %)"
+    left = progress.remaining_seconds
     if progress.waits_for is not None:
-        return f"{text}, waits for {progress.waits_for}{_stalled(progress)}"
-    if progress.rate is not None:
+        left = left or None  # all is copied
+        text += f", waits for {progress.waits_for}"
+    elif progress.rate is not None:
         text += f", {size(progress.rate)}/s"
-    if progress.remaining_seconds is not None:
-        text += f", {duration(progress.remaining_seconds)} left"
+    if left is not None:
+        text += f", {duration(left)} left"
     elif progress.no_estimate is not None:
         text += f", no estimate: {progress.no_estimate}"
     return text + _stalled(progress)

@@ -2250,6 +2250,7 @@ class DescribeReassignmentsResponse(Message):
         waiting_route: str
         waiting_reason: str
         joining: list[int]
+        waits_for: str
         def __init__(
             self,
             *,
@@ -2270,6 +2271,7 @@ class DescribeReassignmentsResponse(Message):
             waiting_route: str = ...,
             waiting_reason: str = ...,
             joining: Sequence[int] = ...,
+            waits_for: str = ...,
             version: int | None = ...,
         ) -> None: ...
 

@@ -14,6 +14,7 @@
     leader_sizes             how large partitions are
     present_log_dirs         where replicas lie, for the way back
     dry_run                  what --dry-run shows
+    move_leaders             `move --leaders`: others lead, nothing is copied
     started_moves            which moves of --execute wait, and why
     log_dir_moves            moves between the log dirs of a broker
     watch_screen             the progress bars of `watch` on a terminal
@@ -21,6 +22,7 @@
     status_text              the status document as text
     history_plots            the figures of the past as `status` plots them
     output, java_set_order   text or JSON on standard output; the order in which Java prints sets
+    folded_events            events of one request as one line
     merged_events            the events of all running servers as one stream
     nothing_matched          what a filter that finds nothing says, with the nearest name
     command_errors           the errors that end the command

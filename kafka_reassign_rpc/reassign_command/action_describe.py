@@ -139,7 +139,7 @@ def _move_lines(one: ReassignmentDescription, move: PartitionReassignment, progr
         copied = f"{done} of {text_format.size(progress.total)}"
         if progress.waits_for is not None:
             copied += f", waits for {progress.waits_for}"
-        elif progress.remaining_seconds is not None:
+        if progress.remaining_seconds is not None:
             copied += f", {text_format.duration(progress.remaining_seconds)} left"
         copied += "; "
     yield from _wrapped(f"{copied}to {new}", "    ")

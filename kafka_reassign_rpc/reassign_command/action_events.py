@@ -13,6 +13,7 @@ from kafka_reassign_rpc.client import Event, UnsupportedHere, text_format
 from kafka_reassign_rpc.core.events.catalogue import EVENTS
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
+from kafka_reassign_rpc.reassign_command.folded_events import as_one, folded
 from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents
 from kafka_reassign_rpc.reassign_command.nothing_matched import nothing_matched
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions
@@ -93,10 +94,11 @@ def say(text: str) -> None:
 def _print(context: ActionContext, events: Iterator[Event]) -> int:
     """Returns how many."""
     count = 0
-    for event in events:
-        context.output.line(line(event))
-        context.output.document({"time": _iso(event["at"]), **event})
-        count += 1
+    for group in folded(events):
+        context.output.line(line(as_one(group)))
+        for event in group:
+            context.output.document({"time": _iso(event["at"]), **event})
+        count += len(group)
     return count
 
 

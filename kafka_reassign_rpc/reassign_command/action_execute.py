@@ -101,7 +101,7 @@ def execute(context: ActionContext, reassignment: ReassignmentFile, *, queue: bo
     if not is_dry:
         _say_current(context, current, {} if queue else present_log_dirs(client, current, racks))
     # This comes before the throttles: a reassignment that the controller cannot do must leave nothing behind.
-    unsupported = _unsupported_option(client, terms)
+    unsupported = unsupported_option(client, terms)
     if unsupported is not None:
         raise _refused(dict.fromkeys(targets, unsupported))
     warn_of_racks(targets, current, in_flight, racks)
@@ -203,7 +203,7 @@ def _throttle(
         context.output.collect(replica_alter_log_dirs_throttle=log_dir_rate)
 
 
-def _unsupported_option(client: ReassignmentClient, terms: Terms) -> str | None:
+def unsupported_option(client: ReassignmentClient, terms: Terms) -> str | None:
     """None if the controller can do what the options ask for."""
     if not terms.may_change and not client.can_forbid_replication_factor_change():
         return NO_REPLICATION_FACTOR_GUARD

@@ -7,7 +7,7 @@ from contextlib import closing
 from kafka_reassign_rpc.client import TopicPartition
 from kafka_reassign_rpc.core.config_values import INT32, INT64
 from kafka_reassign_rpc.core.events.catalogue import MOVE_COMPLETED
-from kafka_reassign_rpc.reassign_command import action_events, action_execute
+from kafka_reassign_rpc.reassign_command import action_events, action_execute, move_leaders
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents
@@ -24,11 +24,14 @@ _OF_EXECUTE = (
     "disallow-replication-factor-change",
 )
 """Options that mean the same as with --execute."""
+_NOT_WITH_LEADERS = ("undo", "queue", "expect-current", *({*_OF_EXECUTE} - {"dry-run", "reason"}))
 _FORM = "expected PARTITION:BROKER,BROKER,…, such as 0:4,5,6"
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "kafka-reassign move TOPIC {-p 0:4,5,6 [-p …] | --undo ID} [options] --bootstrap-server HOST:PORT"
+    parser.usage = (
+        "kafka-reassign move TOPIC {-p 0:4,5,6 [-p …] [--leaders] | --undo ID} [options] --bootstrap-server HOST:PORT"
+    )
     parser.add_argument("topic", metavar="TOPIC", help="the topic whose partitions move")
     parser.add_argument(
         "-p",
@@ -44,6 +47,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="back to the replicas before the move with this id, which has ended (`events` tells ids); refused where "
         "the partition has other replicas by now",
+    )
+    parser.add_argument(
+        "--leaders",
+        action="store_true",
+        help="the broker of each -p becomes the preferred leader of its partition, and leads: the replicas only change "
+        "their order, and nothing is copied. Refused if it is no replica, or is not in sync",
     )
     when = parser.add_mutually_exclusive_group()
     when.add_argument(
@@ -67,6 +76,10 @@ def _problem(found: argparse.Namespace) -> str | None:
         return "give -p, or --undo ID"
     if found.undo is not None and found.expect_current is not None:
         return "--expect-current goes with -p: --undo expects what the move has made"
+    if found.leaders:
+        for name in _NOT_WITH_LEADERS:
+            if getattr(found, name.replace("-", "_")) not in {None, False}:
+                return f"--{name} does not go with --leaders"
     try:
         _targets(found.topic, found.partition)
     except ValueError as error:
@@ -78,6 +91,9 @@ def _problem(found: argparse.Namespace) -> str | None:
 def _run(context: ActionContext, found: argparse.Namespace) -> None:
     existing_topic(context.client, found.topic)
     targets, expected = _targets(found.topic, found.partition), Assignment()
+    if found.leaders:
+        move_leaders.run(context, targets)
+        return
     if found.undo is not None:
         targets, expected = _way_back(context, found.topic, found.undo)
         context.options.values["expect-current"] = []
@@ -148,6 +164,7 @@ COMMAND = OurCommand(
     _problem,
     "examples:\n"
     "  kafka-reassign move payments -p 0:4,5,6 --dry-run --bootstrap-server localhost:9092\n"
+    "  kafka-reassign move payments -p 0:5 --leaders --bootstrap-server localhost:9092\n"
     "  kafka-reassign move payments -p 0:4,5,6 -p 1:1,2,3 --throttle 50MB --lease --watch \\\n"
     "      --bootstrap-server localhost:9092",
 )

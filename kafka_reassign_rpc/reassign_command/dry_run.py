@@ -7,6 +7,8 @@ from kafka_reassign_rpc.reassign_command.leader_sizes import leader_sizes
 from kafka_reassign_rpc.reassign_command.output import partition_fields
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment
 
+NOTHING_CHANGED = "Nothing was changed: this is a dry run. The controller has not been asked."
+
 
 def show(context: ActionContext, targets: Assignment, current: Assignment) -> None:
     leaders = {name: one.leader for name, one in context.partitions({name.topic for name in targets}).items()}
@@ -32,7 +34,7 @@ def show(context: ActionContext, targets: Assignment, current: Assignment) -> No
                 "bytes": copied if adding else 0,
             }
         )
-    context.output.line("Nothing was changed: this is a dry run. The controller has not been asked.")
+    context.output.line(NOTHING_CHANGED)
     context.output.collect(dry_run=documents)
 
 

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.core.settings.reassignment_settings import MAX_BYTES_IN_
 from kafka_reassign_rpc.core.status.broker_documents import BrokerStatus, Throttle
 from kafka_reassign_rpc.core.status.documents import Group, Move, Status
 from kafka_reassign_rpc.reassign_command import action_events, action_heal, action_watch, history_plots
+from kafka_reassign_rpc.reassign_command.folded_events import as_one, folded
 from kafka_reassign_rpc.support.bounded_text import abridged, printable
 from kafka_reassign_rpc.support.counted import agreeing, all_of, counted
 from kafka_reassign_rpc.support.human_units import duration, utc_time
@@ -142,7 +143,8 @@ def _lines(seen: Seen, blocks: str) -> Iterator[str]:
     if seen.events is None:
         yield "Events: the controller keeps none."
     else:
-        yield from (_words(action_events.line(event), LONGEST_EVENT) for event in seen.events[-EVENTS_SHOWN:])
+        lines = [action_events.line(as_one(group)) for group in folded(seen.events)]
+        yield from (_words(one, LONGEST_EVENT) for one in lines[-EVENTS_SHOWN:])
 
 
 def _rule_lines(status: Status) -> Iterator[str]:

@@ -163,6 +163,7 @@ def described(draw: st.DrawFn) -> tuple[Partition, MoveProgress, WaitingMove | N
         draw(OR_UNKNOWN),
         draw(OR_UNKNOWN),
         draw(st.none() | st.text(max_size=200)),
+        waits_for=draw(st.none() | st.text(min_size=1, max_size=200)),
     )
     waiting = None
     if draw(st.booleans()):
@@ -203,6 +204,7 @@ def test_240_6_a_description_has_the_bytes_that_the_codec_writes(
         waiting_target=None if waiting is None else list(waiting.terms.target),
         waiting_route=RPC if waiting is None else waiting.terms.route,
         waiting_reason="" if waiting is None else waiting.terms.reason,
+        waits_for=figures.waits_for or "",
     )
     body = DescribeReassignmentsResponse(
         version=0, throttle_time_ms=0, error_code=0, error_message=None, descriptions=[description]
@@ -217,7 +219,7 @@ def every_move() -> Any:
 
 async def test_240_6_all_moves_are_described_with_how_far_they_are() -> None:
     here = node()
-    here.controller.figures["a", 1] = MoveProgress(100, {4: 40}, 7, 9000, "broker 4 is dead")
+    here.controller.figures["a", 1] = MoveProgress(100, {4: 40}, 7, 9000, "broker 4 is dead", waits_for="others")
     first, second = (await ask(here, every_move(), 0)).descriptions
     assert [(one.topic, one.partition_id, one.reassignment_id) for one in (first, second)] == [
         ("a", 0, 1000),
@@ -225,7 +227,7 @@ async def test_240_6_all_moves_are_described_with_how_far_they_are() -> None:
     ]
     assert (first.total_bytes, first.remaining_ms, first.rate, first.stall_reason) == (-1, -1, -1, None)
     assert (second.total_bytes, second.remaining_ms, second.rate) == (100, 9000, 7)
-    assert second.stall_reason == "broker 4 is dead"
+    assert (second.stall_reason, second.waits_for, first.waits_for) == ("broker 4 is dead", "others", "")
     assert [(one.broker_id, one.copied_bytes) for one in second.new_assigned] == [(1, -1), (2, -1), (4, 40)]
 
 

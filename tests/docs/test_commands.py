@@ -17,6 +17,8 @@ PACKAGE = ROOT / "kafka_reassign_rpc"
 TYPED = re.compile(r"(?<![\w/-])kafka-reassign(?:-rpc)? [^`\n]*?(?=`|$)", re.MULTILINE)
 MODULES = [path for path in sorted(PACKAGE.rglob("*.py")) if TYPED.search(text_of(path)) or "command(" in text_of(path)]
 BLOCK = re.compile(r"^```(?:sh)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+OF_SHELL = re.compile(r"\s+#|\s(?:\||\|\||&&|>)\s|\)")
+"""What ends a command on its line."""
 A_FORM = re.compile(r"…|\[|\{|\||COMMAND|TOPIC|: |\\$")
 """Such a line shows how a command looks, or is the message or a part of one: nobody types it as it stands."""
 
@@ -86,8 +88,9 @@ def typed(page: Path) -> Iterator[str]:
     """
     text = text_of(page)
     for block in BLOCK.findall(text):
-        lines = (line.removeprefix("$ ") for line in block.replace("\\\n", " ").splitlines())
-        yield from (line for line in lines if line.split(" ")[0] in OURS)
+        for line in block.replace("\\\n", " ").splitlines():
+            if line.startswith("$ ") or line.split(" ")[0] in OURS:
+                yield from (OF_SHELL.split(one)[0] for one in TYPED.findall(line))
     for line in TYPED.findall(prose_of(page)):
         if " --" in line:
             yield line if page.name == "runbook.md" or not line.startswith("kafka-reassign ") else f"{line} {ANY}"

@@ -98,6 +98,13 @@ def test_sv_11_a_move_that_has_copied_all_says_for_which_replica_it_waits() -> N
     assert amounts(found) == "200 B of 200 B (100 %), waits for replica 4 to join the ISR"
 
 
+def test_kr_1_a_move_that_waits_for_its_share_of_a_throttle_says_so_with_its_remaining_time() -> None:
+    share = "its share of 5 B/s (leader 1), which other moves use up"
+    told = {A: description(A, total_bytes=100, copied_bytes={3: 0, 4: 90}, remaining_ms=40_000, waits_for=share)}
+    [found] = LogDirProgressTracker().update(0, {A: MOVE}, [], told).moves.values()
+    assert amounts(found) == f"90 B of 200 B (45 %), waits for {share}, 40 s left"
+
+
 def test_240_6_a_new_replica_that_seems_ahead_may_lack_bytes_and_an_empty_partition_is_done() -> None:
     """What of it is old, nobody tells: not this version, and an earlier one of the server tells its size alone."""
     dirs_ = dirs(b1=100, b3=103, b4=100)

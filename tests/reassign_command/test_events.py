@@ -15,6 +15,7 @@ from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
 from kafka_reassign_rpc.reassign_command.action_events import event_filter, line, since_ms
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.command_line import parse_command
+from kafka_reassign_rpc.reassign_command.folded_events import as_one, folded
 from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.subcommands import parsed_options
@@ -225,6 +226,28 @@ def test_sv_7_a_line_has_times_rates_and_sizes_for_people() -> None:
     assert line({**event(1, 0, 0, broker=5, bytes=5_000_000), "event": "throttle.set"}) == (
         "1970-01-01 00:00:00 throttle.set broker=5 bytes=5.0MB/s"
     )
+
+
+def test_sv_7_the_throttles_of_one_request_are_one_line_and_those_of_others_are_not() -> None:
+    def rate(seq: int, at: int, broker: int, size: int = 5_000_000, **more: Any) -> Event:
+        return {**event(1, seq, at, broker=broker, bytes=size, who="controller"), "event": "throttle.set", **more}
+
+    log = [
+        *(rate(broker, 10 * broker, broker) for broker in (3, 1, 2)),
+        rate(4, 40, 4, 700),
+        rate(5, 50, 4, 700, reason="by somebody else"),
+        rate(6, 60, 5, 700, who="User:alice"),
+        rate(7, 3_000, 6, 700, who="User:alice"),
+        event(1, 8, 3_001, broker=6),
+        event(1, 9, 3_002, broker=7),
+    ]
+    groups = list(folded(log))
+    assert [one for group in groups for one in group] == log
+    assert [len(group) for group in groups] == [3, 1, 1, 1, 1, 1, 1]
+    assert line(as_one(groups[0])) == (
+        '1970-01-01 00:00:00 throttle.set brokers=[1,2,3] bytes=5.0MB/s who="controller"'
+    )
+    assert line(as_one(groups[1])).startswith("1970-01-01 00:00:00 throttle.set broker=4 bytes=700B/s")
 
 
 def test_sv_7_a_line_is_one_line_that_no_terminal_obeys_whatever_a_client_wrote() -> None:

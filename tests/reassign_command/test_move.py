@@ -39,9 +39,15 @@ class Cluster:
         self.standing = {A: (1, 2), B: (2, 1), C: (4, 1, 2)}
         self.moves = {C: MOVING}
         self.sent: list[tuple[dict[TopicPartition, tuple[int, ...]], dict[str, Any]]] = []
+        self.elected: list[TopicPartition] = []
+        self.answers: dict[TopicPartition, KafkaError] = {}
 
-    def list_partition_reassignments(self, _: Iterable[Any] | None = None) -> dict[TopicPartition, Any]:
-        return self.moves
+    def list_partition_reassignments(self, names: Iterable[Any] | None = None) -> dict[TopicPartition, Any]:
+        return {name: one for name, one in self.moves.items() if names is None or name in names}
+
+    def elect_preferred_leaders(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, KafkaError | None]:
+        self.elected += names
+        return {name: self.answers.get(name) for name in self.elected}
 
     def describe_cluster(self) -> list[ClusterNode]:
         return [ClusterNode(broker, "h", 1, f"rack {broker}") for broker in (1, 2, 3, 4)]
@@ -179,6 +185,61 @@ def test_236_12_move_undo_leads_back_to_the_replicas_before_a_move_that_has_ende
     assert len(cluster.sent) == 1
 
 
+def test_236_12_move_leaders_changes_the_order_of_replicas_and_has_the_first_elected(
+    cluster: Cluster, run: Run
+) -> None:
+    asked = ("move", "heal", "-p", "0:2", "-p", "1:2", "--leaders")
+    code, out, err = run(*asked, "--dry-run")
+    assert (code, err, cluster.sent, cluster.elected) == (0, "", [], [])
+    assert out.splitlines() == [
+        "heal-0: 2 leads, replicas 1,2 -> 2,1: another order",
+        "heal-1: leader 1 -> 2, and 2 is preferred already",
+        "Nothing was changed: this is a dry run. The controller has not been asked.",
+    ]
+    code, out, err = run(*asked, "--reason", "broker 1 is slow")
+    assert (code, err) == (0, "")
+    [(targets, more)] = cluster.sent
+    assert (targets, more["expected_replicas"], more["reason"]) == ({A: (2, 1)}, {A: (1, 2)}, "broker 1 is slow")
+    assert cluster.elected == [A, B]
+    assert out.splitlines()[2:] == [
+        "heal-0: broker 2 leads",
+        "heal-1: broker 2 leads",
+        "The way back: kafka-reassign move heal -p 0:1,2 --leaders",
+    ]
+    cluster.answers[A] = KafkaError("it has just left the ISR")
+    assert run(*asked)[:2] == (
+        1,
+        f"{chr(10).join(out.splitlines()[:2])}\nNo election:\nheal-0: it has just left the ISR\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("0:3", "heal-0: its replicas are 1,2, not 3: --leaders copies nothing"),
+        ("0:2,1,4", "heal-0: its replicas are 1,2, not 4: --leaders copies nothing"),
+        ("3:1,2", "heal-3: its replicas are 1,2,3, not only 1,2: --leaders copies nothing"),
+        ("3:3", "heal-3: broker 3 is not in sync (in sync: 1,2)"),
+        ("2:1", "heal-2: it moves: its move says who leads in the end"),
+    ],
+)
+def test_236_12_move_leaders_is_refused_where_the_broker_cannot_lead_at_once(
+    cluster: Cluster, run: Run, given: str, why: str
+) -> None:
+    cluster.standing[TopicPartition("heal", 3)] = (1, 2, 3)
+    code, out, _ = run("move", "heal", "-p", given, "-p", "1:2", "--leaders")
+    assert (code, cluster.sent, cluster.elected) == (1, [], [])
+    assert out.splitlines() == ["Nothing was changed:", why]
+
+
+def test_236_12_move_leaders_takes_no_option_of_what_it_does_not_do(cluster: Cluster, run: Run) -> None:
+    for more in (("--throttle", "1MB"), ("--queue",), ("--watch",), ("--additional",), ("--expect-current", "f")):
+        code, _, err = run("move", "heal", "-p", "0:2", "--leaders", *more)
+        assert (code, cluster.sent) == (1, [])
+        assert err.splitlines()[-1] == f"kafka-reassign move: {more[0]} does not go with --leaders"
+    assert run("move", "heal", "--undo", "77", "--leaders")[0] == 1
+
+
 def test_236_12_move_waits_in_the_queue_where_it_is_told_to_also_beside_other_moves(cluster: Cluster, run: Run) -> None:
     code, out, _ = run("move", "heal", "-p", "0:3,1")
     assert (code, cluster.sent) == (1, [])
@@ -228,7 +289,8 @@ def test_236_12_move_without_a_partition_says_how_it_is_called(run: Run) -> None
     code, out, err = run("move", "heal")
     assert (code, out) == (1, "")
     assert err.splitlines() == [
-        "usage: kafka-reassign move TOPIC {-p 0:4,5,6 [-p …] | --undo ID} [options] --bootstrap-server HOST:PORT",
+        "usage: kafka-reassign move TOPIC {-p 0:4,5,6 [-p …] [--leaders] | --undo ID} [options]"
+        " --bootstrap-server HOST:PORT",
         "       kafka-reassign move --help explains all",
         "kafka-reassign move: give -p, or --undo ID",
     ]

@@ -56,6 +56,22 @@ async def test_240_1_describe_says_that_a_move_which_adds_nothing_copies_nothing
     assert await what_is_copied(Command(world.bootstrap)) == "removes 1"
 
 
+async def test_236_12_move_leaders_has_the_named_replica_lead_at_once_and_says_the_way_back(world: Cluster) -> None:
+    await world.create_topic("ready", {0: (1, 2, 3)})
+    command = Command(world.bootstrap)
+
+    async def leads() -> tuple[int, list[int]]:
+        [found] = (await command.json("describe-topic", "ready"))["partitions"]
+        return found["leader"], found["replicas"]
+
+    output = await command("move", "ready", "-p", "0:3", "--leaders")
+    assert (output.code, output.err) == (0, "")
+    assert await leads() == (3, [3, 1, 2])
+    back = output.lines[-1].removeprefix("The way back: kafka-reassign ")
+    assert (await command(*back.split())).code == 0
+    assert await leads() == (1, [1, 2, 3])
+
+
 async def test_236_12_a_move_that_waits_while_its_partition_moves_is_shown_beside_the_one_in_flight(
     world: Cluster, files: Files
 ) -> None:

@@ -125,6 +125,27 @@ async def test_236_12_moves_are_made_and_verified(stock: Stock, files: Files) ->
     assert '"replicas":[1]' in generated.lines[-1]
 
 
+async def test_236_12_another_replica_leads_by_move_leaders_and_the_way_back_is_the_line_that_it_prints(
+    stock: Stock, files: Files
+) -> None:
+    await stock.create("led")
+    plan = files.plan("led", (0, [1, 2]))
+    assert (await stock.run("--execute", "--reassignment-json-file", plan)).code == 0
+    await stock.reaches(plan, "Reassignment of partition led-0 is completed.")
+
+    async def leads(leader: int, replicas: str) -> bool:
+        described = await stock.run("describe-topic", "led")
+        return described.lines[-1].split()[:3] == ["led-0", str(leader), replicas]
+
+    await eventually(lambda: leads(1, "1,2"))
+    changed = await stock.run("move", "led", "-p", "0:2", "--leaders")
+    assert (changed.code, changed.err) == (0, "")
+    await eventually(lambda: leads(2, "2,1"))
+    back = changed.lines[-1].removeprefix("The way back: kafka-reassign ")
+    assert (await stock.run(*back.split())).code == 0
+    await eventually(lambda: leads(1, "1,2"))
+
+
 async def test_236_12_list_and_cancel_ask_kraft_controllers_themselves_and_nobody_else_says_to_be_one(
     stock: Stock, files: Files
 ) -> None:

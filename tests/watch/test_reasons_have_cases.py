@@ -144,8 +144,9 @@ PART, ALL = says(b1=100, b2=100, b4=10), says(b1=100, b2=100, b4=100)
 class NearMiss(NamedTuple):
     """What is not the reason (`words`), and what is `said` instead; None: the move is not stalled.
 
-    before  what brokers tell at first, if it is something else
-    rates   throttles of brokers, of the replicas that `LISTED` names
+    before      what brokers tell at first, if it is something else
+    rates       throttles of brokers, of the replicas that `LISTED` names
+    other_gets  bytes/s that a second move gets from broker 1
     """
 
     words: str
@@ -156,6 +157,7 @@ class NearMiss(NamedTuple):
     live: tuple[int, ...] = (1, 2, 3, 4)
     configs: Mapping[str, str] = LISTED
     rates: Mapping[str, Mapping[str, str]] = {}
+    other_gets: int = 0
 
 
 NEAR_MISSES = {
@@ -206,6 +208,7 @@ NEAR_MISSES = {
     "_fetches_nothing": [
         NearMiss("fetches nothing", None, before=PART, answers={**PART, **says(b4=11)}),
         NearMiss("fetches nothing", HAS_ALL, answers=ALL),
+        NearMiss("fetches nothing", None, rates={"1": FAST}, other_gets=100_000_000),
     ],
     "_throttle": [
         NearMiss("throttled", FETCHES_NOTHING, rates={"1": FAST, "4": FAST}),
@@ -218,6 +221,7 @@ NEAR_MISSES = {
             rates={"1": FAST, "4": FAST},
         ),
         NearMiss("throttled", FETCHES_NOTHING, rates={"2": {"follower.replication.throttled.rate": "1"}}),
+        NearMiss("throttled", FETCHES_NOTHING, rates={"1": FAST}, other_gets=1_000_000),
     ],
     "_too_slow": [
         NearMiss(
@@ -232,12 +236,24 @@ NEAR_MISSES = {
 }
 
 
+def told_beside(followed: Followed, miss: NearMiss) -> str | None:
+    """Partition 1 moves from broker 1 to broker 3 meanwhile. A move that is not stalled says what it waits for."""
+    followed.cluster.topics[TOPIC].partitions[1] = moving((1,), (3,))
+    followed.cluster.moving[TOPIC].add(1)
+    for now in range(0, 101, 5):
+        source, target = {TOPIC: {0: 100, 1: 10**12}}, {TOPIC: {1: miss.other_gets * now}}
+        other: Answers = {1: [SampledLogDir("/d", sizes=source)], 3: [SampledLogDir("/d", sizes=target)]}
+        found = followed.look(now, {**miss.answers, **other})
+    assert (found.waits_for is None) == (found.stalled is not None)
+    return found.stalled
+
+
 def test_kr_1_each_reason_has_something_that_looks_like_it_and_is_not_taken_for_it() -> None:
     assert list(NEAR_MISSES) == list(CASES)
     for reason, misses in NEAR_MISSES.items():
         for miss in misses:
             followed = Followed(miss.value, live=miss.live, configs=miss.configs)
             followed.cluster.broker_configs.update(miss.rates)
-            told = followed.stalled(miss.answers, miss.before)
+            told = told_beside(followed, miss) if miss.other_gets else followed.stalled(miss.answers, miss.before)
             assert told == miss.said, reason
             assert miss.words not in (told or "")

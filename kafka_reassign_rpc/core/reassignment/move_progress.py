@@ -15,6 +15,7 @@ class MoveProgress(msgspec.Struct, frozen=True, gc=False):
                   more than its leader)
     rate          how much arrives at all of them together
     stalled       why the move is stalled; None: it advances, waits for its share of a throttle, or is too young to say
+    waits_for     its share of a throttle, with the throttle; None: it is stalled, advances, or is too young to say
     """
 
     total: int | None = None
@@ -23,6 +24,7 @@ class MoveProgress(msgspec.Struct, frozen=True, gc=False):
     remaining_ms: int | None = None
     stalled: str | None = None
     adding: tuple[int, ...] = ()
+    waits_for: str | None = None
 
     @property
     def bytes_total(self) -> int | None:

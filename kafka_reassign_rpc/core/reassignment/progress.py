@@ -339,7 +339,7 @@ class ProgressTracker:
         followed.in_sync = in_sync
         of_all = None if is_partial else arrivals.of_all
         held = followed.held(partition, of_all)
-        stalled = None
+        stalled = share = None
         stands_s = now - followed.advanced_at
         is_over = stands_s >= self._stall_s
         if is_over or self._at_once:
@@ -347,8 +347,10 @@ class ProgressTracker:
                 name, partition, cluster, throttles, answers, followed.samples, arrivals, self._links.rates, stands_s
             )
             stalled = reason.found() if is_over else reason.seen_at_once()
+            share = reason.share() if is_over and stalled is None else None
         # The remaining time follows once all moves are known: they share their brokers' links.
-        figures = MoveProgress(of_all, held, followed.samples.rate, before.remaining_ms, stalled, partition.adding)
+        rate = followed.samples.rate
+        figures = MoveProgress(of_all, held, rate, before.remaining_ms, stalled, partition.adding, share)
         if figures != before:
             followed.figures = figures
         if stalled is not None and before.stalled is None:

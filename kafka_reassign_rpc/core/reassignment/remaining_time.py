@@ -6,8 +6,8 @@ half a minute. So the remaining time of a replica is the smaller of two:
 alone    what it lacks, at the rate at which its own gap to the leader has closed
 shared   what all moves of the link lack, at the rate at which all their gaps have closed: by then all are done
 
-If only one side copies at its quota, its link is the narrow one, and the other side needs at least the time of its own
-quota. Otherwise nobody can say, and the longer time counts.
+If only one side copies at its quota, or it uses clearly more of its quota than the other, its link is the narrow one,
+and the other side needs at least the time of its own quota. Otherwise nobody can say, and the longer time counts.
 """
 
 from collections import Counter, deque
@@ -24,6 +24,10 @@ AT_QUOTA = 2.0
 """A broker is at its quota if it copies at least the quota divided by this.
 
 Above the quota times this, the quota does not concern its moves.
+"""
+CLEARLY = 1.25
+"""A side is the narrow one if it uses its quota so many times as much as the other side: with less, the longer time is
+wrong by no more than that.
 """
 
 
@@ -110,11 +114,12 @@ class _Seen(NamedTuple):
 
 class _Limit(NamedTuple):
     """A broker's link: seconds until it is done (None: unknown), and the least seconds that its quota allows (0 without
-    a quota, None if that is 0). `rate`: of all copies together, bytes/s.
+    a quota, None if that is 0). `use`: the part of its quota that it copies, 0 if it is not at its quota. `rate`: of
+    all copies together, bytes/s.
     """
 
     seconds: float | None
-    at_quota: bool
+    use: float
     least: float | None
     rate: float
 
@@ -134,9 +139,9 @@ class _Side:
         """Seconds until what waits is copied, too; None: not known."""
 
     @property
-    def at_quota(self) -> bool:
-        """Whether all that copy are."""
-        return bool(self.limits) and all(one.at_quota for one in self.limits.values())
+    def use(self) -> float:
+        """The least of all that copy."""
+        return min((one.use for one in self.limits.values()), default=0.0)
 
     def grown(self, broker: int, closed: int, copied: int) -> None:
         self._closed[broker] += closed
@@ -181,8 +186,13 @@ class _Side:
         least = 0.0 if quota is None else left / quota if quota else None
         seconds, closed, copied = last.at - first.at, last.closed - first.closed, last.copied - first.copied
         rate = copied / seconds if seconds > 0 else 0.0
-        at_quota = quota is not None and rate > 0 and quota / AT_QUOTA <= rate <= quota * AT_QUOTA
-        return _Limit(left / closed * seconds if closed > 0 else None, at_quota, least, rate)
+        use = rate / quota if quota else 0.0
+        at_quota = 1 / AT_QUOTA <= use <= AT_QUOTA
+        return _Limit(left / closed * seconds if closed > 0 else None, use if at_quota else 0.0, least, rate)
+
+
+def _is_narrow(use: float, other: float) -> bool:
+    return use > 0 and use >= CLEARLY * other
 
 
 class SharedLinks:
@@ -212,8 +222,10 @@ class SharedLinks:
     def all_done_s(self) -> float | None:
         """Of all moves, also waiting ones; None: unknown."""
         out, into = self._leaders, self._receivers
-        if out.at_quota != into.at_quota:
-            return (out if out.at_quota else into).all_done_s
+        if _is_narrow(out.use, into.use):
+            return out.all_done_s
+        if _is_narrow(into.use, out.use):
+            return into.all_done_s
         both = (out.all_done_s, into.all_done_s)
         return None if both[0] is None or both[1] is None else max(both[0], both[1])
 
@@ -232,8 +244,8 @@ class SharedLinks:
         if out is None or into is None:
             return None
         both = (out.seconds, into.seconds)
-        if out.at_quota and not into.at_quota:
+        if _is_narrow(out.use, into.use):
             both = (out.seconds, into.least)
-        elif into.at_quota and not out.at_quota:
+        elif _is_narrow(into.use, out.use):
             both = (out.least, into.seconds)
         return None if both[0] is None or both[1] is None else max(both[0], both[1])

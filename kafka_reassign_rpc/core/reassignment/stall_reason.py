@@ -9,7 +9,7 @@ no leader            nobody leads
 no answer            the leader or an adding broker does not tell its sizes
 never in sync        all is copied, and the replica still does not join the ISR
 sick unchanged       all adding replicas are in sync, and one that stays is not. Moves wait for it up to Kafka 4.2, and
-                     later where they remove more replicas than they add (KAFKA-19975)
+                     from 4.3 on where they add fewer replicas than they remove (KAFKA-19975)
 
 or else all of these, the one that takes away most first:
 
@@ -69,7 +69,7 @@ class _Copy(NamedTuple):
     """To a late replica that may lack bytes, between the samples; bytes/s.
 
     rate          what arrives
-    waits         other moves use up a throttle that would let through more than is produced
+    shared        a throttle that would let through more than is produced, and that other moves use up
     too_low       the throttle lets through no more than is produced
     is_limited    so it does, and all of that arrives, here or at other replicas
     is_small      the throttle lets through less than a batch
@@ -79,7 +79,7 @@ class _Copy(NamedTuple):
     broker: int
     rate: float
     throttle: _Throttle
-    waits: bool
+    shared: _Throttle | None
     too_low: bool
     is_limited: bool
     is_small: bool
@@ -133,7 +133,7 @@ class StallReason:
         if why is not None:
             return why
         copies = [*self._copies()]
-        standing = [one for one in copies if not one.waits]
+        standing = [one for one in copies if one.shared is None]
         if copies and not standing:
             return None
         effects = (
@@ -143,6 +143,14 @@ class StallReason:
         )
         found = [one for effect in effects if (one := effect(standing)) is not None]
         return "; ".join(text for _, text in sorted(found)) or "no progress, for no reason that shows"
+
+    def share(self) -> str | None:
+        """What a move waits for that has no reason."""
+        shared = [one.shared for one in self._copies() if one.shared is not None]
+        if not shared:
+            return None
+        lowest = min(shared)
+        return f"its share of {lowest.rate} B/s ({lowest.side} {lowest.broker}), which other moves use up"
 
     def seen_at_once(self) -> str | None:
         """The first reason that needs no time to show."""
@@ -265,7 +273,7 @@ class StallReason:
             broker,
             rate,
             lowest,
-            waits=bool(others) and not too_low,
+            shared=min(others) if others and not too_low else None,
             too_low=too_low,
             is_limited=too_low and (rate * AT_QUOTA >= lowest.rate or lowest in used_up or is_small),
             is_small=is_small,

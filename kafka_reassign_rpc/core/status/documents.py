@@ -349,7 +349,7 @@ class Move(msgspec.Struct, frozen=True):
     ]
     waits_for: Annotated[
         str | None,
-        about("what it waits for; also in flight, where a broker is dead, or replicas have to be in the ISR"),
+        about("what it waits for; also in flight: a dead broker, replicas to be in the ISR, its share of a throttle"),
     ]
     place: Annotated[int | None, about("its place among the moves that wait in the queue, from 1; else null")]
     route: Annotated[

@@ -219,7 +219,7 @@ def _moving_document(term: TermView, name: TopicPartition, partition: Partition)
         remaining_ms=None if joining else progress.remaining_ms,
         share=share(progress.bytes_copied, progress.bytes_total) if partition.adding else None,
         stalled=progress.stalled,
-        waits_for=_in_flight_waits_for(term.cluster, partition, joining[:MOST_REPLICAS]),
+        waits_for=_in_flight_waits_for(term.cluster, partition, joining[:MOST_REPLICAS]) or progress.waits_for,
         place=None,
         route=(RPC if record is None else record.terms.route) if term.tells_routes else None,
         reason=None if record is None else record.terms.reason or None,

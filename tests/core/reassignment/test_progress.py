@@ -191,6 +191,29 @@ def test_240_6_a_receiver_that_is_slow_by_itself_is_not_expected_to_catch_up() -
         assert shared.look(15, 15_000_000, 150_000)[1] == 3_325_000, "33.25 MB at 10 kB/s"
 
 
+@pytest.mark.parametrize(("share", "small"), [(0.5, 18_000_000), (0.7, 10_000_000), (0.79, 1_000_000)])
+def test_240_6_where_shares_are_uneven_the_remaining_time_is_within_a_quarter_of_the_true_one(
+    share: float, small: int
+) -> None:
+    """--throttle 1MB limits both ends. Leader 1 copies 1 MB/s, and `share` of it to broker 3, which lacks 100 MB. When
+    broker 4 has its few, all of the 1 MB/s is broker 3's: all is done when 1 MB/s has copied both.
+    """
+    here = cluster(moving((1,), (3,)), moving((1,), (4,)))
+    here.broker_configs["<default>"] = MEGABYTE
+    tracker = ProgressTracker(STALL_S)
+    for now in (0, 5, 10, 15):
+        lacks = {3: 100_000_000 + share * 1e6 * (15 - now), 4: small + (1 - share) * 1e6 * (15 - now)}
+        answers: Answers = {1: [SampledLogDir("/d", sizes={TOPIC: dict.fromkeys((0, 1), 10**9)})]}
+        for index, (broker, left) in enumerate(lacks.items()):
+            answers[broker] = [SampledLogDir("/d", sizes={TOPIC: {index: 10**9 - int(left)}})]
+        for _ in tracker.update(now, here, answers, [], {}):
+            pass
+    true_ms = (100_000_000 + small) / 1000
+    for told in (tracker.remaining_ms, tracker.all_done_s and 1000 * tracker.all_done_s):
+        assert told is not None
+        assert abs(told - true_ms) <= true_ms / 4
+
+
 def test_240_6_the_quota_of_a_receiver_counts_where_its_leader_is_at_the_quota_too() -> None:
     half = {"follower.replication.throttled.rate": "500000"}
     shared = Shared(other=4, quotas={"<default>": MEGABYTE, "4": half})
@@ -403,6 +426,8 @@ def test_240_6_a_move_is_not_stalled_while_others_use_up_the_throttle_that_it_sh
     found = followed.tracker.figures(TOPIC, 1)
     assert found is not None
     assert found.stalled == reason
+    share = f"its share of {rate} B/s (leader 1), which other moves use up"
+    assert found.waits_for == (share if reason is None else None)
     assert [event.partition for event in followed.events if event.partition == 1] == ([] if reason is None else [1])
     if reason is None:
         for now in range(105, 201, 5):
@@ -410,6 +435,8 @@ def test_240_6_a_move_is_not_stalled_while_others_use_up_the_throttle_that_it_sh
         assert [event.reason for event in followed.events if event.partition == 1] == [
             "broker 4 fetches nothing from broker 1"
         ], "nobody uses the throttle up any more"
+        assert (found := followed.tracker.figures(TOPIC, 1)) is not None
+        assert found.waits_for is None
 
 
 def test_240_6_two_causes_are_told_in_the_order_of_their_effect() -> None:

@@ -29,6 +29,7 @@ def closed(broker: int, *, and_open: bool = False, holds: bool = False) -> Answe
 
 BOTH = Partition((1, 2, 3), (3,), (3,), leader=1, isr=(1, 2))
 """Kafka 4.3 after [1,2] -> [3,2] and then -> [1,2]."""
+SICK_STAYS = "broker 2 stays and is out of sync: mend it, or change the target to one without it"
 NEVER_ENDS = "broker 3 is both added and removed, which never ends: end the move with --cancel"
 
 
@@ -71,8 +72,11 @@ NEVER_ENDS = "broker 3 is both added and removed, which never ends: end the move
             KRaftFacts(),
             moving((1, 2, 3), (1, 2, 4), isr=(1, 3, 4)),
             ALL,
-            "broker 2 stays and is out of sync: mend it, or change the target to one without it",
+            SICK_STAYS,
         ),
+        # These add fewer replicas than they remove: they wait from Kafka 4.3 on, too.
+        ({}, KRaftFacts(), moving((1, 2, 3), (1, 2), isr=(1, 3)), ALL, SICK_STAYS),
+        ({}, KRaftFacts(), moving((1, 2, 3, 5), (1, 2, 4), isr=(1, 3, 4, 5)), ALL, SICK_STAYS),
         (
             {"live": (1, 3, 4)},
             KRaftFacts(fenced=frozenset({2})),
