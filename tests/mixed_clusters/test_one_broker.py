@@ -189,7 +189,7 @@ STOCK_TOOLS = {
 
 
 OF_OTHERS = " || test $? = 1"
-"""A sample names brokers that are not here: the command says so, and ends with 1."""
+"""A sample names brokers, topics or files that are not here: the command says so, and ends with 1."""
 
 
 def commands_of_the_page() -> list[str]:
@@ -197,8 +197,12 @@ def commands_of_the_page() -> list[str]:
     found = []
     for kind, text in BLOCK.findall(text_of(DOCS / "operations.md")):
         samples = (line[2:] for line in text.splitlines() if line.startswith("$ "))
-        found += [text] if kind else [f"{line}{OF_OTHERS if ' --broker' in line else ''}\n" for line in samples]
+        found += [text] if kind else [f"{line.partition(' #')[0]}{of_others(line)}\n" for line in samples]
     return found
+
+
+def of_others(line: str) -> str:
+    return OF_OTHERS if re.search(r" --broker|moves\.json|--undo|--without|--topic payments", line) else ""
 
 
 def free_address() -> str:

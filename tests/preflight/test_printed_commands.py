@@ -252,7 +252,7 @@ async def test_mg_1_no_command_harms_that_is_printed_beside_a_failed_log_dir_or_
         (tmp_path / "fleet" / "broker-3-dir-1.failed").touch()
 
         async def is_told() -> bool:
-            status = ["--bootstrap-server", cluster.servers["a"].ready_value("bootstrap"), "--status"]
+            status = ["status", "--bootstrap-server", cluster.servers["a"].ready_value("bootstrap")]
             return "lost log dirs" in (await output_of(KAFKA_REASSIGN, status)).out
 
         await eventually(is_told, within=30)

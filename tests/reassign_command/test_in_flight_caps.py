@@ -97,7 +97,10 @@ async def test_236_13_both_tools_show_verify_and_cancel_moves_that_wait_also_aft
     in_flight, partition, _, *waiting = described.lines
     assert in_flight.startswith("1 move by rpc, started ")
     assert partition.startswith("  capped-0, id ")
-    assert waiting == ["1 waiting move by rpc", "  capped-2, adds 5"]
+    assert waiting == [
+        "1 waiting move by rpc",
+        "  capped-2, adds 5, waits for room on broker 5: at most 1 move in flight there",
+    ]
     cancelled = await command("--cancel")
     assert cancelled.lines[0] == "Successfully cancelled partition reassignments for: capped-0,capped-2"
     assert await states(command) == {}
