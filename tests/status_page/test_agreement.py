@@ -1,6 +1,6 @@
 """One truth on every screen: API, stream, metrics, vendor API and commands, asked at one instant, in 20 states.
 
-`STATES` names them: 8 of moves that wait, drained brokers and repairs, then 12 up to a failover and back to rest.
+They are `OF_WAITING` (8: moves that wait, drained brokers, repairs) and `OF_FAILURES` (12, a failover among them).
 """
 
 import asyncio
@@ -59,7 +59,6 @@ OF_FAILURES = (
     "healing",
     "done",
 )
-STATES = (*OF_WAITING, *OF_FAILURES)
 
 
 def of_commands(bootstrap: str) -> tuple[Json, Json, Json]:
